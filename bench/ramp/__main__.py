@@ -195,7 +195,7 @@ def deployment(serving: Body) -> Body:
             "performance": {"offline": {"batchSizes": [1]}},
             "selection": {
                 "scenario": "Online",
-                "objectives": [{"metric": "Throughput"}],
+                "objectives": [{"metric": "throughput"}],
                 "constraints": {"p99Latency": f"{BUDGET_MS}ms"},
             },
             "serving": {

@@ -46,7 +46,7 @@ RESULTS = ROOT / "bench/results"
 RATE = 20.0
 """Requests a second, by a Poisson process. The first share of them is one a second."""
 SHARES = [5, 50]
-SOAK = {"seconds": 150, "minimumRequests": 100, "maximumErrorPercent": 1, "maximumLatencyPercent": 25}
+SOAK = {"duration": "150s", "minRequests": 100, "maxErrorPercent": 1, "maxLatencyPercent": 25}
 AFTER_SECONDS = 30
 """Load after each undo, in which another try would be seen, and alerts fire."""
 EVERY_SECONDS = 0.5

@@ -39,7 +39,7 @@ NAMESPACE = "undo"
 RESULTS = ROOT / "bench/results"
 RATE = 6.0
 """Requests a second, by a Poisson process: less than a tenth of a core."""
-SOAK = {"seconds": 60, "minimumRequests": 100, "maximumErrorPercent": 1, "maximumLatencyPercent": 25}
+SOAK = {"duration": "1m", "minRequests": 100, "maxErrorPercent": 1, "maxLatencyPercent": 25}
 BEFORE_SECONDS = 300
 """Load on the good revision before the first bad one: what it is compared with. While the bad one is profiled on the
 same two cores, the good one is slower; the longer the time before, the less that counts."""

@@ -40,7 +40,7 @@ def pages() -> dict[Path, str]:
 
 def sections(part: str) -> dict[str, Schema]:
     """Return the schemas of the fields of the spec or the status, which have a section each."""
-    root = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
+    root = crd(old_names=False)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
     return {
         name: {**field, "required_here": name in root.get("required", ())} for name, field in root["properties"].items()
     }

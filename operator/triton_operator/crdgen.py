@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from triton_operator.api import renamed
 from triton_operator.api.serving import Serving
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
@@ -31,6 +32,9 @@ KEPT = {
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties",
 }  # fmt: skip
 """Keywords that mean the same in a structural schema."""
+
+CONFIG = "models[].config."
+"""Where fields of the spec are that the status has too."""
 
 
 class NotStructuralError(ValueError):
@@ -81,8 +85,8 @@ def _without(schema: Schema, keyword: str) -> Schema:
     return {name: value for name, value in schema.items() if name != keyword}
 
 
-def crd() -> dict[str, Any]:
-    """The CustomResourceDefinition as a plain dict."""
+def crd(*, old_names: bool = True) -> dict[str, Any]:
+    """The CustomResourceDefinition as a plain dict. ``old_names``: with fields and values that were renamed."""
     spec = TritonDeploymentSpec.model_json_schema(by_alias=True)
     status = TritonDeploymentStatus.model_json_schema(by_alias=True)
     spec_schema = structural(spec, spec.get("$defs", {}), "spec")
@@ -93,6 +97,8 @@ def crd() -> dict[str, Any]:
     # A client that waits for the status (kstatus) must not take a new object for a finished one.
     status_schema = structural(status, status.get("$defs", {}), "status")
     status_schema["default"] = {"observedGeneration": -1}
+    if old_names:
+        _keep_old_names(spec_schema, status_schema)
     root: Schema = {
         "description": "A model to convert, verify, measure and serve with NVIDIA Triton Inference Server.",
         "type": "object",
@@ -144,6 +150,61 @@ def crd() -> dict[str, Any]:
     }
 
 
+def _keep_old_names(spec: Schema, status: Schema) -> None:
+    """Add the old fields and values of the spec, so that a stored object keeps them, and can be updated.
+
+    The status has the fields of config.pbtxt too.
+    """
+    for field in renamed.FIELDS:
+        _keep_old_name(spec, field, field.old, field.new)
+        if field.old.startswith(CONFIG):
+            old, new = (
+                f"resolved.models[].repository.config.{each.removeprefix(CONFIG)}" for each in (field.old, field.new)
+            )
+            _keep_old_name(status, field, old, new)
+    for values in renamed.VALUES:
+        holder, last = _holder(spec, values.path)
+        holder["properties"][last]["enum"] += values.now
+    for format, before in renamed.FORMATS.before.items():
+        _reword(spec, f"'{format}'", f"'{format}', '{before}'")
+
+
+def _keep_old_name(root: Schema, field: renamed.RenamedField, old_path: str, new_path: str) -> None:
+    """Add an old field. What the rules say of the new one holds for either."""
+    (holder, old), (beside, new) = _holder(root, old_path), _holder(root, new_path)
+    kept = field.schema or {keyword: value for keyword, value in beside["properties"][new].items() if keyword in KEPT}
+    words = f"Renamed to `{new}`." if holder is beside else f"Renamed to `spec.{field.new}`."
+    holder["properties"][old] = {**kept, "description": f"{words} The operator refuses the old name."}
+    either = f"has(self.{new}) || has(self.{old})"
+    rules = holder.get("x-kubernetes-validations", [])
+    for rule in rules:
+        rule["rule"] = rule["rule"].replace(f"has(self.{new})", f"({either})")
+    if new in beside.get("required", ()):
+        beside["required"].remove(new)
+        if not beside["required"]:
+            del beside["required"]
+        rules = [*rules, {"rule": either, "message": f"{new} is required: set it"}]
+    if rules:
+        holder["x-kubernetes-validations"] = rules
+
+
+def _holder(schema: Schema, path: str) -> tuple[Schema, str]:
+    """Return the schema of the object that has a field, and the field's name."""
+    *way, last = path.split(".")
+    for name in way:
+        schema = schema["properties"][name.removesuffix("[]")]
+        schema = schema["items"] if name.endswith("[]") else schema
+    return schema, last
+
+
+def _reword(schema: Schema, old: str, new: str) -> None:
+    """Replace words in the rules of a schema and of all below it."""
+    for rule in schema.get("x-kubernetes-validations", ()):
+        rule["rule"] = rule["rule"].replace(old, new)
+    for below in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
+        _reword(below, old, new)
+
+
 def _columns() -> list[dict[str, Any]]:
     """The columns of `kubectl get td`; those of priority 1 need -o wide."""
     ready, newest = (f'.status.conditions[?(@.type=="{each}")]' for each in ("Ready", "UpToDate"))
@@ -155,7 +216,7 @@ def _columns() -> list[dict[str, Any]]:
         ("Candidate", "string", ".status.serving.candidate"),
         ("Precision", "string", ".status.serving.precision"),
         ("Inf/s", "string", ".status.serving.throughput"),
-        ("P99", "integer", ".status.serving.p99LatencyMicroseconds"),
+        ("P99 (us)", "integer", ".status.serving.p99LatencyMicroseconds"),
         ("Accuracy", "string", ".status.serving.accuracy"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]

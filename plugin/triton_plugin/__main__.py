@@ -330,7 +330,7 @@ def _validate(options: argparse.Namespace) -> int:
             faults = check(body)
             faulty = faulty or bool(faults)
             for fault in faults:
-                words = hint(fault, schema())
+                words = hint(fault, schema(old_names=False))
                 say(f"{path}: {name}: {fault}{'. ' if words else ''}{words}")
             if not faults:
                 say(f"{path}: {name}: valid")

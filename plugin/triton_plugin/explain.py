@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.scoring import P99
 from triton_operator.api.resolved import FromRepository
+from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
@@ -124,7 +126,7 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        figures = f"{serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us"
+        figures = _told(subject, serving)
         line += (
             f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
         )
@@ -177,7 +179,7 @@ def _unjudged(subject: Subject) -> str:
 def _choice(subject: Subject) -> str:
     selection = subject.spec.selection
     objectives = selection.objectives
-    wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "Throughput"
+    wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
     bounds = ", ".join(selection.constraints.words()) or "none"
     text = f"Candidates are ranked by the {_sweep(subject)} sweep on their private servers.\n"
     text += f"Objectives: {wanted}.\nConstraints: {bounds}."
@@ -209,7 +211,7 @@ def _searches(subject: Subject) -> str:
         if each.message:
             lines.append(f"    {each.message}")
         if each.configuration is not None:
-            figures = f"{each.throughput} inferences/s, p99 {each.p99_latency_microseconds} us at {each.load}"
+            figures = f"{_told(subject, each)} at {each.load}"
             lines.append(f"    best: {each.configuration}: {figures}")
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
@@ -226,7 +228,7 @@ def _others(subject: Subject, above: str) -> str:
         words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason) or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
-            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(each)}")
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(subject, each)}")
         if words := margin(each):
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
@@ -252,7 +254,8 @@ def _saturation(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.saturation is None:
         return ""
-    return f"Saturation in the online sweep on its private server: {sentence(performance.saturation)}"
+    words = sentence(performance.saturation, subject.spec.selection.constraints)
+    return f"Saturation in the online sweep on its private server: {words}"
 
 
 def _autoscaling(subject: Subject) -> str:
@@ -291,8 +294,13 @@ def _measured(subject: Subject) -> str:
     return f"Measured at {performance.measured_at}. Environment: {where}."
 
 
-def _figures(candidate: CandidateStatus) -> str:
-    text = f"{candidate.throughput} inferences/s, p99 {candidate.p99_latency_microseconds} us at {candidate.load}"
+def _told(subject: Subject, measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
+    p99 = subject.spec.selection.constraints.figure(P99, measured.p99_latency_microseconds or 0)
+    return f"{measured.throughput} inferences/s, {p99}"
+
+
+def _figures(subject: Subject, candidate: CandidateStatus) -> str:
+    text = f"{_told(subject, candidate)} at {candidate.load}"
     return text if candidate.stable is not False else f"{text} (unstable)"
 
 

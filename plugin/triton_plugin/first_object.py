@@ -69,14 +69,14 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
-        yield "  #   - {metric: accuracy, maximumDegradation: 0.01}"
+        yield "  #   - {metric: accuracy, maxDegradation: 0.01}"
     yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
     if not _follows_graph(folder, known):
         yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
-    yield "    objectives: [{metric: Throughput}]"
+    yield "    objectives: [{metric: throughput}]"
     yield "    # Your latency budget, if you have one. What exceeds it at every load is not rolled out."
     yield "    # constraints: {p99Latency: 20ms}"
     if known.gpu:

@@ -1,6 +1,8 @@
 """The saturation of one replica, in words. Pure."""
 
+from triton_converters.contract.scoring import P99
 from triton_operator.api.measured_status import SaturationStatus
+from triton_operator.api.selection import Constraints
 
 LIMITS = {
     "Constraint": "a higher concurrency breaks a latency constraint",
@@ -10,8 +12,8 @@ LIMITS = {
 }
 
 
-def sentence(saturation: SaturationStatus) -> str:
-    """Return what one replica does, what limits it, and which request rate it sustains."""
+def sentence(saturation: SaturationStatus, constraints: Constraints) -> str:
+    """Return what one replica does, what limits it, and which request rate it sustains, in the units of the spec."""
     if saturation.concurrency is None:
         words = "One replica meets the latency constraints at no concurrency that was measured."
     else:
@@ -19,9 +21,10 @@ def sentence(saturation: SaturationStatus) -> str:
         limit = LIMITS[saturation.ended]
         if saturation.lower_bound and saturation.ended != "RangeEnd":
             limit = "the client was the bottleneck; give it more CPU with conversion.pod.resources"
+        p99 = constraints.figure(P99, saturation.p99_latency_microseconds or 0)
         words = (
             f"One replica does {least}{saturation.throughput} inferences/s at concurrency {saturation.concurrency},"
-            f" with p99 {saturation.p99_latency_microseconds} us: {limit}."
+            f" with {p99}: {limit}."
         )
     if saturation.sustained_request_rate is not None:
         words += f" It sustains {saturation.sustained_request_rate} requests/s."

@@ -160,12 +160,11 @@ def margin(row: CandidateStatus) -> str:
     """How far its best row is from the bound that binds it; empty: there is none."""
     if not row.binding_constraint:
         return ""
-    metric, kind, bound = row.binding_constraint.split(" ", 2)
+    metric, _, bound = row.binding_constraint.partition(" ")
     if not row.margin_percent:
-        return f"{metric} was not measured, so it does not meet the {kind} of {bound}"
-    is_broken = row.margin_percent.startswith("-")
-    side = "above" if is_broken == (kind == "maximum") else "below"
-    return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} the {kind} of {bound}"
+        return f"{metric} was not measured, so it does not meet its bound, {bound}"
+    side = "beyond" if row.margin_percent.startswith("-") else "within"
+    return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} its bound, {bound}"
 
 
 def searches(rows: Sequence[SearchStatus]) -> Grid:

@@ -41,7 +41,7 @@ FULL: JSON = {
                 "config": {
                     "maxBatchSize": 128,
                     "instances": 2,
-                    "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelayMicroseconds": 100},
+                    "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelay": "100us"},
                     "cudaGraphs": False,
                     "warmup": True,
                     "parameters": {"intra_op_thread_count": "2", "INFERENCE_MODE": "true"},
@@ -87,7 +87,7 @@ FULL: JSON = {
                 "annotations": {"example.com/note": "a note"},
             },
         },
-        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": 0.97}]},
+        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "min": 0.97}]},
         "performance": {
             "protocol": "grpc",
             "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},
@@ -96,25 +96,31 @@ FULL: JSON = {
             "measurement": {
                 "mode": "CountWindows",
                 "requestCount": 50,
-                "intervalMilliseconds": 5000,
-                "stabilityPercentage": 10,
+                "interval": "5s",
+                "stabilityPercent": 10,
             },
             "sharedMemory": "System",
             "activeDeadlineSeconds": 3600,
-            "regression": {"maximumPercent": 10, "block": True},
+            "regression": {"maxPercent": 10, "block": True},
         },
         "selection": {
             "scenario": "Online",
-            "objectives": [{"metric": "Throughput", "weight": 1}],
+            "objectives": [{"metric": "throughput", "weight": 1}],
             "constraints": {"p99Latency": "10ms", "averageLatency": "1.5s", "throughput": 300, "memory": "8Gi"},
-            "search": {"mode": "Quick", "measurements": 48, "durationSeconds": 3600},
+            "search": {"mode": "Quick", "measurements": 48, "duration": "1h"},
             "approval": "Manual",
             "approvedRevision": "0123456789abcdef",
             "fallback": "Closest",
-            "minimumImprovementPercent": 5,
+            "minImprovementPercent": 5,
         },
         "repository": {
-            "claimTemplate": {"size": "20Gi", "storageClassName": "standard", "accessModes": ["ReadWriteOnce"]},
+            "volumeClaimTemplate": {
+                "spec": {
+                    "resources": {"requests": {"storage": "20Gi"}},
+                    "storageClassName": "standard",
+                    "accessModes": ["ReadWriteOnce"],
+                }
+            },
             "retentionPolicy": {"whenDeleted": "Delete"},
         },
         "rollout": {"onInconclusive": "Undo", "revision": "0123456789abcdef"},
@@ -126,7 +132,7 @@ FULL: JSON = {
             "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",
             "progressDeadlineSeconds": 600,
-            "soak": {"seconds": 300, "minimumRequests": 100},
+            "soak": {"duration": "5m", "minRequests": 100},
             "route": {
                 "parentRefs": [{"name": "public", "namespace": "gateways", "sectionName": "web"}],
                 "hostnames": ["digits.example", "*.models.example"],

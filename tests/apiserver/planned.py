@@ -44,10 +44,13 @@ DOWNLOADED: Body = {
     "data": {"uri": "oci://models.example/acme/digits:v1"},
     "models": [a_model(arguments={"checkpoint": "$(WEIGHTS)/model.pt"}, candidates=[candidate("onnx-fp32")])],
     "conversion": {"requirements": "requirements.txt", "indexSecretRef": {"name": "index"}},
-    "repository": {"claimTemplate": {"storageClassName": "fast"}, "retentionPolicy": {"whenDeleted": "Retain"}},
+    "repository": {
+        "volumeClaimTemplate": {"spec": {"storageClassName": "fast"}},
+        "retentionPolicy": {"whenDeleted": "Retain"},
+    },
 }
 ROUTED: Body = {
-    "soak": {"seconds": 30, "minimumRequests": 1},
+    "soak": {"duration": "30s", "minRequests": 1},
     "route": {
         "parentRefs": [{"name": "public", "namespace": "gateways", "sectionName": "web"}],
         "hostnames": ["digits.example", "*.models.example"],
@@ -80,7 +83,7 @@ class Recorded(Cluster):
 def simulated() -> dict[str, Recorded]:
     """Objects whose pods, claims and routes have everything that a spec and an installation can ask of them."""
     tensorrt = [a_model(candidates=[candidate("onnx-fp32"), candidate("trt-fp16")])]
-    sharing = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+    sharing = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
     return {
         "all of a pod": Recorded(
             a_spec(models=tensorrt, gpu=GPU, pod=EVERYTHING_OF_A_POD, conversion={"image": "example/own:1"}),

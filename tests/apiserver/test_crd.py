@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         'supported values: "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script"',
     ),
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
-    "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
+    "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "throughput"'),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
-        "inputs can be generated only for a single model of format onnx, tf-savedmodel or repository",
+        "inputs can be generated only for a single model of format onnx, tf-savedmodel or triton-repository",
     ),
     "metrics without a dataloader": (
         {"spec.dataloader": ..., **A_FILE},
@@ -236,32 +236,32 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "threshold without a bound": (
         {"spec.accuracy.thresholds": [{"metric": "accuracy"}]},
-        "a threshold needs a bound: set minimum, maximum or maximumDegradation",
+        "a threshold needs a bound: set min, max or maxDegradation",
     ),
     "threshold no number": (
-        {"spec.accuracy.thresholds.0.minimum": "97%"},
-        "spec.accuracy.thresholds[0].minimum in body must be of type number",
+        {"spec.accuracy.thresholds.0.min": "97%"},
+        "spec.accuracy.thresholds[0].min in body must be of type number",
     ),
-    "threshold a string": ({"spec.accuracy.thresholds.0.minimum": "0.97"}, "must be of type number"),
+    "threshold a string": ({"spec.accuracy.thresholds.0.min": "0.97"}, "must be of type number"),
     "degradation below zero": (
-        {"spec.accuracy.thresholds.0.maximumDegradation": -0.01},
-        "maximumDegradation in body should be greater than or equal to 0",
+        {"spec.accuracy.thresholds.0.maxDegradation": -0.01},
+        "maxDegradation in body should be greater than or equal to 0",
     ),
     "tolerance below zero": (
         {"spec.conversion.tolerances.0.relative": -1e-3},
         "relative in body should be greater than or equal to 0",
     ),
     "constraint as a list": (
-        {"spec.selection.constraints": [{"metric": "Throughput", "minimum": "300"}]},
+        {"spec.selection.constraints": [{"metric": "throughput", "min": "300"}]},
         "must be of type object",
     ),
     "latency without a unit": (
         {"spec.selection.constraints.p99Latency": "20000"},
-        "a duration is a number and a unit (us, ms or s), such as 800us, 20ms or 1.5s: correct it",
+        "a duration is a number and a unit (us, ms, s, m or h), such as 800us, 20ms or 1.5s: correct it",
     ),
     "latency a number": ({"spec.selection.constraints.p50Latency": 20}, "must be of type string"),
     "latency below zero": ({"spec.selection.constraints.p90Latency": "-1ms"}, "a duration is a number and a unit"),
-    "latency in minutes": ({"spec.selection.constraints.p95Latency": "1m"}, "a duration is a number and a unit"),
+    "latency in days": ({"spec.selection.constraints.p95Latency": "1d"}, "a duration is a number and a unit"),
     "latency of words": ({"spec.selection.constraints.averageLatency": "1 ms"}, "a duration is a number and a unit"),
     "throughput a string": ({"spec.selection.constraints.throughput": "300"}, "must be of type number"),
     "throughput below zero": (
@@ -274,9 +274,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "memory in body should be greater than or equal to 0",
     ),
     "memory of a fraction": ({"spec.selection.constraints.memory": 0.5}, "must be of type integer,string"),
-    "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
+    "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "throughput"'),
     "objective twice": (
-        {"spec.selection.objectives": [{"metric": "Throughput"}, {"metric": "Throughput", "weight": 2}]},
+        {"spec.selection.objectives": [{"metric": "throughput"}, {"metric": "throughput", "weight": 2}]},
         "Duplicate value",
     ),
     "search without a mode": ({"spec.selection.search.mode": ...}, "spec.selection.search.mode: Required value"),
@@ -286,8 +286,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.selection.search.measurements in body should be greater than or equal to 8",
     ),
     "search without an end": (
-        {"spec.selection.search.durationSeconds": 86401},
-        "should be less than or equal to 86400",
+        {"spec.selection.search.duration": "25h"},
+        "must be from 1m to 24h: correct it",
     ),
     "approved without approval": (
         {"spec.selection.approval": ...},
@@ -302,16 +302,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.selection.approvedRevision in body should match",
     ),
     "improvement below nothing": (
-        {"spec.selection.minimumImprovementPercent": -1},
+        {"spec.selection.minImprovementPercent": -1},
         "should be greater than or equal to 0",
     ),
     "regression of nothing": (
-        {"spec.performance.regression.maximumPercent": 0},
+        {"spec.performance.regression.maxPercent": 0},
         "should be greater than or equal to 1",
     ),
     "regression without a bound": (
         {"spec.performance.regression": {"block": True}},
-        "spec.performance.regression.maximumPercent: Required value",
+        "maxPercent is required: set it",
     ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},
@@ -356,8 +356,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "a search measures no request rates: set search.mode to None",
     ),
     "step 0": ({"spec.performance.online.concurrency.step": 0}, "should be greater than or equal to 1"),
-    "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate must not be set together"),
-    "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),
+    "two claims": (
+        {"spec.repository.claimName": "models"},
+        "claimName and volumeClaimTemplate must not be set together",
+    ),
+    "size no quantity": (
+        {"spec.repository.volumeClaimTemplate.spec.resources.requests.storage": "20 GB"},
+        "storage in body should match",
+    ),
     "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
     "a directory of backends": (
         {"spec.serving.backendConfig.0": {"name": "backend-directory", "value": "models"}},
@@ -617,7 +623,7 @@ def test_a_graph_needs_no_dataloader(kubectl_shared: Kubectl, form: str) -> None
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
-FOLDER = {"name": "ocr", "format": "repository", "path": "ocr"}
+FOLDER = {"name": "ocr", "format": "triton-repository", "path": "ocr"}
 REPOSITORY_SPEC = {"source": {"uri": "pvc://models"}, "models": [FOLDER]}
 
 
@@ -684,8 +690,8 @@ def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
 
 
 def test_every_field_is_explained(kubectl: Kubectl) -> None:
-    text = kubectl("explain", "td.spec.performance.measurement.intervalMilliseconds")
-    assert "Default: 5000" in text
+    text = kubectl("explain", "td.spec.performance.measurement.interval")
+    assert "Default: 5s" in text
     assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
     for field, words in (
         ("format", "tf-keras"),

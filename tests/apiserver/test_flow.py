@@ -34,7 +34,9 @@ VARIANTS: dict[str, JSON] = {
             "spec.gpu": ...,
             f"{MODEL}.candidates": [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}],
             f"{MODEL}.config.parameters": {"intra_op_thread_count": "2"},
-            "spec.repository.claimTemplate": {"accessModes": ["ReadWriteMany"], "size": "1024Mi"},
+            "spec.repository.volumeClaimTemplate": {
+                "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1024Mi"}}}
+            },
             "spec.conversion.pod.resources": {"requests": {"cpu": "1500m"}, "limits": {"memory": "0.5Gi"}},
             "spec.serving.pod": FULL["spec"]["conversion"]["pod"],
             "spec.serving.replicas": 3,

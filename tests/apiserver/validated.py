@@ -32,7 +32,7 @@ GOOD: dict[str, JSON] = {
     "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),
     "no search": changed(FULL, {"spec.selection.search": {"mode": "None"}}),
     "a threshold of one kind": changed(
-        FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maximumDegradation": 0.01}]}
+        FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maxDegradation": 0.01}]}
     ),
 }
 GPU = {"product": "NVIDIA-A100-SXM4-80GB", "count": 1}

@@ -19,7 +19,7 @@ from tests.simulation.deployments import a_spec
 from tests.simulation.test_properties import EDITS, KINDS, act_out, checked_pass, fates, settle, told
 
 GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
-HISTORY: tuple[dict[str, Any], ...] = tuple({"repository": {"revisionHistoryLimit": limit}} for limit in (0, 1, 3))
+HISTORY: tuple[dict[str, Any], ...] = tuple({"revisionHistoryLimit": limit} for limit in (0, 1, 3))
 WALKS, STEPS = 60, 40
 
 

@@ -60,7 +60,7 @@ def stalled(cluster: Cluster) -> tuple[str, str]:
     return found["reason"], found["message"]
 
 
-@pytest.mark.parametrize("said", [{}, {"format": "repository"}], ids=["found", "said"])
+@pytest.mark.parametrize("said", [{}, {"format": "triton-repository"}], ids=["found", "said"])
 def test_what_somebody_serves_already_is_served_as_the_file_says(deploy: Deploy, said: dict[str, str]) -> None:
     cluster, ran = deploy(
         {
@@ -197,7 +197,7 @@ def test_what_is_refused_stalls_before_the_framework_runs(
 
 
 def test_a_file_in_place_of_a_repository_is_named(deploy: Deploy) -> None:
-    cluster, _ = deploy({"models/ocr": GRAPH}, format="repository")
+    cluster, _ = deploy({"models/ocr": GRAPH}, format="triton-repository")
     reason, message = stalled(cluster)
     assert reason == "FormatNotFound"
     assert "models/ocr is no model's folder of a Triton repository, which has a config.pbtxt (found is onnx)" in message

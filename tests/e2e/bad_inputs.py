@@ -53,7 +53,7 @@ def checkpoint(file: str) -> Mapping[str, Any]:
 
 
 def threshold(metric: str, minimum: float) -> Mapping[str, Any]:
-    return {"accuracy": {"thresholds": [{"metric": metric, "minimum": minimum}]}}
+    return {"accuracy": {"thresholds": [{"metric": metric, "min": minimum}]}}
 
 
 def candidate(format: str, precision: str = "fp32") -> list[Mapping[str, str]]:
@@ -242,7 +242,7 @@ CANDIDATE = (
         {"selection": {"constraints": {"p99Latency": "1us"}}},
         "Selected",
         "ConstraintsNotMet",
-        r"onnx-fp32.*P99LatencyMicroseconds|P99LatencyMicroseconds.*onnx-fp32",
+        r"onnx-fp32.*p99Latency|p99Latency.*onnx-fp32",
     ),
 )
 CLUSTER = (

@@ -27,7 +27,11 @@ def run(suite: Suite) -> Deleted:
     for name in names:
         applied = suite.new(name)
         policy = {"whenDeleted": "Retain" if name == RETAINED else "Delete"}
-        repository = {"claimName": None, "claimTemplate": {"size": "64Mi"}, "retentionPolicy": policy}
+        repository = {
+            "claimName": None,
+            "volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "64Mi"}}}},
+            "retentionPolicy": policy,
+        }
         generation = applied.apply({"repository": repository})
         applied.wait("the source", lambda state: state.holds("SourceResolved"), generation=generation)
     children = objects(kubectl, *names)

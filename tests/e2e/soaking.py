@@ -12,7 +12,7 @@ from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
 NAME = "soaked"
-SOAK = {"serving": {"soak": {"seconds": 60, "minimumRequests": 100, "maximumLatencyPercent": 300}}}
+SOAK = {"serving": {"soak": {"duration": "1m", "minRequests": 100, "maxLatencyPercent": 300}}}
 """The prober sends some ten requests a second. Other objects' Jobs on the same cores make servers slower too."""
 SECONDS_AFTER = 30.0
 """In which another try would be seen."""

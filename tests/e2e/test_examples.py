@@ -58,7 +58,7 @@ def patches(small: Small) -> list[dict[str, Any]]:
         "/spec/accuracy/maxSamples": small.samples,
         "/spec/performance/offline/batchSizes": [small.batch_size],
         "/spec/performance/online/concurrency": {"start": 1, "end": 1},
-        "/spec/performance/measurement": {"requestCount": 1, "stabilityPercentage": 999},
+        "/spec/performance/measurement": {"requestCount": 1, "stabilityPercent": 999},
     }
     command = f"/spec/template/spec/{small.container}/command/-"
     operations = {

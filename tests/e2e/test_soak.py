@@ -19,7 +19,7 @@ def test_a_slow_revision_is_undone_and_says_why(soaked: Soaked) -> None:
     state = soaked.undone
     assert state.says("Soaked", "SoakFailed"), state.summary()
     assert state.condition("Stalled")["reason"] == "SoakFailed"
-    assert "maximumLatencyPercent is 300" in state.condition("Stalled")["message"], state.summary()
+    assert "maxLatencyPercent is 300" in state.condition("Stalled")["message"], state.summary()
     assert state.revision == soaked.kept.revision
     assert state.status["serving"]["throughput"] == soaked.kept.status["serving"]["throughput"]
 

@@ -18,8 +18,9 @@ def run(suite: Suite) -> None:
     """Take labels away, twice; then ask for a GPU that no node has."""
     applied = suite.new(NAME)
     # Of several servers that may run on different nodes, there is a PodDisruptionBudget.
-    shared = {"size": "64Mi", "storageClassName": "local-path-shared", "accessModes": ["ReadWriteMany"]}
-    claim = {"repository": {"claimName": None, "claimTemplate": shared}}
+    storage = {"requests": {"storage": "64Mi"}}
+    shared = {"resources": storage, "storageClassName": "local-path-shared", "accessModes": ["ReadWriteMany"]}
+    claim = {"repository": {"claimName": None, "volumeClaimTemplate": {"spec": shared}}}
     generation = applied.apply({**claim, "serving": {"replicas": 2}})
     applied.wait("its first Job", lambda state: bool(applied.jobs()), generation=generation)
     unlabel(suite.busy)

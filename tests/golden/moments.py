@@ -96,7 +96,7 @@ def installing_packages() -> Cluster:
 
 def cleaning_the_claim() -> Cluster:
     """Nothing of earlier generations is kept, and a second one serves."""
-    cluster = until(Cluster(a_spec(models=ONE, repository={"revisionHistoryLimit": 0})), has("Ready"))
+    cluster = until(Cluster(a_spec(models=ONE, revisionHistoryLimit=0)), has("Ready"))
     cluster.step()
     cluster.edit(source=OTHER_SOURCE)
     return until(cluster, active("clean"))
@@ -177,7 +177,7 @@ def queued() -> Cluster:
 
 def several_servers() -> Cluster:
     """Two servers, which may run on different nodes, with the last pass done."""
-    repository = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+    repository = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
     return until(Cluster(a_spec(models=ONE, serving={"replicas": 2}, repository=repository)), has("Ready"))
 
 
@@ -201,7 +201,7 @@ def closest_selected() -> Cluster:
 def kept() -> Cluster:
     cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
     cluster.step()
-    cluster.edit(models=PAIR, selection={"minimumImprovementPercent": 60})
+    cluster.edit(models=PAIR, selection={"minImprovementPercent": 60})
     return until(cluster, has("Kept", "Selected"))
 
 
@@ -209,7 +209,7 @@ def regressed(**fields: object) -> Cluster:
     cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
     cluster.step()
     cluster.fates = when("measure", Fate(speed=0.5))
-    cluster.edit(source=OTHER_SOURCE, performance={"regression": {"maximumPercent": 10, **fields}})
+    cluster.edit(source=OTHER_SOURCE, performance={"regression": {"maxPercent": 10, **fields}})
     return until(cluster, has("PerformanceRegressed", "PerformanceMeasured"))
 
 
@@ -245,7 +245,7 @@ def soaked(reason: str, failing: int = 0, words: str = "", **serving: object) ->
     """
     one = [a_model(candidates=[candidate("onnx-fp32")])]
     wider = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
-    cluster = Cluster(a_spec(models=one, serving={"soak": {"seconds": 60}, **serving}), has_gateway_api=True)
+    cluster = Cluster(a_spec(models=one, serving={"soak": {"duration": "1m"}, **serving}), has_gateway_api=True)
     cluster.settle()
     old, began = cluster.serving(), cluster.now
 

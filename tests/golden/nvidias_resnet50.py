@@ -27,7 +27,7 @@ SPEC: dict[str, Any] = {
     "data": {"uri": "pvc://datasets/imagenet"},
     "dataloader": {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}},
     "metrics": {"entrypoint": "metrics.py"},
-    "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.76}]},
+    "accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.76}]},
     "models": [
         {
             "name": "resnet50",
@@ -37,7 +37,7 @@ SPEC: dict[str, Any] = {
             "config": {
                 "maxBatchSize": 128,
                 "instances": 1,
-                "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelayMicroseconds": 1},
+                "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelay": "1us"},
                 "cudaGraphs": False,
             },
             "candidates": [{"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"}],

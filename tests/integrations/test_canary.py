@@ -70,7 +70,7 @@ def files() -> Object:
 def base() -> Object:
     """The object, without its name and its file."""
     route = {"parentRefs": [{"name": GATEWAY}], "hostnames": [HOST], "canary": SHARES}
-    soak = {"seconds": SECONDS, "minimumRequests": 100, "maximumLatencyPercent": 300}
+    soak = {"duration": f"{SECONDS}s", "minRequests": 100, "maxLatencyPercent": 300}
     one = [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}]
     spec = {
         "source": {"uri": f"configmap://{NAME}"},
@@ -225,7 +225,7 @@ def test_a_slow_revision_is_undone_at_the_first_step(canaries: Canaries) -> None
     assert canaries.undone.says("Soaked", "SoakFailed"), canaries.undone.summary()
     message = canaries.undone.condition("Stalled")["message"]
     assert f"with {SHARES[0]} % of the requests to HTTPRoute {NAME}: " in message
-    assert "maximumLatencyPercent is 300" in message
+    assert "maxLatencyPercent is 300" in message
     assert canaries.undone.revision == canaries.kept.revision
     assert canaries.tried_again.says("Soaked", "SoakFailed"), canaries.tried_again.summary()
 

@@ -29,8 +29,16 @@ def get_dataloader_fn():
 """
 SLOW_SECONDS = 60
 """How long the model takes to load, in the reference and in each conversion: long enough to lose its node meanwhile."""
-SHARED = {"claimTemplate": {"size": "256Mi", "storageClassName": "local-path-shared", "accessModes": ["ReadWriteMany"]}}
-ONE_NODE = {"claimTemplate": {"size": "256Mi"}}
+SHARED = {
+    "volumeClaimTemplate": {
+        "spec": {
+            "resources": {"requests": {"storage": "256Mi"}},
+            "storageClassName": "local-path-shared",
+            "accessModes": ["ReadWriteMany"],
+        }
+    }
+}
+ONE_NODE = {"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "256Mi"}}}}}
 NODE = "kubernetes.io/hostname"
 SPREAD = [{"topologyKey": NODE, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
 
@@ -75,7 +83,7 @@ def _object(spec: Object, repository: Object, points: int, prefers: str) -> Obje
     performance = {
         "offline": {"batchSizes": [1]},
         "online": {"concurrency": {"start": 1, "end": points}},
-        "measurement": {"requestCount": 50 if points == 1 else 3000, "stabilityPercentage": 900},
+        "measurement": {"requestCount": 50 if points == 1 else 3000, "stabilityPercent": 900},
     }
     pod = {"affinity": _preferred(prefers)} if prefers else {}
     every: Object = {"performance": performance, "repository": repository, "pod": pod}

@@ -78,6 +78,6 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "tf-savedmodel": _savedmodel,
     "onnx": _onnx,
     "ts-script": _torchscript,
-    "repository": _repository,
+    "triton-repository": _repository,
 }
 """By the source format that is told."""

@@ -43,7 +43,7 @@ def test_figures_of_different_places_are_not_compared() -> None:
 
 def test_figures_measured_in_different_ways_are_not_compared() -> None:
     other, results = changed()
-    other["spec"]["performance"] = {"protocol": "http", "measurement": {"stabilityPercentage": 50}}
+    other["spec"]["performance"] = {"protocol": "http", "measurement": {"stabilityPercent": 50}}
     found = compare(of(*changed()), of(other, results))
     assert found.obstacles == [
         "protocol differs: grpc and http",

@@ -10,6 +10,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
+from triton_operator.api.selection import Constraints
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown
@@ -59,9 +60,9 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "accuracy 0.98 (0.98 in the framework)" in text
     assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: Throughput.\n" in text
     assert "Constraints: p99Latency at most 10ms.\n" in text
-    assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
+    assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99Latency 5ms" in text
     assert "33.3 % better than onnx-fp16." in text
-    assert "Its P99LatencyMicroseconds is 50.0 % below the maximum of 10000." in text
+    assert "Its p99Latency is 50.0 % within its bound, at most 10ms." in text
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
@@ -82,7 +83,7 @@ def test_figures_of_the_service_and_those_of_the_ranking_are_told_apart(scenario
 def test_what_one_replica_does_is_told_in_a_sentence() -> None:
     assert (
         "\nSaturation in the online sweep on its private server: One replica does 3600.0 inferences/s at concurrency 8,"
-        " with p99 5000 us: a higher concurrency brings less"
+        " with p99Latency 5ms: a higher concurrency brings less"
         " than 5 % more. It sustains 2000 requests/s.\n"
     ) in explain(saturated())
 
@@ -91,7 +92,10 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
     ("fields", "words"),
     [
         ({"ended": "Constraint"}, "One replica meets the latency constraints at no concurrency that was measured."),
-        ({"ended": "Constraint", "concurrency": 4}, "at concurrency 4, with p99 900 us: a higher concurrency breaks a"),
+        (
+            {"ended": "Constraint", "concurrency": 4},
+            "at concurrency 4, with p99Latency 0.9ms: a higher concurrency breaks a",
+        ),
         ({"ended": "RangeEnd", "concurrency": 4, "lowerBound": True}, "at least 12.5 inferences/s"),
         (
             {"ended": "RangeEnd", "concurrency": 4, "lowerBound": True},
@@ -102,7 +106,7 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
 )
 def test_what_limits_a_replica_is_told(fields: dict[str, Any], words: str) -> None:
     figures = {"throughput": "12.5", "p99LatencyMicroseconds": 900}
-    assert words in sentence(SaturationStatus.model_validate(figures | fields))
+    assert words in sentence(SaturationStatus.model_validate(figures | fields), Constraints())
 
 
 def test_what_the_operator_filled_in_is_told() -> None:
@@ -120,7 +124,7 @@ def test_what_was_taken_of_a_config_of_the_users_is_told() -> None:
     cluster.settle()
     text = explain(parse(cluster.body(), None))
     assert f"  digits: format onnx; maxBatchSize 8; file {folder}/1/model.onnx; input INPUT__0 FP32[1, 8, 8];" in text
-    assert 'instances 2; dynamicBatching {"preferredBatchSizes": [4], "maxQueueDelayMicroseconds": 100};' in text
+    assert 'instances 2; dynamicBatching {"preferredBatchSizes": [4], "maxQueueDelay": "100us"};' in text
     assert "overrides dynamic_batching { default_queue_policy { max_queue_size: 16 } }" in text
 
 
@@ -152,7 +156,7 @@ def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:
 
 def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> None:
     body, results = copy.deepcopy(golden("ready"))
-    body["spec"]["selection"]["objectives"] = [{"metric": "Throughput"}, {"metric": "AverageLatencyMicroseconds"}]
+    body["spec"]["selection"]["objectives"] = [{"metric": "throughput"}, {"metric": "averageLatency"}]
     text = explain(parse(body, results))
     assert "Pareto-optimal (no other candidate is better in all objectives at once): onnx-fp32." in text
 
@@ -192,7 +196,7 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
             "closest-selected",
             [
                 "spec.selection.fallback selects the closest",
-                "Its P99LatencyMicroseconds is 25.0 % above the maximum of 4000.",
+                "Its p99Latency is 25.0 % beyond its bound, at most 4ms.",
             ],
         ),
         (

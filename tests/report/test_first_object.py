@@ -150,7 +150,7 @@ def test_a_graph_shows_its_batch_dimension_itself(tmp_path: Path, form: str) -> 
 
 
 def test_a_model_of_a_repository_says_everything_itself(tmp_path: Path) -> None:
-    FOLDERS["repository"](tmp_path)
+    FOLDERS["triton-repository"](tmp_path)
     spec, text = first(tmp_path)
     assert spec["models"] == [{"name": spec["models"][0]["name"], "path": "ocr"}]
     assert "offline" not in spec["performance"]
@@ -196,7 +196,7 @@ def test_what_a_source_wants_of_its_user_is_said(tmp_path: Path, form: str, word
 
 
 def test_files_are_found_where_they_lie(tmp_path: Path) -> None:
-    paths = {"tf-savedmodel": "export/1", "onnx": "net.onnx", "ts-script": "net.pt", "repository": "ocr"}
+    paths = {"tf-savedmodel": "export/1", "onnx": "net.onnx", "ts-script": "net.pt", "triton-repository": "ocr"}
     for form, path in paths.items():
         folder = tmp_path / form
         folder.mkdir()

@@ -104,7 +104,7 @@ def test_a_dry_run_prints_the_object_and_needs_no_cluster(net: Path, capsys: pyt
         (["s3://models/ocr/net.onnx", "--secret", "bucket"], "net", "net.onnx"),
         (["https://models.example/Net.v2.onnx"], "net-v2", "Net.v2.onnx"),
         (["hf://acme/text-onnx", "--model", "onnx/model.onnx"], "text-onnx", ""),
-        (["oci://registry.example/acme/ocr:v3", "--model", "ocr", "--format", "repository"], "ocr", "ocr"),
+        (["oci://registry.example/acme/ocr:v3", "--model", "ocr", "--format", "triton-repository"], "ocr", "ocr"),
         (["pvc://models/pictures", "--model", "saved", "--format", "tf-savedmodel"], "pictures", "saved"),
     ],
 )

@@ -96,14 +96,14 @@ def test_what_all_rows_have_in_common_is_said_once() -> None:
 @pytest.mark.parametrize(
     ("constraint", "percent", "words"),
     [
-        ("P99LatencyMicroseconds maximum 10000", "50.0", "P99LatencyMicroseconds is 50.0 % below the maximum of 10000"),
-        ("P99LatencyMicroseconds maximum 4000", "-25.0", "P99LatencyMicroseconds is 25.0 % above the maximum of 4000"),
-        ("Throughput minimum 80", "20.0", "Throughput is 20.0 % above the minimum of 80"),
-        ("Throughput minimum 80", "-20.0", "Throughput is 20.0 % below the minimum of 80"),
+        ("p99Latency at most 10ms", "50.0", "p99Latency is 50.0 % within its bound, at most 10ms"),
+        ("p99Latency at most 4ms", "-25.0", "p99Latency is 25.0 % beyond its bound, at most 4ms"),
+        ("throughput at least 80", "20.0", "throughput is 20.0 % within its bound, at least 80"),
+        ("throughput at least 80", "-20.0", "throughput is 20.0 % beyond its bound, at least 80"),
         (
-            "UsedMemoryBytes maximum 8589934592",
+            "memory at most 8Gi",
             "",
-            "UsedMemoryBytes was not measured, so it does not meet the maximum of 8589934592",
+            "memory was not measured, so it does not meet its bound, at most 8Gi",
         ),
         ("", "", ""),
     ],

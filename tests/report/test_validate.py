@@ -74,7 +74,7 @@ def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
 )
 def test_what_is_wrong_or_misplaced_is_explained(place: str, value: object, expected: str) -> None:
     (fault,) = check(changed(FULL, {place: value}))
-    assert hint(fault, schema()) == expected
+    assert hint(fault, schema(old_names=False)) == expected
 
 
 def test_the_api_server_drops_what_is_null_and_so_does_this() -> None:
@@ -94,12 +94,12 @@ def test_a_date_is_text_and_another_kind_is_nobodys_business() -> None:
         ("1e-2", ""),
         ("0.97", ""),
         ("1", ""),
-        ("'0.97'", "spec.accuracy.thresholds[0].minimum: must be of type number"),
-        (".inf", "spec.accuracy.thresholds.0.minimum: Input should be a finite number"),
+        ("'0.97'", "spec.accuracy.thresholds[0].min: must be of type number"),
+        (".inf", "spec.accuracy.thresholds.0.min: Input should be a finite number"),
     ],
 )
 def test_a_number_is_one_however_it_is_written_but_not_in_quotes(text: str, fault: str) -> None:
-    written = yaml.safe_dump(changed(FULL, {"spec.accuracy.thresholds.0.minimum": "PLACE"})).replace("PLACE", text)
+    written = yaml.safe_dump(changed(FULL, {"spec.accuracy.thresholds.0.min": "PLACE"})).replace("PLACE", text)
     (body,) = deployments(written)
     assert fault in said(body)
     assert bool(fault) == bool(said(body))

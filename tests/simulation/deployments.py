@@ -21,7 +21,7 @@ def a_spec(**fields: Any) -> Body:
         "source": {"uri": "pvc://models/digits"},
         "dataloader": {"entrypoint": "dataloader.py"},
         "metrics": {"entrypoint": "metrics.py"},
-        "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.95}]},
+        "accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.95}]},
         "models": [a_model()],
         "selection": {"constraints": {"p99Latency": "10ms"}},
     }

@@ -25,7 +25,7 @@ UNDONE = [("False", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed
 
 def serving(canary: list[int] | None = None, **fields: Any) -> dict[str, Any]:
     shares = SHARES if canary is None else canary
-    soak = {"seconds": 30, "minimumRequests": 100}
+    soak = {"duration": "30s", "minRequests": 100}
     return {"serving": {"soak": soak, "route": ROUTE | {"canary": shares}, **fields}}
 
 
@@ -124,7 +124,7 @@ def test_the_share_stays_until_the_service_has_moved(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("ills", "words"),
-    [({"failing": 0.05}, "requests failed in"), ({"slower": 1.5}, "50 % more, and maximumLatencyPercent is 40")],
+    [({"failing": 0.05}, "requests failed in"), ({"slower": 1.5}, "50 % more, and maxLatencyPercent is 40")],
 )
 def test_a_revision_that_does_worse_never_gets_more_than_the_first_share(
     cluster: Cluster, ills: dict[str, float], words: str

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.simulation import answers
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
+from triton_converters.contract.results import Row
 
 TOO_SLOW = {"constraints": {"p99Latency": "4ms"}}
 OTHER_SOURCE = {"uri": "pvc://models/other"}
@@ -179,7 +181,7 @@ def traced() -> Cluster:
 @pytest.mark.parametrize(("minimum", "taken"), [(0, "onnx-fp16"), (50, "onnx-fp16"), (51, "ts-trace-fp32")])
 def test_what_serves_is_kept_unless_another_is_better_by_enough(traced: Cluster, minimum: int, taken: str) -> None:
     cluster = deepcopy(traced)
-    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": minimum})
+    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minImprovementPercent": minimum})
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == taken
     assert cluster.condition("Ready")["status"] == "True"
@@ -187,16 +189,14 @@ def test_what_serves_is_kept_unless_another_is_better_by_enough(traced: Cluster,
         assert cluster.started("measure") == 1
         selected = cluster.condition("Selected")
         assert (selected["status"], selected["reason"]) == ("True", "Kept")
-        assert (
-            "onnx-fp16 is only 50.0 % better, and spec.selection.minimumImprovementPercent is 51" in selected["message"]
-        )
+        assert "onnx-fp16 is only 50.0 % better, and spec.selection.minImprovementPercent is 51" in selected["message"]
         assert (cluster.candidate("onnx-fp16")["rank"], cluster.candidate("onnx-fp16")["state"]) == (1, "Passed")
 
 
 def test_figures_of_another_environment_replace_nothing(traced: Cluster) -> None:
     cluster = deepcopy(traced)
     cluster.fates = when("profile", Fate(cpu="another CPU"), "onnx-fp16")
-    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": 1})
+    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minImprovementPercent": 1})
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "ts-trace-fp32"
     assert "processor differs" in cluster.condition("Selected")["message"]
@@ -204,7 +204,7 @@ def test_figures_of_another_environment_replace_nothing(traced: Cluster) -> None
 
 def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
     cluster = deepcopy(traced)
-    selection = {"minimumImprovementPercent": 1000, "constraints": {"throughput": 2000}}
+    selection = {"minImprovementPercent": 1000, "constraints": {"throughput": 2000}}
     cluster.edit(models=[a_model(candidates=FASTER)], selection=selection)
     cluster.fates = when("measure", Fate(speed=3.0))
     cluster.settle()
@@ -214,7 +214,7 @@ def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
 def test_a_new_source_always_replaces(traced: Cluster) -> None:
     cluster = deepcopy(traced)
     before = cluster.serving()
-    cluster.edit(source=OTHER_SOURCE, selection={"minimumImprovementPercent": 1000})
+    cluster.edit(source=OTHER_SOURCE, selection={"minImprovementPercent": 1000})
     cluster.settle()
     assert cluster.serving() != before
 
@@ -287,7 +287,7 @@ def test_where_the_active_candidate_failed_the_best_of_the_others_serves(pair: C
 
 
 def regression(**fields: Any) -> dict[str, Any]:
-    return {"performance": {"regression": {"maximumPercent": 10, **fields}}}
+    return {"performance": {"regression": {"maxPercent": 10, **fields}}}
 
 
 def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
@@ -418,7 +418,7 @@ def test_a_source_that_is_further_beyond_a_constraint_is_worse(serving: Cluster,
     serving.settle()
     assert reasons(serving, "PerformanceMeasured") == [("True", reason)]
     message = serving.condition("PerformanceMeasured")["message"]
-    assert f"which breaks a constraint: P99LatencyMicroseconds {p99}, maximum 10000" in message
+    assert f"which breaks a constraint: p99Latency {p99 / 1000:g}ms, at most 10ms" in message
 
 
 def test_the_first_source_is_said_to_be_compared_with_none() -> None:
@@ -439,6 +439,25 @@ def test_memory_that_was_not_measured_is_said_to_be_so() -> None:
     cluster = Cluster(a_spec(selection={"constraints": {"memory": "8Gi"}}))
     cluster.settle()
     message = cluster.condition("Selected")["message"]
-    assert "UsedMemoryBytes was not measured, maximum 8589934592; relax the constraint" in message
+    assert "memory was not measured, at most 8Gi; relax the constraint" in message
     assert "inf " not in json.dumps(cluster.status)
     assert {each.get("marginPercent") for each in cluster.status["candidates"]} == {None}
+
+
+def test_the_condition_and_the_status_tell_the_same_row_whatever_sweep_is_ranked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bound on another sweep says nothing about the one through the preview Service."""
+
+    def slower(request: Any, *_: Any) -> tuple[Row, ...]:
+        return tuple(answers.row(each, 1000.0 + 100 * each, 1000 * each) for each in request.online.concurrencies)
+
+    monkeypatch.setattr(answers, "_online", slower)
+    cluster = Cluster(
+        a_spec(selection={"scenario": "Offline", "constraints": {"p99Latency": "2500us"}}),
+        when("profile", Fate(p99=2000)),
+    )
+    cluster.settle()
+    assert cluster.condition("PerformanceMeasured")["message"].startswith("1400 inferences/s, p99Latency 4000us at ")
+    serving = cluster.status["serving"]
+    assert (serving["throughput"], serving["p99LatencyMicroseconds"]) == ("1400.0", 4000)

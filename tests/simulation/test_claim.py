@@ -24,7 +24,7 @@ def claim(serving: Cluster) -> Body:
 
 def ask(cluster: Cluster, **template: Any) -> None:
     """Edit the spec's template of the claim."""
-    cluster.edit(repository={"claimTemplate": template})
+    cluster.edit(repository={"volumeClaimTemplate": {"spec": template}})
 
 
 def wanted(cluster: Cluster) -> Body:
@@ -46,7 +46,7 @@ def assert_goes_on(cluster: Cluster, story: list[str]) -> None:
 
 def test_a_new_claim_is_as_the_template_says() -> None:
     cluster = Cluster(a_spec())
-    ask(cluster, size="5Gi", storageClassName="fast", accessModes=["ReadWriteMany"])
+    ask(cluster, resources=requested("5Gi"), storageClassName="fast", accessModes=["ReadWriteMany"])
     assert wanted(cluster) == {
         "accessModes": ["ReadWriteMany"],
         "resources": requested("5Gi"),
@@ -65,14 +65,14 @@ def test_a_claim_that_somebody_enlarged_keeps_its_size(serving: Cluster, claim: 
 
 def test_a_smaller_size_in_the_spec_changes_nothing(serving: Cluster, claim: Body) -> None:
     story = list(serving.story)
-    ask(serving, size="10Gi")
+    ask(serving, resources=requested("10Gi"))
     assert_goes_on(serving, story)
     assert serving.objects["PersistentVolumeClaim", "digits-repository"] is claim
 
 
 def test_a_larger_size_in_the_spec_enlarges_the_claim(serving: Cluster, claim: Body) -> None:
     story = list(serving.story)
-    ask(serving, size="50Gi")
+    ask(serving, resources=requested("50Gi"))
     assert wanted(serving) == {
         "accessModes": ["ReadWriteOnce"],
         "resources": requested("50Gi"),

@@ -8,7 +8,7 @@ from tests.simulation.cluster import Body, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]
-SHARED = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
 BUDGET = ("PodDisruptionBudget", "digits-servers")
 
 

@@ -271,7 +271,7 @@ BATCHING = {"maxBatchSize": 8, "dynamicBatching": {}}
     [
         ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [2, 4]}}}, True),
         ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [8]}}}, False),
-        ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"maxQueueDelayMicroseconds": 100}}}, False),
+        ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"maxQueueDelay": "100us"}}}, False),
         ("trt-fp16", {"config": BATCHING | {"instances": 2}}, False),
         ("onnx-fp32", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [2, 4]}}}, False),
     ],

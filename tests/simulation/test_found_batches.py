@@ -96,7 +96,7 @@ def test_a_first_dimension_that_is_called_a_length_is_tried_as_one_first() -> No
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"maxQueueDelayMicroseconds": 100}, {"preferredBatchSizes": [2]}], ids=["on", "delay", "sizes"]
+    "asked", [{}, {"maxQueueDelay": "100us"}, {"preferredBatchSizes": [2]}], ids=["on", "delay", "sizes"]
 )
 def test_a_dimension_that_is_called_a_length_is_a_batch_if_the_spec_asks_for_batches(asked: dict[str, Any]) -> None:
     cluster = served(a_graph(path="series.onnx"))
@@ -167,7 +167,7 @@ def test_a_given_format_and_given_candidates_change_nothing() -> None:
 
 
 def test_the_settings_of_the_batcher_stay() -> None:
-    cluster = served(a_graph(config={"dynamicBatching": {"maxQueueDelayMicroseconds": 100}}))
+    cluster = served(a_graph(config={"dynamicBatching": {"maxQueueDelay": "100us"}}))
     (request,) = requests(cluster, "convert", ConvertRequest)
     assert (request.config.max_queue_delay_microseconds, request.config.preferred_batch_sizes) == (100, (4,))
 

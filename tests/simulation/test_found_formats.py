@@ -132,7 +132,7 @@ def test_a_candidate_that_the_format_rules_out_stops_no_other_one() -> None:
 
 
 def test_nothing_is_skipped_before_the_format_is_found() -> None:
-    folder = {"name": "ocr", "path": "repository/ocr.onnx", "format": "repository"}
+    folder = {"name": "ocr", "path": "repository/ocr.onnx", "format": "triton-repository"}
     cluster = Cluster(
         SMALLEST | {"models": [folder | {"candidates": [candidate("ts-script-fp32"), candidate("onnx-fp32")]}]}
     )

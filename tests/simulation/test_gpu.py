@@ -188,7 +188,7 @@ def test_no_container_of_an_object_on_the_cpu_is_told_of_tf32() -> None:
 # Where pods run ----------------------------------------------------------------------------------------------------
 
 
-SHARED = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
 OF_SERVERS = {
     "nodeSelector": {"pool": "gpu"},
     "tolerations": [{"key": "dedicated", "operator": "Exists"}],

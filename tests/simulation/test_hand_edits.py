@@ -52,7 +52,7 @@ def undone(cluster: Cluster) -> tuple[str, str]:
 
 
 def test_a_selector_that_points_to_an_undone_revision_is_put_back() -> None:
-    cluster = Cluster(a_spec(serving={"soak": {"seconds": 600}}))
+    cluster = Cluster(a_spec(serving={"soak": {"duration": "10m"}}))
     cluster.settle()
     good, bad = undone(cluster)
     point(cluster, bad)

@@ -37,7 +37,7 @@ def test_going_back_runs_nothing_again(serving: Cluster) -> None:
 
 
 def test_one_state_too_many_cleans_records_and_claim(serving: Cluster) -> None:
-    serving.edit(repository={"revisionHistoryLimit": 1})
+    serving.edit(revisionHistoryLimit=1)
     for version in versions(serving, 4):
         assert serving.started("clean") == version - 2
         observed = observe("digits", serving.objects.values())
@@ -49,7 +49,7 @@ def test_one_state_too_many_cleans_records_and_claim(serving: Cluster) -> None:
 
 
 def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster) -> None:
-    serving.edit(repository={"revisionHistoryLimit": 0}, **source(2))
+    serving.edit(revisionHistoryLimit=0, **source(2))
     while serving.started("clean") == 0:
         serving.act()
         serving.step()
@@ -65,7 +65,7 @@ RECORDED = ("ConfigMap", "digits-results")
 
 
 def test_an_entry_that_cannot_be_read_is_kept_and_nothing_is_cleaned(serving: Cluster) -> None:
-    serving.edit(repository={"revisionHistoryLimit": 0})
+    serving.edit(revisionHistoryLimit=0)
     serving.settle()
     newer = {"convert.0a1b": '{"stage":"convert","key":"0a1b","result":{"newer":1}}', "distill.0a1b": "{}"}
     serving.objects[RECORDED]["data"] |= newer
@@ -79,7 +79,7 @@ def test_an_entry_that_cannot_be_read_is_kept_and_nothing_is_cleaned(serving: Cl
 
 
 def test_a_history_that_cannot_be_read_is_not_replaced(serving: Cluster) -> None:
-    serving.edit(repository={"revisionHistoryLimit": 0})
+    serving.edit(revisionHistoryLimit=0)
     serving.objects[RECORDED]["data"]["history"] = "of a newer version"
     for _ in versions(serving, 3):
         assert serving.objects[RECORDED]["data"]["history"] == "of a newer version"

@@ -63,7 +63,7 @@ def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Calla
 
 @pytest.mark.parametrize("seconds", [-1e308, -1e8, 1e308])
 def test_seconds_of_a_search_give_no_other_one_more_than_the_budget(seconds: float) -> None:
-    search = {"selection": {"search": {"mode": "Quick", "measurements": 100, "durationSeconds": 600}}}
+    search = {"selection": {"search": {"mode": "Quick", "measurements": 100, "duration": "10m"}}}
     change = answering("search", lambda result: replace(result, seconds=seconds), "onnx-fp32")
     cluster = Cluster(a_spec(**search), change)
     cluster.settle()

@@ -18,6 +18,7 @@ from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
 from triton_converters.contract.stages import STAGES
 from triton_operator.api.deployment import parse
+from triton_operator.api.duration import seconds
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
@@ -62,7 +63,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
     "dataloader.arguments": ({}, {"seed": "1"}),
     "metrics": (None, {"entrypoint": "metrics.py"}, {"entrypoint": "metrics.py", "arguments": {"top": "5"}}),
-    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": 0.9}], [{"metric": "f1", "maximum": 1}]),
+    "accuracy.thresholds": ([], [{"metric": "accuracy", "min": 0.9}], [{"metric": "f1", "max": 1}]),
     "accuracy.maxSamples": (256, 100, 4),
     "models.0.arguments": ({}, {"depth": "50"}),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
@@ -71,7 +72,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{TENSOR_RT}.builderOptimizationLevel": (3, 5),
     f"{CONFIG}.maxBatchSize": (8, 16),
     f"{CONFIG}.instances": (1, 2),
-    f"{CONFIG}.dynamicBatching": (None, {}, {"maxQueueDelayMicroseconds": 100}),
+    f"{CONFIG}.dynamicBatching": (None, {}, {"maxQueueDelay": "100us"}),
     f"{CONFIG}.dynamicBatching.preferredBatchSizes": ([], [4], [2, 4], [8]),
     f"{CONFIG}.cudaGraphs": (False, True),
     f"{CONFIG}.warmup": (True, False),
@@ -104,9 +105,9 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "performance.activeDeadlineSeconds": (3600, 60),
     f"{MEASUREMENT}.mode": ("CountWindows", "TimeWindows"),
     f"{MEASUREMENT}.requestCount": (50, 60),
-    f"{MEASUREMENT}.stabilityPercentage": (10, 20),
+    f"{MEASUREMENT}.stabilityPercent": (10, 20),
     "selection.scenario": ("Online", "Offline"),
-    "selection.objectives": ([], [{"metric": "P99LatencyMicroseconds"}]),
+    "selection.objectives": ([], [{"metric": "p99Latency"}]),
     "selection.constraints": ({}, {"p99Latency": "9ms"}),
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
     "serving.replicas": (1, 2),
@@ -114,7 +115,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
     "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
     "serving.progressDeadlineSeconds": (600, 60),
-    "serving.soak": (None, {}, {"seconds": 60, "maximumErrorPercent": 0.1}),
+    "serving.soak": (None, {}, {"duration": "60s", "maxErrorPercent": 0.1}),
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
     "rollout.onInconclusive": ("Hold", "Undo"),
     "repository.claimName": (None, "shared"),
@@ -187,7 +188,7 @@ def works(context: Context) -> Iterator[AnyWork]:
         yield profile
         if context.spec.ensemble is None:
             asked = context.spec.selection.search
-            budget = Budget(asked.measurements, asked.duration_seconds)
+            budget = Budget(asked.measurements, int(seconds(asked.duration)))
             for part in (0, 1):
                 yield search_work(context, dump, replace(attempt, profile_key=profile.key), budget, part)
         yield measure_work(context, dump, attempt)

@@ -69,31 +69,31 @@ def test_metrics_that_cannot_be_computed_fail_every_candidate_that_waits_for_the
 
 def test_an_edit_of_a_threshold_starts_no_job(serving: Cluster) -> None:
     before, story = serving.serving(), list(serving.story)
-    serving.edit(accuracy=thresholds(minimum="0.5", maximumDegradation="0.1"))
+    serving.edit(accuracy=thresholds(min="0.5", maxDegradation="0.1"))
     serving.settle()
     assert (serving.serving(), serving.story) == (before, story)
-    assert serving.status["accuracy"][0]["threshold"] == "minimum 0.5, maximumDegradation 0.1"
+    assert serving.status["accuracy"][0]["threshold"] == "min 0.5, maxDegradation 0.1"
 
 
 def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Cluster) -> None:
     before, story = serving.serving(), list(serving.story)
-    serving.edit(accuracy=thresholds(minimum="0.99"))
+    serving.edit(accuracy=thresholds(min="0.99"))
     serving.settle()
     assert serving.story == story
     failed = serving.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "ThresholdNotMet")
     assert failed["message"] == (
-        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is minimum 0.99"
+        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is min 0.99"
     )
     assert failed["metrics"] == [{"metric": "accuracy", "value": "0.98"}]
     assert (serving.serving(), serving.condition("Stalled")["status"]) == (before, "True")
-    serving.edit(accuracy=thresholds(minimum="0.95"))
+    serving.edit(accuracy=thresholds(min="0.95"))
     serving.settle()
     assert (serving.story, serving.condition("Ready")["status"]) == (story, "True")
 
 
 def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
-    spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "minimum": 0.5}]})
+    spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "min": 0.5}]})
     cluster = Cluster(spec, when("metrics", Fate(metrics=("accuracy",))))
     cluster.settle()
     assert cluster.candidate("onnx-fp32")["reason"] == "MetricMissing"

@@ -23,7 +23,7 @@ def served(**model: Any) -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize("form", [{}, {"format": "repository"}], ids=["left out", "said"])
+@pytest.mark.parametrize("form", [{}, {"format": "triton-repository"}], ids=["left out", "said"])
 def test_what_the_file_says_is_where_everything_starts(form: dict[str, str]) -> None:
     cluster = served(**form)
     (source,) = requests(cluster, "source", SourceRequest)
@@ -69,7 +69,7 @@ def test_a_record_that_a_spec_could_not_say_is_not_taken(monkeypatch: pytest.Mon
     assert told is not None
     hostile = replace(told, overrides='parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/x" } }')
     monkeypatch.setattr(answers, "repository", lambda path: hostile)
-    cluster = Cluster(SMALLEST | {"models": [a_file(FOLDER, format="repository")]})
+    cluster = Cluster(SMALLEST | {"models": [a_file(FOLDER, format="triton-repository")]})
     cluster.settle()
     assert cluster.condition("Stalled")["reason"] == "FormatNotFound"
     assert cluster.story == ["source"]
@@ -77,7 +77,7 @@ def test_a_record_that_a_spec_could_not_say_is_not_taken(monkeypatch: pytest.Mon
 
 def test_a_record_that_is_lost_is_read_again() -> None:
     """Until the source has been read once more, nothing is known of the format, whatever was chosen before."""
-    cluster = served(format="repository")
+    cluster = served(format="triton-repository")
     serving, before = cluster.serving(), cluster.started("source")
     cluster.delete("ConfigMap", "digits-results")
     for job in cluster.of_kind("Job"):

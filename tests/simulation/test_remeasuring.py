@@ -12,7 +12,7 @@ from tests.simulation.deployments import CANDIDATES, a_spec
 BUSY, OTHER_SOURCE = Fate(p99=12_000), {"uri": "pvc://models/other"}
 PROFILES = [*(f"profile {each['name']}" for each in CANDIDATES), "metrics"]
 SERVE = ["server", "measure onnx-fp32", "service"]
-SLOWER = {"performance": {"regression": {"maximumPercent": 10, "block": True}}}
+SLOWER = {"performance": {"regression": {"maxPercent": 10, "block": True}}}
 
 
 def busy(**fields: Any) -> Cluster:

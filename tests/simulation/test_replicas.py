@@ -41,7 +41,7 @@ def selected(cluster: Cluster) -> set[str]:
     }
 
 
-SHARED = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
 
 
 @pytest.mark.parametrize(

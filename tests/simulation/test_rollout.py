@@ -165,7 +165,7 @@ def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: d
     [
         ({"accuracy": {"maxSamples": 100}}, {"reference", "convert", *MEASURED}),
         ({"accuracy": {"thresholds": []}}, {"reference", *MEASURED}),
-        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.9}]}}, set()),
+        ({"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.9}]}}, set()),
         ({"conversion": {"pod": {"resources": {"limits": {"cpu": "2"}}}}}, MEASURED),
         ({"metrics": {"entrypoint": "other.py"}}, {"metrics"}),
         ({"serving": {"pod": {"resources": {"limits": {"memory": "2Gi"}}}}}, MEASURED),
@@ -252,7 +252,7 @@ def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Clust
     serving.settle()
     measured = serving.condition("PerformanceMeasured")
     assert (measured["status"], measured["reason"]) == ("False", "ConstraintsNotMet")
-    assert "P99LatencyMicroseconds 20000, maximum 10000" in serving.condition("Ready")["message"]
+    assert "p99Latency 20ms, at most 10ms" in serving.condition("Ready")["message"]
     assert (serving.serving(), serving.condition("Available")["status"]) == (first, "True")
 
 

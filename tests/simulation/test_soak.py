@@ -20,7 +20,7 @@ ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
 NARROW = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
 BORN = datetime(2026, 11, 21, tzinfo=UTC)
-SOAK = {"seconds": 30, "minimumRequests": 100}
+SOAK = {"duration": "30s", "minRequests": 100}
 WINDOW = int(30 / STEP.total_seconds()) + 30
 """Steps, which take longer than a soak and its Jobs."""
 NO_NODE = {
@@ -153,7 +153,7 @@ def test_both_revisions_run_until_the_verdict(cluster: Cluster) -> None:
     assert servers(cluster) == {old, new}
     assert soaked(cluster) == ("Unknown", "Soaking")
     assert summary(cluster) == [("True", "Ready"), ("True", "Progressing"), ("False", "NoStall")]
-    assert 0 < (cluster.intent().requeue_after or 0) <= SOAK["seconds"]
+    assert 0 < (cluster.intent().requeue_after or 0) <= 30
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert soaked(cluster) == ("True", "SoakPassed")
@@ -175,7 +175,7 @@ def test_the_load_of_a_measurement_is_no_traffic(cluster: Cluster) -> None:
     [
         ({"failing": 0.05}, "requests failed in pod"),
         ({"failing": 1.0}, "100 % of"),
-        ({"slower": 1.5}, "50 % more, and maximumLatencyPercent is 40"),
+        ({"slower": 1.5}, "50 % more, and maxLatencyPercent is 40"),
     ],
 )
 def test_a_revision_that_does_worse_is_undone(cluster: Cluster, ills: dict[str, float], words: str) -> None:
@@ -260,7 +260,7 @@ def test_a_change_tries_it_again_and_converts_nothing(cluster: Cluster, how: str
     if how == "a retry":
         cluster.retry()
     else:
-        cluster.edit(**asking(SOAK | {"maximumErrorPercent": 2}))
+        cluster.edit(**asking(SOAK | {"maxErrorPercent": 2}))
     cluster.settle()
     assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("True", "SoakPassed"), KEPT)
     assert {each.split()[0] for each in cluster.story[jobs:]} <= {"server", "flip", "snapshot"}
@@ -327,7 +327,7 @@ def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> Non
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
-    assert "and minimumRequests is 100" in cluster.condition("Soaked")["message"]
+    assert "and minRequests is 100" in cluster.condition("Soaked")["message"]
     assert old not in servers(cluster)
 
 
@@ -535,5 +535,5 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
 def test_a_pass_computes_a_soak_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Mock(wraps=soak.soak)
     monkeypatch.setattr(soak, "soak", counted)
-    Cluster(a_spec(serving={"soak": {"seconds": 60}})).intent()
+    Cluster(a_spec(serving={"soak": {"duration": "1m"}})).intent()
     assert counted.call_count == 1

@@ -51,8 +51,8 @@ def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytes
 
 def test_a_metric_that_failed_is_shown_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     computing(monkeypatch, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
-    thresholds = [{"metric": f"a_good_{number:02}", "minimum": 0.95} for number in range(15)]
-    cluster = Cluster(a_spec(accuracy={"thresholds": [*thresholds, {"metric": "bad", "minimum": 0.95}]}))
+    thresholds = [{"metric": f"a_good_{number:02}", "min": 0.95} for number in range(15)]
+    cluster = Cluster(a_spec(accuracy={"thresholds": [*thresholds, {"metric": "bad", "min": 0.95}]}))
     cluster.settle()
     assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
     assert cluster.candidate("onnx-fp32")["metrics"][0] == {"metric": "bad", "value": "0.1"}

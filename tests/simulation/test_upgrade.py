@@ -169,7 +169,7 @@ def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
         {"serving": {"image": "example/triton:1"}},
         {"selection": {"constraints": {"p99Latency": "9999us"}}},
         {"selection": {"search": {"mode": "Quick"}}},
-        {"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.9}]}},
+        {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.9}]}},
         {"accuracy": {"thresholds": []}},
         {"conversion": {"tolerances": [{"precision": "fp32", "absolute": 1e-3, "relative": 1e-3}]}},
         {"performance": {"online": {"concurrency": {"start": 8, "end": 8}}}},

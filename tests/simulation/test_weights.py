@@ -107,7 +107,7 @@ def test_slower_weights_are_compared_with_the_last_ones() -> None:
     cluster = weighed()
     cluster.settle()
     cluster.fates = when("measure", Fate(speed=0.8))
-    cluster.edit(weights={"uri": "s3://models/digits/v4"}, performance={"regression": {"maximumPercent": 10}})
+    cluster.edit(weights={"uri": "s3://models/digits/v4"}, performance={"regression": {"maxPercent": 10}})
     cluster.settle()
     measured = cluster.condition("PerformanceMeasured")
     assert measured["reason"] == "PerformanceRegressed"

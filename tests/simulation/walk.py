@@ -33,8 +33,8 @@ SERVING: tuple[dict[str, Any], ...] = (
     {"replicas": 3},
     {"progressDeadlineSeconds": 30},
     {"progressDeadlineSeconds": 300},
-    {"soak": {"seconds": 60}},
-    {"soak": {"seconds": 60}, "route": {"parentRefs": [{"name": "gateway"}], "canary": [5, 50]}},
+    {"soak": {"duration": "1m"}},
+    {"soak": {"duration": "1m"}, "route": {"parentRefs": [{"name": "gateway"}], "canary": [5, 50]}},
     {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}},
     {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]},
 )

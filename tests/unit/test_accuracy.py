@@ -44,8 +44,7 @@ def test_all_bounds_of_a_threshold_must_hold() -> None:
     found = judged({"m": 0.9}, {"m": 0.8}, Threshold("m", 0.5, 0.95, 0.05))
     assert (found.reason, found.accuracy[0].passed) == (Reason.THRESHOLD_NOT_MET, False)
     assert found.message == (
-        "m of the served outputs is 0.8 (framework 0.9), but the threshold is minimum 0.5, maximum 0.95,"
-        " maximumDegradation 0.05"
+        "m of the served outputs is 0.8 (framework 0.9), but the threshold is min 0.5, max 0.95, maxDegradation 0.05"
     )
 
 
@@ -53,7 +52,7 @@ def test_every_metric_outside_its_threshold_is_named() -> None:
     found = judged({"a": 1.0, "b": math.nan}, {"a": 0.0, "b": math.nan}, minimum("b", 0.5), minimum("a", 0.5))
     assert found.message == (
         "b of the served outputs is missing or not finite (framework missing or not finite), but the threshold is"
-        " minimum 0.5; a of the served outputs is 0 (framework 1), but the threshold is minimum 0.5"
+        " min 0.5; a of the served outputs is 0 (framework 1), but the threshold is min 0.5"
     )
 
 
@@ -66,7 +65,7 @@ def test_a_metric_that_nobody_computed_names_those_that_exist() -> None:
 def test_metrics_without_a_threshold_come_last_and_pass() -> None:
     found = judged({"b": 1.0, "a": 2.0, "n": math.nan}, {"b": 0.0, "a": 2.0, "n": math.nan}, minimum("b", 0.0))
     assert [(each.metric, each.threshold, each.passed) for each in found.accuracy] == [
-        ("b", "minimum 0", True),
+        ("b", "min 0", True),
         ("a", "", True),
     ]
     assert found.reason is Reason.PASSED

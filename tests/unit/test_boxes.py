@@ -17,7 +17,7 @@ SPECS = {
     "plain": a_spec(),
     "metrics": a_spec(
         metrics={"entrypoint": "metrics.py"},
-        accuracy={"thresholds": [{"metric": "accuracy", "minimum": 0.9}]},
+        accuracy={"thresholds": [{"metric": "accuracy", "min": 0.9}]},
     ),
     "search": a_spec(selection={"search": {"mode": "Quick"}}),
     "engine": a_spec(models=[a_model(candidates=[candidate("trt-fp16")])], gpu={"count": 1}),

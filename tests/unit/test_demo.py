@@ -70,7 +70,7 @@ def finished() -> TritonDeploymentStatus:
         ],
         accuracy=[
             AccuracyStatus(
-                metric="accuracy", framework="0.99", served="0.99", samples=360, threshold="minimum 0.95", passed=True
+                metric="accuracy", framework="0.99", served="0.99", samples=360, threshold="min 0.95", passed=True
             )
         ],
         performance=PerformanceStatus(
@@ -158,7 +158,7 @@ def test_a_failed_candidate_is_told_apart_from_what_is_missing() -> None:
 def test_a_broken_threshold_is_a_fault() -> None:
     broken = finished().accuracy[0].model_copy(update={"served": "0.5", "passed": False})
     status = finished().model_copy(update={"accuracy": [broken]})
-    assert verdict.faults(SPEC, status) == ["metric accuracy is 0.5; the threshold is minimum 0.95"]
+    assert verdict.faults(SPEC, status) == ["metric accuracy is 0.5; the threshold is min 0.95"]
 
 
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:

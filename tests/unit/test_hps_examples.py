@@ -69,10 +69,10 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
     assert spec.serving.pinned_memory_pool == "4G"
     assert [(pool.device, pool.size) for pool in spec.serving.cuda_memory_pools] == [(0, "2G")]
     measurement = spec.performance.measurement
-    assert (measurement.mode, measurement.request_count, measurement.interval_milliseconds) == (
+    assert (measurement.mode, measurement.request_count, measurement.interval) == (
         "CountWindows",
         50,
-        5000,
+        "5s",
     )
 
 

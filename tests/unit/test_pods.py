@@ -157,7 +157,7 @@ def test_user_code_that_wrote_more_than_fits_onto_the_claim_is_told_what_to_enla
     assert view.failure is not None
     assert view.failure.message == (
         'the kubelet ended pod p: Usage of EmptyDir volume "incoming" exceeds the limit "2Gi"'
-        " (spec.repository.claimTemplate.size bounds that volume)"
+        " (spec.repository.volumeClaimTemplate bounds that volume)"
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
+from triton_converters.contract.scoring import violation
 from triton_operator.api.selection import Constraints, Objective
 from triton_operator.candidates.ranking import (
     Choice,
@@ -36,7 +37,7 @@ def order(choices: list[Choice]) -> list[str]:
 
 
 AT_MOST_2MS = Constraint("P99LatencyMicroseconds", None, 2000)
-THROUGHPUT, P99 = Objective(metric="Throughput"), Objective(metric="P99LatencyMicroseconds")
+THROUGHPUT, P99 = Objective(metric="throughput"), Objective(metric="p99Latency")
 rows = st.builds(row, st.floats(0.1, 1e6), st.integers(2, 10**7), st.integers(1, 64))
 noisy_rows = st.builds(
     row, st.floats(50, 200), st.integers(500, 4000), st.integers(1, 64), st.sampled_from([0.0, 3.0, 9.0, 80.0])
@@ -57,7 +58,8 @@ def test_the_most_throughput_wins_by_default() -> None:
 def test_a_constraint_comes_before_every_objective() -> None:
     choices = rank(contenders({"fast": [row(9000, p99=2001)], "slow": [row(1, p99=2000)]}), [], [AT_MOST_2MS])
     assert order(choices) == ["slow", "fast"]
-    assert str(choices[1].violation) == "P99LatencyMicroseconds 2001, maximum 2000"
+    assert choices[1].violation is not None
+    assert (choices[1].violation.constraint, choices[1].violation.value) == (AT_MOST_2MS, 2001)
 
 
 def test_a_candidate_is_judged_by_its_best_row_that_meets_the_constraints() -> None:
@@ -80,12 +82,12 @@ def test_weights_decide_between_throughput_and_latency() -> None:
 
 def test_less_memory_is_better() -> None:
     small, large = replace(row(100), memory_bytes=2**20), replace(row(100), memory_bytes=2**21)
-    memory = Objective(metric="UsedMemoryBytes")
+    memory = Objective(metric="memory")
     assert order(rank(contenders({"large": [large], "small": [small]}), [memory], [])) == ["small", "large"]
 
 
 def test_memory_that_was_not_measured_meets_no_maximum_and_is_the_worst() -> None:
-    memory, bound = Objective(metric="UsedMemoryBytes"), Constraint("UsedMemoryBytes", None, 1e12)
+    memory, bound = Objective(metric="memory"), Constraint("UsedMemoryBytes", None, 1e12)
     known, unknown = replace(row(1), memory_bytes=2**30), row(9)
     choices = rank(contenders({"unknown": [unknown], "known": [known]}), [memory], [bound])
     assert order(choices) == ["known", "unknown"]
@@ -137,17 +139,19 @@ def test_the_binding_constraint_is_the_one_with_the_least_room() -> None:
     at_least = Constraint("Throughput", 80, None)
     choice = best_row([row(100, p99=1900)], [], [at_least, AT_MOST_2MS])
     assert choice.binding is not None
-    assert str(choice.binding) == "P99LatencyMicroseconds maximum 2000"
+    assert choice.binding.metric == AT_MOST_2MS.metric
     assert choice.binding.margin == pytest.approx(0.05)
     broken = best_row([row(100, p99=3000)], [], [at_least, AT_MOST_2MS])
     assert broken.binding is not None
     assert broken.binding.margin == pytest.approx(-0.5)
 
 
-def test_a_constraint_with_two_bounds_names_only_the_one_that_binds() -> None:
+def test_of_two_bounds_on_a_metric_the_one_with_less_room_binds() -> None:
     between = Constraint("Throughput", 80, 400)
-    for throughput, words in ((100, "Throughput minimum 80"), (390, "Throughput maximum 400")):
-        assert str(best_row([row(throughput)], [], [between]).binding) == words
+    for throughput, margin in ((100, 0.25), (390, 0.025)):
+        binding = best_row([row(throughput)], [], [between]).binding
+        assert binding is not None
+        assert binding.margin == pytest.approx(margin)
 
 
 def test_pareto_optimal_is_who_is_beaten_in_not_everything_at_once() -> None:
@@ -157,7 +161,7 @@ def test_pareto_optimal_is_who_is_beaten_in_not_everything_at_once() -> None:
 
 
 def test_several_objectives_are_what_pareto_optimal_is_about() -> None:
-    average = Objective(metric="AverageLatencyMicroseconds")
+    average = Objective(metric="averageLatency")
     worse = replace(row(100, p99=100), average=900)
     choices = rank(contenders({"one": [row(100, p99=1000)], "other": [worse]}), [THROUGHPUT, average], [])
     assert {choice.name: choice.pareto for choice in choices} == {"one": True, "other": False}
@@ -177,7 +181,7 @@ def standing(choice: Choice) -> tuple[float, float]:
 def test_the_order_of_the_candidates_changes_nothing_but_ties(given_rows: dict[str, list[Row]], random: Random) -> None:
     listed = contenders(given_rows)
     shuffled = sorted(listed, key=lambda _: random.random())
-    objectives = [THROUGHPUT, Objective(metric="AverageLatencyMicroseconds", weight=2)]
+    objectives = [THROUGHPUT, Objective(metric="averageLatency", weight=2)]
     one, other = (rank(each, objectives, [AT_MOST_2MS]) for each in (listed, shuffled))
     assert [standing(choice) for choice in one] == [standing(choice) for choice in other]
     assert [standing(choice) for choice in one] == sorted(standing(choice) for choice in one)
@@ -264,7 +268,7 @@ def test_who_is_better_is_within_the_noise_of_who_is_worse(one: Row, other: Row)
 def test_a_specs_bounds_are_in_the_units_of_the_rows() -> None:
     given = {"p50Latency": "800us", "p90Latency": "1.5s", "p95Latency": "0.1ms", "p99Latency": "20ms"}
     more = {"averageLatency": "1ms", "throughput": 300, "memory": "1Ki"}
-    assert Constraints.model_validate({**given, **more}).asked() == (
+    assert Constraints.model_validate({**given, **more}).asked == (
         Constraint("P50LatencyMicroseconds", None, 800),
         Constraint("P90LatencyMicroseconds", None, 1_500_000),
         Constraint("P95LatencyMicroseconds", None, 100),
@@ -273,4 +277,31 @@ def test_a_specs_bounds_are_in_the_units_of_the_rows() -> None:
         Constraint("Throughput", 300, None),
         Constraint("UsedMemoryBytes", None, 1024),
     )
-    assert Constraints().asked() == ()
+    assert Constraints().asked == ()
+
+
+def test_figures_and_bounds_are_told_in_the_words_and_units_of_the_spec() -> None:
+    bounds = {"p99Latency": "2500us", "averageLatency": "0.02s", "throughput": 300, "memory": "8Gi"}
+    told = Constraints.model_validate(bounds)
+    assert told.words() == [
+        "p99Latency at most 2500us",
+        "averageLatency at most 0.02s",
+        "throughput at least 300",
+        "memory at most 8Gi",
+    ]
+    assert [
+        told.figure("P99LatencyMicroseconds", 4000),
+        told.figure("AverageLatencyMicroseconds", 21500),
+        told.figure("P50LatencyMicroseconds", 21345),
+        told.figure("Throughput", 90.125),
+        told.figure("UsedMemoryBytes", 9 * 2**30),
+    ] == ["p99Latency 4000us", "averageLatency 0.0215s", "p50Latency 21.345ms", "throughput 90.12", "memory 9Gi"]
+    slow = replace(row(90, p99=4000), average=100, memory_bytes=0)
+    broken = [violation(slow, [each]) for each in told.asked]
+    assert [told.broken(each) for each in broken if each] == [
+        "p99Latency 4000us, at most 2500us",
+        "throughput 90, at least 300",
+        "memory was not measured, at most 8Gi",
+    ]
+    assert told.told(slow) == "90 inferences/s, p99Latency 4000us"
+    assert Constraints().told(slow) == "90 inferences/s, p99Latency 4ms"

@@ -182,7 +182,10 @@ def test_pods_tolerate_the_taint_of_gpu_nodes_if_they_use_a_gpu_or_follow_the_cl
     mode: str, tolerant: set[str]
 ) -> None:
     cluster = Cluster(
-        a_spec(gpu={"product": "NVIDIA-H200", "count": 1}, repository={"claimTemplate": {"accessModes": [mode]}})
+        a_spec(
+            gpu={"product": "NVIDIA-H200", "count": 1},
+            repository={"volumeClaimTemplate": {"spec": {"accessModes": [mode]}}},
+        )
     )
     assert tolerating(cluster) == tolerant
 

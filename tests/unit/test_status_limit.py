@@ -65,7 +65,7 @@ def full(letter: str) -> TritonDeploymentStatus:
             p99_latency_microseconds=12_345_678,
             load="batch 65536, concurrency 4096",
             satisfies_constraints=False,
-            binding_constraint="AverageLatencyMicroseconds minimum 12345678, maximum 12345678",
+            binding_constraint="averageLatency at most 12345678us",
             margin_percent="-12345.6",
             rank=number,
             pareto=False,

@@ -10,7 +10,7 @@ from triton_operator.api.serving import Soak
 from triton_operator.rollout.traffic import Traffic, between, judge, total
 
 ASKED = Soak()
-LEAST = ASKED.minimum_requests
+LEAST = ASKED.min_requests
 BEFORE = Traffic(10_000, 0, 10_000 * 2000)
 """The previous revision: 2 ms."""
 counts = st.integers(0, 10**6)
@@ -55,13 +55,11 @@ def test_without_a_latency_to_compare_with_there_is_no_praise(previous: Traffic 
 def test_the_words_name_the_pod_the_figures_and_the_limit() -> None:
     errors = judge(ASKED, {"a": pod(1000), "b": pod(1000, failed=50)}, BEFORE).words
     assert errors == (
-        "5 % of 1000 requests failed in pod b, and maximumErrorPercent is 1; the previous revision answered 10000"
+        "5 % of 1000 requests failed in pod b, and maxErrorPercent is 1; the previous revision answered 10000"
         " requests, of which 0 % failed"
     )
     latency = judge(ASKED, {"a": pod(1000), "b": pod(1000, microseconds=3000)}, BEFORE).words
-    assert latency == (
-        "the mean latency is 3 ms in pod b, and was 2 ms before: 50 % more, and maximumLatencyPercent is 40"
-    )
+    assert latency == ("the mean latency is 3 ms in pod b, and was 2 ms before: 50 % more, and maxLatencyPercent is 40")
 
 
 def test_what_pods_answered_is_what_they_counted_since() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulation.cluster import Cluster
+from triton_operator.api.renamed import rewritten
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -29,6 +30,11 @@ class State:
     has_gateway_api: bool
     body: Body
     children: list[Body]
+
+    @property
+    def renamed(self) -> "State":
+        """The state after its user wrote the new names, and nothing else."""
+        return replace(self, body={**self.body, "spec": rewritten(self.body["spec"])})
 
     def cluster(self) -> Cluster:
         """A cluster of the simulation that holds it, run by the operator of this tree with newer images."""

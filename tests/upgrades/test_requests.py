@@ -85,7 +85,7 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
     """They go on under this operator, whose installation has newer images, from their first Job to their server."""
     for name in STORED:
         if name.startswith(NEW):
-            go_on(state(name).cluster())
+            go_on(state(name).renamed.cluster())
     found = requests(made)
     # The stored objects have their source Jobs already, and nothing to clean. The newest image takes snapshots, and
     # installs packages.

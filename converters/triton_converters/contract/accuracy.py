@@ -16,9 +16,9 @@ class Threshold:
     """Bounds on a metric; those that are not None apply."""
 
     metric: str
-    minimum: float | None
-    maximum: float | None
-    maximum_degradation: float | None
+    min: float | None
+    max: float | None
+    max_degradation: float | None
     """Largest |framework's value - served value|."""
 
 
@@ -30,7 +30,7 @@ class Accuracy:
     framework: float
     served: float
     threshold: str
-    """The threshold in words ("minimum 0.95"); empty if there is none."""
+    """The threshold in words ("min 0.95"); empty if there is none."""
     passed: bool
 
 
@@ -87,12 +87,12 @@ def _judged(threshold: Threshold, framework: float, served: float) -> Accuracy:
     degradation = abs(framework - served)
     # Written so that NaN never passes.
     bounds = [
-        ("minimum", threshold.minimum, threshold.minimum is None or served >= threshold.minimum),
-        ("maximum", threshold.maximum, threshold.maximum is None or served <= threshold.maximum),
+        ("min", threshold.min, threshold.min is None or served >= threshold.min),
+        ("max", threshold.max, threshold.max is None or served <= threshold.max),
         (
-            "maximumDegradation",
-            threshold.maximum_degradation,
-            threshold.maximum_degradation is None or degradation <= threshold.maximum_degradation,
+            "maxDegradation",
+            threshold.max_degradation,
+            threshold.max_degradation is None or degradation <= threshold.max_degradation,
         ),
     ]
     asked = [(f"{name} {value:g}", holds) for name, value, holds in bounds if value is not None]

@@ -61,7 +61,7 @@ HPS = "hps"
 """Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
 ENSEMBLE = "ensemble"
 """Several models served as one; each of them has its own source and target."""
-REPOSITORY = "repository"
+REPOSITORY = "triton-repository"
 """A model's folder of a Triton model repository, which holds a file of another format and its config.pbtxt. The source
 Job finds that format, and from then on the model has it."""
 

@@ -43,7 +43,7 @@ class Reason(StrEnum):
     )
     SELECTED = "Selected", "A candidate was selected."
     APPROVED = "Approved", "The candidate that spec.selection.approvedRevision names was selected."
-    KEPT = "Kept", "The active candidate was kept: no other one is better by minimumImprovementPercent."
+    KEPT = "Kept", "The active candidate was kept: no other one is better by minImprovementPercent."
     CLOSEST_SELECTED = (
         "ClosestSelected",
         "No candidate meets every constraint, so the closest one was selected, as spec.selection.fallback says.",
@@ -148,6 +148,11 @@ class Reason(StrEnum):
 
     # Failures that last until the user changes something.
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
+    FIELD_RENAMED = (
+        "FieldRenamed",
+        "The spec has a field or a value by the name that it had before. Nothing is started and nothing is deleted; the"
+        " active revision stays.",
+    )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
         "NotAllowed",

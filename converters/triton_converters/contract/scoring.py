@@ -7,23 +7,25 @@ comparison of pairs, this one is an order (transitive), so that neither the cand
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, log
+from math import inf, log
 
 from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row, SearchPoint
 
 THROUGHPUT = "Throughput"
 """The only metric of which more is better."""
+MEMORY = "UsedMemoryBytes"
+P99 = "P99LatencyMicroseconds"
 METRICS = {
     THROUGHPUT: "throughput",
     "P50LatencyMicroseconds": "p50",
     "P90LatencyMicroseconds": "p90",
     "P95LatencyMicroseconds": "p95",
-    "P99LatencyMicroseconds": "p99",
+    P99: "p99",
     "AverageLatencyMicroseconds": "average",
-    "UsedMemoryBytes": "memory_bytes",
+    MEMORY: "memory_bytes",
 }
-"""The fields of Row, by the metric names that objectives and constraints use."""
+"""The fields of Row, by the metrics' names in requests; a spec has others."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,10 @@ class Violation:
     distance: float
     """How far the value is beyond the bound, relative to the bound."""
 
-    def __str__(self) -> str:
-        """Return the metric, its value and the bound in words."""
-        figure = f"{round(self.value, 2):.15g}" if isfinite(self.value) else "was not measured"
-        minimum, maximum = self.constraint.minimum, self.constraint.maximum
-        bound = f"maximum {maximum:.15g}" if maximum is not None else ""
-        if minimum is not None and self.value < minimum:
-            bound = f"minimum {minimum:.15g}"
-        return f"{self.constraint.metric} {figure}, {bound}"
-
 
 def value(row: Row, metric: str) -> float:
     """Return a row's figure in inferences per second, microseconds or bytes; infinite if memory was not measured."""
-    if metric == "UsedMemoryBytes" and not row.memory_bytes:
+    if metric == MEMORY and not row.memory_bytes:
         return inf
     return float(getattr(row, METRICS[metric]))
 

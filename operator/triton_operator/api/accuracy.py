@@ -9,29 +9,29 @@ from triton_operator.api.schema import ApiType, Number, PositiveOrZero, list_map
 
 
 class MetricThreshold(ApiType):
-    """A bound on a metric. It needs at least one of `minimum`, `maximum` and `maximumDegradation`."""
+    """A bound on a metric. It needs at least one of `min`, `max` and `maxDegradation`."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                "has(self.minimum) || has(self.maximum) || has(self.maximumDegradation)",
-                "a threshold needs a bound: set minimum, maximum or maximumDegradation",
+                "has(self.min) || has(self.max) || has(self.maxDegradation)",
+                "a threshold needs a bound: set min, max or maxDegradation",
             )
         )
     )
     metric: Annotated[str, StringConstraints(min_length=1, max_length=63)]
     """Name of the metric, as the MetricsCalculator returns it."""
-    minimum: Number | None = None
+    min: Number | None = None
     """Minimum value of the metric of the served outputs. Default: no bound."""
-    maximum: Number | None = None
+    max: Number | None = None
     """Maximum value of the metric of the served outputs. Default: no bound."""
-    maximum_degradation: PositiveOrZero | None = None
+    max_degradation: PositiveOrZero | None = None
     """Maximum absolute difference between the metric of the served outputs and that of the reference. It counts
     in both directions: a metric that is better by more than this fails too. Default: no bound."""
 
     def asked(self) -> Threshold:
         """Return the threshold as the gate takes it."""
-        return Threshold(self.metric, self.minimum, self.maximum, self.maximum_degradation)
+        return Threshold(self.metric, self.min, self.max, self.max_degradation)
 
 
 class AccuracyGate(ApiType):
@@ -44,6 +44,6 @@ class AccuracyGate(ApiType):
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Bounds on metrics, all of which a candidate must meet. Each needs `minimum`, `maximum` or `maximumDegradation`,
+    """Bounds on metrics, all of which a candidate must meet. Each needs `min`, `max` or `maxDegradation`,
     and all need `spec.metrics`. Without thresholds only the agreement gate compares outputs, and the condition Verified
     has the reason NumericalOnly. Default: none."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from triton_converters.contract.reasons import Reason
+from triton_operator.api import renamed
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION, claim, digest
@@ -27,6 +29,14 @@ _ROUNDS = 8
 
 class InvalidSpecError(ValueError):
     """The operator does not understand the spec; the message names the fields."""
+
+    reason = Reason.INVALID_SPEC
+
+
+class FieldRenamedError(InvalidSpecError):
+    """The spec has old names; the message says what to write."""
+
+    reason = Reason.FIELD_RENAMED
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,8 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
     """Return the object that a body of the API describes. Raises InvalidSpecError."""
     metadata = body["metadata"]
     _check_size(body.get("spec", {}))
+    if old := list(renamed.found(body.get("spec"))):
+        raise FieldRenamedError("; ".join(map(str, old)))
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
     except ValidationError as error:

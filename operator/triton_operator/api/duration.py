@@ -1,34 +1,86 @@
-"""Durations as Kubernetes writes them: 800us, 20ms, 1.5s."""
+"""Durations as Kubernetes writes them: 800us, 20ms, 1.5s, 5m, 24h."""
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from triton_operator.api.schema import rules
 
-PATTERN = "^[0-9]{1,9}([.][0-9]{1,9})?(us|ms|s)$"
-_MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
-_MESSAGE = "a duration is a number and a unit (us, ms or s), such as 800us, 20ms or 1.5s: correct it"
+# With more digits, a duration in hours could be longer than CEL's, which end at 292 years.
+PATTERN = "^([0-9]{1,9}([.][0-9]{1,9})?(us|ms|s)|[0-9]{1,5}([.][0-9]{1,9})?(m|h))$"
+_MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+_MESSAGE = "a duration is a number and a unit (us, ms, s, m or h), such as 800us, 20ms or 1.5s: correct it"
+# A rule has a message; a pattern has none.
+_RULE = (f"self.matches('{PATTERN}')", _MESSAGE)
 
 
-def microseconds(duration: str) -> float:
-    """Return a duration in microseconds. Raises ValueError if the text is no duration."""
-    if not re.fullmatch(PATTERN, duration):
-        raise ValueError(_MESSAGE)
-    number = duration.rstrip("ums")
-    return float(Decimal(number) * _MICROSECONDS[duration.removeprefix(number)])
+def amount(duration: str, unit: str) -> Decimal:
+    """Return how many of a unit a duration has."""
+    own = unit_of(duration)
+    return Decimal(duration.removesuffix(own)) * _MICROSECONDS[own] / _MICROSECONDS[unit]
+
+
+def seconds(duration: str) -> float:
+    """Return a duration in seconds."""
+    return float(amount(duration, "s"))
+
+
+def unit_of(duration: str) -> str:
+    """Return the unit that a duration is written in."""
+    return duration.lstrip("0123456789.")
+
+
+def in_unit(microseconds: float, unit: str) -> str:
+    """Return a number of microseconds as a duration in a unit."""
+    return f"{(Decimal(str(microseconds)) / _MICROSECONDS[unit]).normalize():f}{unit}"
+
+
+def written(number: Decimal | float, unit: str) -> str:
+    """Return a number of a unit as a duration, in the largest unit in which it is whole: 5m for 300 s."""
+    exact = Decimal(str(number)) * _MICROSECONDS[unit]
+    whole = [name for name, size in _MICROSECONDS.items() if exact and exact % size == 0]
+    chosen = whole[-1] if whole else "us" if exact else "s"
+    return f"{(exact / _MICROSECONDS[chosen]).normalize():f}{chosen}"
 
 
 def _checked(duration: str) -> str:
-    microseconds(duration)
+    if not re.fullmatch(PATTERN, duration):
+        raise ValueError(_MESSAGE)
     return duration
 
 
-Duration = Annotated[
-    str,
-    AfterValidator(_checked),
-    # A rule has a message; a pattern has none.
-    Field(max_length=24, json_schema_extra=rules((f"self.matches('{PATTERN}')", _MESSAGE))),
-]
+Span = Annotated[str, Field(max_length=24)]
+"""A duration that `Within` bounds, as the shortest text of it: 5m for 300s."""
+Duration = Annotated[Span, AfterValidator(_checked), Field(json_schema_extra=rules(_RULE))]
+"""A duration as it was written."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """The bounds of a `Span`."""
+
+    least: str
+    most: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of pydantic that checks a text and makes it the shortest one of its duration."""
+        return core_schema.no_info_after_validator_function(self._within, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return the JSON schema with the rules that check the same."""
+        bounds = f"duration(self) >= duration('{self.least}') && duration(self) <= duration('{self.most}')"
+        return {**handler(schema), **rules(_RULE, (f"!{_RULE[0]} || ({bounds})", self._message))}
+
+    @property
+    def _message(self) -> str:
+        return f"must be from {self.least} to {self.most}: correct it"
+
+    def _within(self, duration: str) -> str:
+        exact = amount(_checked(duration), "us")
+        if not amount(self.least, "us") <= exact <= amount(self.most, "us"):
+            raise ValueError(self._message)
+        return written(exact, "us")

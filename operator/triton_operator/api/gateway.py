@@ -50,8 +50,8 @@ class Route(ApiType):
     listeners take."""
     canary: Annotated[list[Share], Field(max_length=MOST_STEPS)] = Field(default_factory=list)
     """Shares of the route's requests, in percent, that a new revision gets one after the other before it becomes
-    active. Each step lasts `soak.seconds`, and the revision is judged at its end. It needs `soak`. Default: none; a new
-    revision becomes active as soon as it was measured."""
+    active. Each step lasts `soak.duration`, and the revision is judged at its end. It needs `soak`. Default: none; a
+    new revision becomes active as soon as it was measured."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -78,7 +78,7 @@ class RowStatus(StatusType):
     average: int
     """Mean latency, in microseconds."""
     stable: bool
-    """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercentage`. If false,
+    """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercent`. If false,
     the figures are averages over three windows that differed by more."""
     spread_percent: str = ""
     """Difference between the highest and the lowest throughput of the windows, in percent of their mean, as a decimal

@@ -9,6 +9,7 @@ from triton_converters.contract import overrides
 from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES
 from triton_converters.contract.results import Signature
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
+from triton_operator.api.duration import Span, Within
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.format_rules import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
 from triton_operator.api.quantity import Quantity, between
@@ -26,7 +27,7 @@ from triton_operator.api.schema import (
 
 DEFAULT_OPSET = 17
 SourceFormat = Literal[
-    "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "repository", "hps"
+    "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "triton-repository", "hps"
 ]
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
@@ -37,9 +38,9 @@ class DynamicBatching(ApiType):
     preferred_batch_sizes: Annotated[list[BatchSize], Field(max_length=16)] = Field(default_factory=list)
     """Batch sizes that the dynamic batcher tries to form; it sends such a batch without waiting for more requests. Each
     must not exceed `maxBatchSize`. Default: `maxBatchSize` if a queue delay is set, otherwise none."""
-    max_queue_delay_microseconds: Annotated[int, Field(ge=0, le=60_000_000)] = 0
-    """Maximum time that a request waits for others to form a preferred batch, in microseconds. If 0, the batcher does
-    not wait: it sends whatever is in the queue. Default: 0."""
+    max_queue_delay: Annotated[Span, Within("0s", "60s")] = "0s"
+    """Maximum time that a request waits for others to form a preferred batch, such as 100us, at most 60s. If 0s, the
+    batcher does not wait: it sends whatever is in the queue. Default: 0s."""
 
 
 class ModelConfiguration(ApiType):
@@ -157,16 +158,16 @@ class Model(ApiType):
     """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
     whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
     `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. For
-    `repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. Default: if `path`
-    is given, the format that its content shows; `status.resolved` has it."""
+    `triton-repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. Default: if
+    `path` is given, the format that its content shows; `status.resolved` has it."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
     [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
     for the others."""
     path: SourcePath | None = None
-    """Path of the model's file (a directory for tf-savedmodel and repository), relative to the root of the source.
-    Required for the formats `onnx`, `ts-trace`, `ts-script`, `tf-savedmodel` and `repository`; not allowed for the
-    others."""
+    """Path of the model's file (a directory for tf-savedmodel and triton-repository), relative to the root of the
+    source. Required for the formats `onnx`, `ts-trace`, `ts-script`, `tf-savedmodel` and `triton-repository`; not
+    allowed for the others."""
     arguments: Arguments = Field(default_factory=dict)
     """Arguments of `get_model` by name, converted as those of the dataloader are. Not allowed together with `path`.
     Default: none."""

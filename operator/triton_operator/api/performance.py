@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from triton_operator.api.duration import Span, Within
 from triton_operator.api.schema import ApiType, BatchSize, TensorName, rules
 
 DimSize = Annotated[int, Field(ge=1, le=2147483647)]
@@ -98,9 +99,9 @@ class MeasurementOptions(ApiType):
     (`CountWindows`) or time (`TimeWindows`). Default: CountWindows."""
     request_count: Annotated[int, Field(ge=1, le=1_000_000)] = 50
     """Number of requests in a window. It applies to CountWindows only. Default: 50, as in perf_analyzer."""
-    interval_milliseconds: Annotated[int, Field(ge=100, le=600_000)] = 5000
-    """Length of a window, in milliseconds. It applies to TimeWindows only. Default: 5000, as in perf_analyzer."""
-    stability_percentage: Annotated[int, Field(ge=1, le=999)] = 10
+    interval: Annotated[Span, Within("100ms", "10m")] = "5s"
+    """Length of a window, from 100ms to 10m. It applies to TimeWindows only. Default: 5s, as in perf_analyzer."""
+    stability_percent: Annotated[int, Field(ge=1, le=999)] = 10
     """Maximum difference in throughput and in average latency between three consecutive windows, in percent, for the
     measurement to count as stable. Default: 10, as in perf_analyzer."""
 
@@ -108,13 +109,13 @@ class MeasurementOptions(ApiType):
 class Regression(ApiType):
     """How a new source is compared with the previously active one."""
 
-    maximum_percent: Annotated[int, Field(ge=1, le=100)]
+    max_percent: Annotated[int, Field(ge=1, le=100)]
     """Maximum regression, in percent. A new source regresses if its measurement is worse by the objectives, or misses a
     constraint by more, than that of the previously active source. Both are compared at the load at which the previous
     source did best. Beyond this limit, the condition PerformanceMeasured has the reason PerformanceRegressed. If the
     two cannot be compared, the reason is NotCompared."""
     block: bool = False
-    """If true, a revision whose source regresses beyond `maximumPercent` does not become active while another revision
+    """If true, a revision whose source regresses beyond `maxPercent` does not become active while another revision
     is active. If false, the regression is only reported. Default: false."""
 
 

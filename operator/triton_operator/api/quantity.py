@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from math import ceil
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
@@ -56,18 +56,14 @@ def total(quantities: Iterable[str]) -> str:
     return str(int(exact))
 
 
-Quantity = Annotated[
-    str,
-    BeforeValidator(canonical),
-    WithJsonSchema(
-        {
-            "x-kubernetes-int-or-string": True,
-            "minimum": 0,
-            "maxLength": 24,
-            "pattern": "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$",
-        }
-    ),
-]
+SCHEMA: dict[str, Any] = {
+    "x-kubernetes-int-or-string": True,
+    "minimum": 0,
+    "maxLength": 24,
+    "pattern": "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$",
+}
+"""The JSON schema of a quantity."""
+Quantity = Annotated[str, BeforeValidator(canonical), WithJsonSchema(SCHEMA)]
 """A quantity of zero or more, an integer or a text; here always its shortest text."""
 
 

@@ -8,12 +8,26 @@ from triton_operator.api.quantity import Quantity
 from triton_operator.api.schema import ApiType, DnsName, rules
 
 
-class ClaimTemplate(ApiType):
-    """The PersistentVolumeClaim that the operator creates."""
+class ClaimRequests(ApiType):
+    """What the claim requests."""
 
-    size: Quantity = "20Gi"
+    storage: Quantity = "20Gi"
     """Storage that the claim requests. A larger size enlarges an existing claim, if its StorageClass allows expansion;
     a smaller one changes nothing. Default: 20Gi."""
+
+
+class ClaimResources(ApiType):
+    """The resources of the claim."""
+
+    requests: ClaimRequests = Field(default_factory=ClaimRequests)
+    """What the claim requests."""
+
+
+class ClaimSpec(ApiType):
+    """The spec of the PersistentVolumeClaim that the operator creates."""
+
+    resources: ClaimResources = Field(default_factory=ClaimResources)
+    """The resources of the claim."""
     storage_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the claim's StorageClass. An existing claim keeps its own. Default: the default StorageClass of the
     cluster."""
@@ -22,6 +36,13 @@ class ClaimTemplate(ApiType):
     )
     """Access modes of the claim: `ReadWriteOnce` or `ReadWriteMany`, exactly one. With `ReadWriteOnce` the operator
     keeps all pods of the object on one node. An existing claim keeps its own. Default: ReadWriteOnce."""
+
+
+class VolumeClaimTemplate(ApiType):
+    """The PersistentVolumeClaim that the operator creates, as the template of a StatefulSet has it."""
+
+    spec: ClaimSpec = Field(default_factory=ClaimSpec)
+    """The spec of the claim."""
 
 
 class RetentionPolicy(ApiType):
@@ -37,18 +58,15 @@ class Repository(ApiType):
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                "!(has(self.claimName) && has(self.claimTemplate))",
-                "claimName and claimTemplate must not be set together: remove one of them",
+                "!(has(self.claimName) && has(self.volumeClaimTemplate))",
+                "claimName and volumeClaimTemplate must not be set together: remove one of them",
             ),
         )
     )
     claim_name: DnsName | None = None
     """Name of an existing claim to use as the repository claim. The operator never deletes it. Must not be set together
-    with `claimTemplate`. Default: none; the operator creates a claim."""
-    claim_template: ClaimTemplate | None = None
+    with `volumeClaimTemplate`. Default: none; the operator creates a claim."""
+    volume_claim_template: VolumeClaimTemplate | None = None
     """The claim that the operator creates. Must not be set together with `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
     """Whether the claim that the operator created outlives the object. A claim named in `claimName` is always kept."""
-    revision_history_limit: int = Field(default=3, ge=0, le=20)
-    """Number of previously active revisions to keep on the claim, with their records, so that a rollback to one of them
-    takes seconds. Default: 3."""

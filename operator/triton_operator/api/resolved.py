@@ -2,9 +2,11 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from triton_converters.contract.results import RepositoryModel, Signature, Tensor
+from triton_operator.api import renamed
+from triton_operator.api.duration import written
 from triton_operator.api.model import Candidate, DynamicBatching, Model, ModelConfiguration, SourceFormat
 from triton_operator.api.schema import ApiType, SourcePath, list_map
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -33,6 +35,12 @@ class FromRepository(ApiType):
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings that config.pbtxt has. Those in the spec come first."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, values: Any) -> Any:
+        """Take what an older operator stored."""
+        return renamed.rewritten({"models": [values]})["models"][0] if isinstance(values, dict) else values
+
     @classmethod
     def of(cls, found: RepositoryModel) -> Self:
         """Return what the source Job told. Raises ValidationError if a spec could not say the same."""
@@ -46,7 +54,7 @@ class FromRepository(ApiType):
         if found.dynamic_batching:
             config["dynamicBatching"] = {
                 "preferredBatchSizes": list(found.preferred_batch_sizes),
-                "maxQueueDelayMicroseconds": found.max_queue_delay_microseconds,
+                "maxQueueDelay": written(found.max_queue_delay_microseconds, "us"),
             }
         inputs, outputs = ([vars(each) for each in side] for side in (found.inputs, found.outputs))
         said = {name: value for name, value in config.items() if value is not None}
@@ -83,7 +91,7 @@ class ResolvedModel(ApiType):
     name: str
     """Name of the model."""
     format: SourceFormat | None = None
-    """Format of a model whose spec leaves it out or says `repository`, as the source's content shows it."""
+    """Format of a model whose spec leaves it out or says `triton-repository`, as the source's content shows it."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
     """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows; 0 if the reference
     found that samples must not share a batch. If it is above 1 and the spec leaves `dynamicBatching` out too, the

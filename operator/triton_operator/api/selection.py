@@ -1,23 +1,22 @@
 """How the candidate is chosen."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from functools import cached_property
+from math import isfinite
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from triton_converters.contract import measurement_requests as requests
-from triton_converters.contract.scoring import THROUGHPUT
-from triton_operator.api.duration import Duration, microseconds
+from triton_converters.contract.results import Row
+from triton_converters.contract.scoring import MEMORY, P99, THROUGHPUT, Violation
+from triton_operator.api.duration import Duration, Span, Within, amount, in_unit, unit_of
 from triton_operator.api.quantity import Quantity, whole
+from triton_operator.api.renamed import METRICS
 from triton_operator.api.schema import ApiType, PositiveOrZero, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[
-    "Throughput",
-    "P50LatencyMicroseconds",
-    "P90LatencyMicroseconds",
-    "P95LatencyMicroseconds",
-    "P99LatencyMicroseconds",
-    "AverageLatencyMicroseconds",
-    "UsedMemoryBytes",
+    "throughput", "p50Latency", "p90Latency", "p95Latency", "p99Latency", "averageLatency", "memory"
 ]
 
 
@@ -25,14 +24,13 @@ class Objective(ApiType):
     """A metric to improve: higher throughput, lower latency or lower memory use."""
 
     metric: ObjectiveMetric
-    """Metric to improve: Throughput, P50LatencyMicroseconds, P90LatencyMicroseconds, P95LatencyMicroseconds,
-    P99LatencyMicroseconds, AverageLatencyMicroseconds or UsedMemoryBytes."""
+    """Metric to improve: throughput, p50Latency, p90Latency, p95Latency, p99Latency, averageLatency or memory."""
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Weight of the objective relative to the other objectives. Default: 1."""
 
     def asked(self) -> requests.Objective:
         """Return the objective as the ranking and a search's request take it."""
-        return requests.Objective(self.metric, self.weight)
+        return requests.Objective(METRICS.before[self.metric], self.weight)
 
 
 class Constraints(ApiType):
@@ -53,29 +51,58 @@ class Constraints(ApiType):
     memory: Quantity | None = None
     """Highest memory use, such as 8Gi. It is GPU memory, or the node's memory if there is no GPU. Default: no bound."""
 
+    @cached_property
+    def bounds(self) -> Mapping[str, Any]:
+        """The bounds as the spec has them, by the metrics' names in requests."""
+        written = self.model_dump(by_alias=True, exclude_none=True)
+        return {METRICS.before[name]: bound for name, bound in written.items()}
+
+    @cached_property
+    def asked(self) -> tuple[requests.Constraint, ...]:
+        """The bounds as the ranking and a search's request take them: in microseconds, samples/s and bytes."""
+        return tuple(_constraint(metric, bound) for metric, bound in self.bounds.items())
+
     def words(self) -> list[str]:
         """Return each bound in words, such as "p99Latency at most 20ms"."""
-        bounds = self.model_dump(by_alias=True, exclude_none=True)
-        return [
-            f"{name} at least {bound:g}" if name == "throughput" else f"{name} at most {bound}"
-            for name, bound in bounds.items()
-        ]
+        return [self.bound(metric) for metric in self.bounds]
 
-    def asked(self) -> tuple[requests.Constraint, ...]:
-        """Return the bounds as the ranking and a search's request take them: in microseconds, samples/s and bytes."""
-        latencies = {
-            "P50LatencyMicroseconds": self.p50_latency,
-            "P90LatencyMicroseconds": self.p90_latency,
-            "P95LatencyMicroseconds": self.p95_latency,
-            "P99LatencyMicroseconds": self.p99_latency,
-            "AverageLatencyMicroseconds": self.average_latency,
-        }
-        bounds = [
-            *(requests.Constraint(metric, None, microseconds(most)) for metric, most in latencies.items() if most),
-            *([] if self.throughput is None else [requests.Constraint(THROUGHPUT, self.throughput, None)]),
-            *([] if self.memory is None else [requests.Constraint("UsedMemoryBytes", None, float(whole(self.memory)))]),
-        ]
-        return tuple(bounds)
+    def bound(self, metric: str) -> str:
+        """Return the bound on a metric in words, with the metric's name in a spec; there must be one."""
+        return f"{METRICS.now[metric]} {_limit(metric, self.bounds[metric])}"
+
+    def figure(self, metric: str, value: float) -> str:
+        """Return a row's figure in a spec's words, in the unit of its bound, such as "p99Latency 4ms"."""
+        return f"{METRICS.now[metric]} {_figure(metric, value, self.bounds.get(metric))}"
+
+    def told(self, row: Row) -> str:
+        """Return the figures of a row that every message tells."""
+        return f"{row.throughput:g} inferences/s, {self.figure(P99, row.p99)}"
+
+    def broken(self, violation: Violation) -> str:
+        """Return a figure and the bound that it breaks, such as "p99Latency 21ms, at most 20ms"."""
+        metric = violation.constraint.metric
+        return f"{self.figure(metric, violation.value)}, {_limit(metric, self.bounds[metric])}"
+
+
+def _limit(metric: str, bound: Any) -> str:
+    return f"at least {bound:g}" if metric == THROUGHPUT else f"at most {bound}"
+
+
+def _figure(metric: str, value: float, bound: str | None) -> str:
+    if not isfinite(value):
+        return "was not measured"
+    if metric == THROUGHPUT:
+        return f"{round(value, 2):.15g}"
+    if metric == MEMORY:
+        unit = (bound or "1Gi").lstrip("0123456789")
+        return f"{value / whole(f'1{unit}'):.6g}{unit}"
+    return in_unit(value, unit_of(bound or "1ms"))
+
+
+def _constraint(metric: str, bound: Any) -> requests.Constraint:
+    if metric == THROUGHPUT:
+        return requests.Constraint(metric, bound, None)
+    return requests.Constraint(metric, None, float(whole(bound) if metric == MEMORY else amount(bound, "us")))
 
 
 class Search(ApiType):
@@ -86,9 +113,9 @@ class Search(ApiType):
     long as the measurements improve. `Exhaustive` measures every combination of settings."""
     measurements: Annotated[int, Field(ge=8, le=480)] = 48
     """Maximum number of measurements, for both candidates together. Default: 48."""
-    duration_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600
-    """Maximum time spent measuring, for both candidates together, in seconds. When it is spent, the best configuration
-    found so far is used. Default: 3600."""
+    duration: Annotated[Span, Within("1m", "24h")] = "1h"
+    """Maximum time spent measuring, for both candidates together, from 1m to 24h. When it is spent, the best
+    configuration found so far is used. Default: 1h."""
 
 
 class Selection(ApiType):
@@ -114,7 +141,7 @@ class Selection(ApiType):
         list[Objective],
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Metrics to improve. Default: Throughput."""
+    """Metrics to improve. Default: throughput."""
     constraints: Constraints = Field(default_factory=Constraints)
     """Bounds, all of which a measurement must meet. Default: none."""
     search: Search = Field(default_factory=lambda: Search(mode="None"))
@@ -130,7 +157,7 @@ class Selection(ApiType):
     fallback: Literal["None", "Closest"] = "None"
     """What happens if no candidate meets every constraint. `None` rolls out nothing. `Closest` rolls out the candidate
     that misses the constraints by the smallest margin. Default: None."""
-    minimum_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 20
+    min_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 20
     """Minimum improvement in the objectives, in percent, for which another candidate replaces the active one, also
     where a new source brings new figures. Both must have been measured in the same environment. If 0, the best
     candidate always replaces the active one. Default: 20, which two stable measurements may differ by without a cause:

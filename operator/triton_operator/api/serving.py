@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
+from triton_operator.api.duration import Span, Within
 from triton_operator.api.gateway import Route
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import Quantity, between
@@ -80,13 +81,13 @@ class Autoscaling(ApiType):
 class Soak(ApiType):
     """The first requests to a new revision, while the previous one still runs and can come back at once."""
 
-    seconds: Annotated[int, Field(ge=10, le=86400)] = 300
-    """Length of the soak, in seconds. Both revisions have their pods until its end. Default: 300."""
-    minimum_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
+    duration: Annotated[Span, Within("10s", "24h")] = "5m"
+    """Length of the soak, from 10s to 24h. Both revisions have their pods until its end. Default: 5m."""
+    min_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
     """Number of requests below which there is no verdict, and below which a single pod is not judged. Default: 100."""
-    maximum_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
+    max_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
     """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
-    maximum_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
+    max_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
     """How far the mean latency of the worst pod may be above that of the previous revision, in percent. Default:
     40."""
 

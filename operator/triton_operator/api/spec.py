@@ -118,6 +118,9 @@ class TritonDeploymentSpec(ApiType):
     repository: Repository = Field(default_factory=Repository)
     """The repository claim: the PersistentVolumeClaim with the sources, the references, the model repository and the
     records."""
+    revision_history_limit: Annotated[int, Field(ge=0, le=20)] = 3
+    """Number of previously active revisions to keep on the claim, with their records, so that a rollback to one of them
+    takes seconds. Default: 3."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
     rollout: Rollout = Field(default_factory=Rollout)

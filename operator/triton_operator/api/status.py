@@ -152,7 +152,7 @@ class CandidateStatus(StatusType):
     """Whether a measurement of the ranked sweep meets every constraint."""
     binding_constraint: str = ""
     """The constraint that the best measurement is closest to breaking or, if it breaks any, breaks by the largest
-    margin, such as "P99LatencyMicroseconds maximum 10000"."""
+    margin, such as "p99Latency at most 10ms"."""
     margin_percent: str = ""
     """Distance between the best measurement and the bound of `bindingConstraint`, in percent of the bound, as a decimal
     string. It is negative if the measurement breaks the constraint, and absent if the metric was not measured."""
@@ -162,7 +162,7 @@ class CandidateStatus(StatusType):
     """Whether the candidate is Pareto-optimal: it has a measurement that no other candidate beats in both throughput
     and P99 latency. If there are several objectives, their metrics are compared instead."""
     stable: bool | None = None
-    """Whether the best measurement is stable: three consecutive windows differed by at most `stabilityPercentage`."""
+    """Whether the best measurement is stable: three consecutive windows differed by at most `stabilityPercent`."""
     spread_percent: str = ""
     """Difference between the highest and the lowest throughput of the best measurement's windows, in percent of their
     mean, as a decimal string."""

@@ -7,13 +7,13 @@ from math import exp, inf, isinf
 from triton_converters.contract import scoring
 from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
-from triton_converters.contract.scoring import THROUGHPUT, Violation
+from triton_converters.contract.scoring import P99, THROUGHPUT, Violation
 from triton_operator.api.selection import Objective
 
 LARGEST_NOISE_PERCENT = 10.0
 """perf_analyzer's default for how far its windows may differ. A larger spread must not make a worse measurement count
 as equal."""
-TRADE_OFF = (THROUGHPUT, "P99LatencyMicroseconds")
+TRADE_OFF = (THROUGHPUT, P99)
 """The metrics that decide what is Pareto-optimal, unless the spec has several objectives."""
 
 
@@ -33,15 +33,9 @@ class Binding:
     """The bound that a row is closest to breaking, or breaks by most."""
 
     metric: str
-    kind: str
-    """minimum or maximum."""
-    bound: float
+    """Its name in requests."""
     margin: float
     """How far the row is within the bound, relative to the bound; negative: beyond it."""
-
-    def __str__(self) -> str:
-        """Metric and bound, in words."""
-        return f"{self.metric} {self.kind} {self.bound:.15g}"
 
 
 @dataclass(frozen=True)
@@ -171,7 +165,7 @@ def _unbeaten(contenders: Sequence[Contender], metrics: Sequence[str]) -> set[st
 
 
 def _trade_off(objectives: Sequence[Objective]) -> Sequence[str]:
-    metrics = [objective.metric for objective in objectives]
+    metrics = [objective.asked().metric for objective in objectives]
     return metrics if len(metrics) > 1 else TRADE_OFF
 
 
@@ -189,9 +183,9 @@ def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 def _bindings(row: Row, asked: Constraint) -> Iterator[Binding]:
     figure = scoring.value(row, asked.metric)
     if asked.minimum is not None:
-        yield Binding(asked.metric, "minimum", asked.minimum, _relative(figure - asked.minimum, asked.minimum))
+        yield Binding(asked.metric, _relative(figure - asked.minimum, asked.minimum))
     if asked.maximum is not None:
-        yield Binding(asked.metric, "maximum", asked.maximum, _relative(asked.maximum - figure, asked.maximum))
+        yield Binding(asked.metric, _relative(asked.maximum - figure, asked.maximum))
 
 
 def _relative(room: float, bound: float) -> float:

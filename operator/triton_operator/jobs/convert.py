@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
+from triton_operator.api.duration import amount
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
 from triton_operator.api.model import TensorRtOptions as TensorRt
 from triton_operator.api.quantity import whole
@@ -140,7 +142,8 @@ def model_config(context: Context, model: Model) -> ModelConfig:
     config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
-    if not preferred and batching.max_queue_delay_microseconds > 0 and config.largest_batch > 0:
+    delay = ceil(amount(batching.max_queue_delay, "us"))
+    if not preferred and delay > 0 and config.largest_batch > 0:
         preferred = [config.largest_batch]
     kind = "KIND_CPU"
     if context.spec.gpu_count > 0:
@@ -150,7 +153,7 @@ def model_config(context: Context, model: Model) -> ModelConfig:
         instance_group_kind=kind,
         dynamic_batching=config.dynamic_batching is not None and config.largest_batch > 0,
         preferred_batch_sizes=tuple(size for size in preferred if size <= config.largest_batch),
-        max_queue_delay_microseconds=batching.max_queue_delay_microseconds,
+        max_queue_delay_microseconds=delay,
         cuda_graphs=config.cuda_graphs,
         warmup=config.warmup,
         parameters=dict(config.parameters),

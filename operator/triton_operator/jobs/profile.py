@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import (
@@ -17,6 +18,7 @@ from triton_converters.contract.measurement_requests import (
 )
 from triton_converters.contract.results import ProfileResult
 from triton_converters.contract.saturation import latency_bounds
+from triton_operator.api.duration import amount
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
@@ -80,8 +82,8 @@ def load(context: Context, host: str) -> Load:
         measurement=Measurement(
             mode=measurement.mode,
             request_count=measurement.request_count,
-            interval_milliseconds=measurement.interval_milliseconds,
-            stability_percentage=measurement.stability_percentage,
+            interval_milliseconds=ceil(amount(measurement.interval, "ms")),
+            stability_percentage=measurement.stability_percent,
         ),
     )
 
@@ -122,7 +124,7 @@ def open_loop(context: Context) -> OpenLoop:
     wanted = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
     if autoscaling is None:
         return wanted
-    bounds = latency_bounds(context.spec.selection.constraints.asked())
+    bounds = latency_bounds(context.spec.selection.constraints.asked)
     return replace(wanted, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 

@@ -10,6 +10,7 @@ from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
+from triton_operator.api.renamed import FORMATS
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
@@ -129,9 +130,13 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
+    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known.
+
+    A repository keeps its old word here, by which images are pinned; no Job gets it.
+    """
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format or "", code, model.config.largest_batch, declared=model.declared)
+    form = model.format or ""
+    return ModelCode(FORMATS.before.get(form, form), code, model.config.largest_batch, declared=model.declared)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:

@@ -72,7 +72,7 @@ def search_work(
         maximum_instances=max(MAXIMUM_INSTANCES, base.instances),
         vary_cuda_graphs=spec.gpu_count > 0 and member.format == "trt",
         objectives=tuple(objective.asked() for objective in spec.selection.objectives),
-        constraints=spec.selection.constraints.asked(),
+        constraints=spec.selection.constraints.asked,
         measurements=budget.measurements,
         seconds=budget.seconds,
     )

@@ -51,7 +51,7 @@ def _exit_code(end: End) -> str:
 def eviction_words(pod: PodView) -> str:
     """Return why the kubelet ended an evicted pod, in its own words, and what bounds it."""
     words = printable(pod.message).strip().removesuffix(".")
-    advice = " (spec.repository.claimTemplate.size bounds that volume)" if is_of_incoming(words) else ""
+    advice = " (spec.repository.volumeClaimTemplate bounds that volume)" if is_of_incoming(words) else ""
     return f"the kubelet ended pod {pod.name}: {words}{advice}"
 
 

@@ -98,7 +98,7 @@ def remember_state(context: Context, intent: Intent) -> Intent:
     history = intent.history
     if HISTORY not in context.observed.unreadable:
         state = served(context, progress, intent.effects, intent.status)
-        history = history.advanced(state, context.spec.repository.revision_history_limit)
+        history = history.advanced(state, context.spec.revision_history_limit)
     return replace(intent, history=history).plus(clean.clean(context, history))
 
 

@@ -21,6 +21,7 @@ from triton_operator.api.measured_status import (
     saturation_status,
 )
 from triton_operator.api.search_status import SearchStatus, configuration_status
+from triton_operator.api.selection import Constraints
 from triton_operator.api.status import (
     CandidateStatus,
     MetricValue,
@@ -33,7 +34,7 @@ from triton_operator.api.status import (
     merge_conditions,
 )
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import Choice, best_row, load
+from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
 from triton_operator.planning.conditions import conditions
@@ -60,6 +61,7 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
     """
     old = context.deployment.status
     up = context.serving is not None
+    constraints = context.spec.selection.constraints
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
@@ -72,7 +74,7 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
         resolved=context.resolved,
         source=_source(context, progress) or recorded.source,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
-        candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
+        candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
         target=_target(progress),
@@ -106,7 +108,7 @@ def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
     return [TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in tensors]
 
 
-def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
+def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constraints) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
     metrics = _decisive_first(attempt.accuracy)
@@ -123,11 +125,11 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
-        **(_standing(choice) if choice else {}),
+        **(_standing(choice, constraints) if choice else {}),
     )
 
 
-def _standing(choice: Choice) -> dict[str, Any]:
+def _standing(choice: Choice, constraints: Constraints) -> dict[str, Any]:
     """The figures of a candidate's best row, and its place in the ranking."""
     row, binding = choice.row, choice.binding
     return {
@@ -135,7 +137,7 @@ def _standing(choice: Choice) -> dict[str, Any]:
         "p99_latency_microseconds": row.p99,
         "load": choice.load,
         "satisfies_constraints": choice.violation is None,
-        "binding_constraint": str(binding or ""),
+        "binding_constraint": constraints.bound(binding.metric) if binding else "",
         "margin_percent": f"{binding.margin * 100:.1f}" if binding and isfinite(binding.margin) else "",
         "rank": choice.rank,
         "pareto": choice.pareto,
@@ -185,11 +187,10 @@ def _of_what_serves(
     if not isinstance(progress, TargetRolledOut):
         return old.serving, old.accuracy, old.performance
     rollout, attempt = progress.rollout, progress.target
-    measured, profile = rollout.measured.result, attempt.profile
-    if not rollout.serves or rollout.undone is not None or measured is None:
+    measured, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
+    if not rollout.serves or rollout.undone is not None or measured is None or best is None:
         return old.serving, old.accuracy, old.performance
     assert profile is not None
-    best = best_row(measured.online, context.spec.selection.objectives, context.spec.selection.constraints.asked())
     serving = ServingStatus(
         revision=attempt.key,
         candidate=attempt.name,
@@ -203,7 +204,7 @@ def _of_what_serves(
         offline=_rows(context, attempt, profile.offline),
         online=_rows(context, attempt, measured.online),
         request_rate=_rows(context, attempt, profile.request_rate),
-        saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked()),
+        saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
         environment=_environment(context, rollout.server, profile, measured),
         measured_at=rollout.measured.finished_at,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from triton_operator import names
 from triton_operator.api.quantity import amount
-from triton_operator.api.repository import ClaimTemplate
+from triton_operator.api.repository import ClaimSpec, VolumeClaimTemplate
 from triton_operator.context import Context
 
 UNKNOWN_SIZE = "100Gi"
@@ -21,7 +21,11 @@ def claim(context: Context) -> dict[str, Any] | None:
     if repository.retention_policy.when_deleted == "Retain":
         metadata["ownerReferences"] = []
     existing = context.observed.claim
-    spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).size)
+    spec = (
+        _new(_template(context))
+        if existing is None
+        else _enlarged(existing["spec"], _template(context).resources.requests.storage)
+    )
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
@@ -40,7 +44,7 @@ def kept(context: Context) -> str:
         return ""
     return (
         f"PersistentVolumeClaim {existing['metadata']['name']} keeps {' and '.join(fields)}, because Kubernetes changes"
-        " neither; set spec.repository.claimTemplate back, or make another TritonDeployment"
+        " neither; set spec.repository.volumeClaimTemplate back, or make another TritonDeployment"
     )
 
 
@@ -60,15 +64,22 @@ def spans_nodes(context: Context) -> bool:
 
 def claim_size(context: Context) -> str:
     """The size of the claim, as far as the spec says; of a claim of the user's, a size that few have."""
-    return UNKNOWN_SIZE if context.spec.repository.claim_name is not None else _template(context).size
+    return (
+        UNKNOWN_SIZE
+        if context.spec.repository.claim_name is not None
+        else _template(context).resources.requests.storage
+    )
 
 
-def _template(context: Context) -> ClaimTemplate:
-    return context.spec.repository.claim_template or ClaimTemplate()
+def _template(context: Context) -> ClaimSpec:
+    return (context.spec.repository.volume_claim_template or VolumeClaimTemplate()).spec
 
 
-def _new(template: ClaimTemplate) -> dict[str, Any]:
-    spec: dict[str, Any] = {"accessModes": list(template.access_modes), "resources": _request(template.size)}
+def _new(template: ClaimSpec) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "accessModes": list(template.access_modes),
+        "resources": _request(template.resources.requests.storage),
+    }
     if template.storage_class_name:
         spec["storageClassName"] = template.storage_class_name
     return spec

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.duration import seconds
 from triton_operator.api.gateway import Route
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
@@ -88,7 +89,11 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
     share, then = route.canary[len(flip.steps)], course(context.spec.rollout.on_inconclusive, found)
     if then is Course.UNDO:
         return _undone(context, target, _failed(context, flip, share, unjudged(found)), effects)
-    flip = _passed(context, flip, share, found) if then is Course.GO_ON else held(context, flip, found, soak.seconds)
+    flip = (
+        _passed(context, flip, share, found)
+        if then is Course.GO_ON
+        else held(context, flip, found, seconds(soak.duration))
+    )
     if then is Course.BEGIN_ANEW:
         flip = replace(flip, canary_since=context.now.isoformat())
     return _going_on(context, route, soak, target, flip, effects + Effects(flips={target.uid: flip}))
@@ -123,7 +128,7 @@ def _judged(
     step, since = len(flip.steps), flip.canary_since
     first = counters(context, target, f"canary {step}", since, active)
     found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    found, end = found or waived(context, flip), due(flip, soak.seconds)
+    found, end = found or waived(context, flip), due(flip, seconds(soak.duration))
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects
     found = unread(context, first, "at the start of the step", end, spoiled=True)
@@ -141,7 +146,7 @@ def _judged(
 def _going_on(context: Context, route: Route, soak: Soak, target: ServerView, flip: Flip, effects: Effects) -> Canary:
     """The canary at its present step. The last one's share stays until the Service has moved."""
     step = min(len(flip.steps), len(route.canary) - 1)
-    share, end = route.canary[step], due(flip, soak.seconds)
+    share, end = route.canary[step], due(flip, seconds(soak.duration))
     if context.spec.suspend:
         until = "it waits, because spec.suspend is true"
     elif not target.answers:

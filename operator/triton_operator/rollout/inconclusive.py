@@ -47,13 +47,13 @@ def unjudged(found: Judgement) -> Judgement:
     return Judgement(Reason.SOAK_FAILED, because)
 
 
-def held(context: Context, flip: Flip, found: Judgement, seconds: int) -> Flip:
+def held(context: Context, flip: Flip, found: Judgement, seconds: float) -> Flip:
     """The record of what is judged again after as many seconds as the first verdict takes."""
     now, again = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
     return replace(flip, message=found.words, held_since=flip.held_since or now, again_at=again)
 
 
-def due(flip: Flip, seconds: int) -> datetime:
+def due(flip: Flip, seconds: float) -> datetime:
     """When it is judged next."""
     return datetime.fromisoformat(flip.again_at or flip.at) + timedelta(seconds=0 if flip.again_at else seconds)
 

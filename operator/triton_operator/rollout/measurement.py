@@ -6,7 +6,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import best_row
+from triton_operator.candidates.ranking import Choice, best_row
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.measure import MeasureWork, measure_work
@@ -28,6 +28,8 @@ class Measured:
     effects: Effects
     result: MeasureResult | None = None
     """The online sweep through the preview Service; None: not measured yet."""
+    best: Choice | None = None
+    """The row of that sweep which the condition tells, and the status too; None: not measured yet."""
     finished_at: str = ""
     """When it ended, in RFC 3339, UTC."""
     runs: bool = False
@@ -52,12 +54,16 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
             reason, message = waiting("the online sweep through the preview Service", known, context)
             verdict = Verdict("PerformanceMeasured", False, reason, message)
         return Measured(Figures.MISSING, verdict, known.effects, runs=known.active and known.pending is None)
-    verdict, at = _judged(context, dump, target, result, serves), known.finished_at
+    # Constraints on another sweep say nothing about this one.
+    selection, at = context.spec.selection, known.finished_at
+    constraints = selection.constraints.asked if selection.scenario == "Online" else ()
+    best = best_row(result.online, selection.objectives, constraints)
+    verdict = _judged(context, dump, target, result, best, serves)
     if verdict.status:
-        return Measured(Figures.PASSED, verdict, known.effects, result, at)
+        return Measured(Figures.PASSED, verdict, known.effects, result, best, at)
     trouble = Trouble(verdict.reason, verdict.message)
     effects = known.effects + unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
-    return Measured(Figures.MISSED, verdict, effects, result, at)
+    return Measured(Figures.MISSED, verdict, effects, result, best, at)
 
 
 def _sweep(context: Context, work: MeasureWork, ready: bool) -> Run[MeasureResult]:
@@ -82,21 +88,21 @@ def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str
     return judged
 
 
-def _judged(context: Context, dump: Dump, target: Attempt, result: MeasureResult, serves: bool) -> Verdict:
+def _judged(
+    context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, serves: bool
+) -> Verdict:
     """The condition by the figures that were measured."""
     selection = context.spec.selection
-    # Constraints on the offline sweep say nothing about this one.
-    constraints = selection.constraints.asked() if selection.scenario == "Online" else ()
-    best = best_row(result.online, selection.objectives, constraints)
-    if best.violation is not None and selection.fallback == "None":
+    broken = selection.constraints.broken(best.violation) if best.violation is not None else ""
+    if broken and selection.fallback == "None":
         message = (
-            f"{target.name} breaks a constraint through the preview Service: {best.violation} at its closest"
+            f"{target.name} breaks a constraint through the preview Service: {broken} at its closest"
             f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
         )
         return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
-    message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
-    if best.violation is not None:
-        message += f"; it breaks a constraint, which spec.selection.fallback allows: {best.violation}"
+    message = f"{selection.constraints.told(best.row)} at {best.load}"
+    if broken:
+        message += f"; it breaks a constraint, which spec.selection.fallback allows: {broken}"
     assert target.profile is not None
     comparison = compared(context, dump.source, target.profile, result)
     if comparison is None:

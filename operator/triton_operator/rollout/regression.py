@@ -31,7 +31,7 @@ class Compared:
     """How a new source compares with the previous one that served."""
 
     reason: Reason
-    """Measured; PerformanceRegressed: worse by more than performance.regression.maximumPercent; NotCompared."""
+    """Measured; PerformanceRegressed: worse by more than performance.regression.maxPercent; NotCompared."""
     words: str
 
 
@@ -69,16 +69,16 @@ def compared(
     if obstacle:
         return Compared(Reason.NOT_COMPARED, f"not compared with {name}: {obstacle}")
     selection = context.spec.selection
-    old = best_row(common, selection.objectives, selection.constraints.asked())
-    new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints.asked())
+    old = best_row(common, selection.objectives, selection.constraints.asked)
+    new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints.asked)
     change = improvement(new, old)
     beyond = (new.distance - old.distance) * 100
     words = (
         f"{percent(abs(change))} {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
     )
     if new.violation is not None and beyond > 0:
-        words += f", which breaks a constraint: {new.violation}"
-    regressed = max(-change, beyond) > asked.maximum_percent
+        words += f", which breaks a constraint: {selection.constraints.broken(new.violation)}"
+    regressed = max(-change, beyond) > asked.max_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 

@@ -13,6 +13,8 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SnapshotResult
 from triton_operator import names
+from triton_operator.api import renamed
+from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -90,7 +92,7 @@ def soak(context: Context, successor: str = "") -> Soaking:
     if then in (Course.GO_ON, Course.UNDO):
         verdict = unjudged(found) if then is Course.UNDO else found
         return _judged(context, flip, active, verdict, previous, effects)
-    flip = held(context, flip, found, asked.seconds)
+    flip = held(context, flip, found, seconds(asked.duration))
     if then is Course.BEGIN_ANEW:
         flip = replace(flip, window_since=context.now.isoformat())
     return _going_on(context, asked, flip, previous, effects + Effects(flips={active.uid: flip}))
@@ -113,7 +115,7 @@ def _verdict(
     if flip.window_since:
         begun = _counters(context, active, f"{FIRST} {flip.window_since}", flip, previous)
         effects += begun.effects
-    end = due(flip, asked.seconds)
+    end = due(flip, seconds(asked.duration))
     if context.now < end:
         return None, effects
     if begun.record is None:
@@ -132,7 +134,7 @@ def _verdict(
 
 def _going_on(context: Context, asked: Soak, flip: Flip, previous: ServerView | None, effects: Effects) -> Soaking:
     """The soak without a verdict yet; the previous revision keeps its pods."""
-    end = due(flip, asked.seconds)
+    end = due(flip, seconds(asked.duration))
     verdict = Verdict("Soaked", None, reason(context, flip, Reason.SOAKING), _progress(context, flip, end))
     left = (end - context.now).total_seconds()
     # An edit, or the queue, wakes the next pass after that.
@@ -298,4 +300,5 @@ def intent(context: Context) -> str:
     serving = spec.serving.model_copy(update={"replicas": 1})
     rollout = spec.rollout.model_copy(update={"revision": None})
     asked = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": rollout})
-    return names.digest([asked, context.deployment.retry], 16)
+    before = renamed.as_before(asked.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    return names.digest([before, context.deployment.retry], 16)

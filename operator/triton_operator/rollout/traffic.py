@@ -69,27 +69,27 @@ def judge(asked: Soak, active: dict[str, Traffic], previous: Traffic | None, at:
 
     ``at``: when the previous revision answered its requests, in words.
 
-    Every figure is one of at least ``minimumRequests`` requests: of all pods together, and of each pod that has so
+    Every figure is one of at least ``minRequests`` requests: of all pods together, and of each pod that has so
     many. The worst one counts.
     """
-    whole, least = total(active.values()), asked.minimum_requests
+    whole, least = total(active.values()), asked.min_requests
     if whole.requests < least:
-        words = f"it answered {whole.requests} requests, and minimumRequests is {least}"
+        words = f"it answered {whole.requests} requests, and minRequests is {least}"
         return Judgement(Reason.SOAK_INCONCLUSIVE, words)
     judged = {f"pod {name}": each for name, each in active.items() if each.requests >= least}
     judged["all pods together"] = whole
     where, worst = max(judged.items(), key=lambda each: each[1].failed_percent)
     errors = f"{_percent(worst.failed_percent)} of {worst.requests} requests failed in {where}"
-    if worst.failed_percent > asked.maximum_error_percent:
-        words = f"{errors}, and maximumErrorPercent is {asked.maximum_error_percent:g}"
+    if worst.failed_percent > asked.max_error_percent:
+        words = f"{errors}, and maxErrorPercent is {asked.max_error_percent:g}"
         return Judgement(Reason.SOAK_FAILED, f"{words}; {_before(previous)}")
     if previous is None or previous.succeeded < least or previous.latency <= 0:
         return Judgement(Reason.SOAK_INCONCLUSIVE, f"{errors}; the mean latency is not compared: {_before(previous)}")
     where, slowest = max(judged.items(), key=lambda each: each[1].latency)
     slower = 100 * (slowest.latency / previous.latency - 1)
     latency = f"the mean latency is {_milliseconds(slowest)} in {where}, and was {_milliseconds(previous)} {at}"
-    if slower > asked.maximum_latency_percent:
-        words = f"{latency}: {_percent(slower)} more, and maximumLatencyPercent is {asked.maximum_latency_percent}"
+    if slower > asked.max_latency_percent:
+        words = f"{latency}: {_percent(slower)} more, and maxLatencyPercent is {asked.max_latency_percent}"
         return Judgement(Reason.SOAK_FAILED, words)
     return Judgement(Reason.SOAK_PASSED, f"{errors}; {latency}")
 

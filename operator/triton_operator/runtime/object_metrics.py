@@ -13,7 +13,7 @@ from itertools import chain
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from triton_operator.api.duration import microseconds
+from triton_operator.api.duration import seconds
 from triton_operator.api.measured_status import RowStatus
 from triton_operator.api.selection import Constraints
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -134,7 +134,7 @@ def _limits(constraints: Constraints) -> Iterator[tuple[str, float]]:
     """Yield each bounded latency and its bound in seconds."""
     for statistic in ("average", "p50", "p90", "p95", "p99"):
         if bound := getattr(constraints, f"{statistic}_latency"):
-            yield statistic, microseconds(bound) * MICROSECOND
+            yield statistic, seconds(bound)
 
 
 def _revision(key: Key, model: str, status: TritonDeploymentStatus) -> Iterator[Sample]:

@@ -126,7 +126,7 @@ class Reconciler:
         try:
             deployment = parse(owner)
         except InvalidSpecError as error:
-            self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
+            self._stall(owner, parse_status(owner), error.reason, str(error), now)
             self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
             return Result()
         self._metrics.objects.seen(key, deployment.spec, deployment.status)

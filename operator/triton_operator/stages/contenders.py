@@ -20,7 +20,7 @@ def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
         for each in attempts
         if each.passed
     ]
-    return rank(contenders, selection.objectives, selection.constraints.asked())
+    return rank(contenders, selection.objectives, selection.constraints.asked)
 
 
 def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:

@@ -7,6 +7,7 @@ that fails does not change what the object would serve without it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
@@ -14,6 +15,7 @@ from triton_converters.contract.results import SearchPoint, Tuning
 from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
+from triton_operator.api.duration import seconds
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
@@ -122,7 +124,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         return Found(profiled)
     leaders = ranked(context, profiled)[:SEARCHED]
     by_name = {attempt.name: attempt for attempt in profiled}
-    budget, effects, searches = Budget(asked.measurements, asked.duration_seconds), Effects(), []
+    budget, effects, searches = Budget(asked.measurements, ceil(seconds(asked.duration))), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
@@ -131,7 +133,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         effects += more
         searches.append(found)
         if not found.ended:
-            return Found(profiled, effects, tuple(searches), _waits(searches, asked.measurements))
+            return Found(profiled, effects, tuple(searches), _waits(context, searches, asked.measurements))
         budget = budget.without(found.measurements, found.seconds)
     better = [
         candidate
@@ -181,7 +183,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
 def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
-    constraints = selection.constraints.asked()
+    constraints = selection.constraints.asked
     points, repeats = (
         [point for point in measured if _takes_requests(context, point.tuning)]
         for measured in (known.points, known.repeats)
@@ -201,7 +203,7 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
     (member,) = attempt.candidate.members
     if best is None or best.row is None or best.tuning == configuration(context, member.model):
         return None
-    choice = best_row([best.row], selection.objectives, selection.constraints.asked())
+    choice = best_row([best.row], selection.objectives, selection.constraints.asked)
     same = choice.distance == base.distance
     if choice.distance > base.distance or (same and improvement(choice, base) <= noise(choice, base)):
         return None
@@ -230,7 +232,7 @@ def _after(found: Found, others: tuple[Attempt, ...], round: Round) -> Found:
     )
 
 
-def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
+def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> Verdict:
     """The condition while a search goes on."""
     current = searches[-1]
     pending = current.pending or Trouble(Reason.RUNNING, "")
@@ -241,7 +243,7 @@ def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
         f"searching for a configuration of {current.candidate}: {measured} of at most {most} measurements are done"
     )
     if current.best is not None and current.best.row is not None:
-        message += f"; best so far: {current.best.row.throughput:g} inferences/s, p99 {current.best.row.p99} us"
+        message += f"; best so far: {context.spec.selection.constraints.told(current.best.row)}"
     if current.job:
         message += f"; the log of Job {current.job} has a line for each new measurement"
     return Verdict("Selected", False, Reason.SEARCHING, message)

@@ -80,7 +80,7 @@ def choose(context: Context, progress: Searched) -> Searched:
     decision = _decide(context, ranking)
     message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
     by_name = {choice.name: choice for choice in choices}
-    judged = tuple(_judge(each, by_name.get(each.name), ranking.best, decision) for each in attempts)
+    judged = tuple(_judge(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts)
     verdict = Verdict("Selected", decision.taken is not None, decision.reason, message)
     if decision.taken is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
@@ -102,12 +102,12 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
     if selection.approval == "Manual" and selection.approved_revision:
         found = _approved(context, ranking, selection.approved_revision)
     else:
-        found = _kept(context, ranking) or _Decision(ranking.best, Reason.SELECTED, _lead(ranking))
+        found = _kept(context, ranking) or _Decision(ranking.best, Reason.SELECTED, _lead(context, ranking))
     choice = found.taken
     if choice is None:
         return found
     if choice.violation is not None:
-        beyond = f"{choice.name} at {choice.load}: {choice.violation}"
+        beyond = f"{choice.name} at {choice.load}: {selection.constraints.broken(choice.violation)}"
         if isfinite(choice.distance):
             beyond += f" ({choice.distance * 100:.1f} % beyond the bound)"
         if selection.fallback == "None":
@@ -129,9 +129,9 @@ def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
     """Decide for the approved revision only. The approval of the active revision does not cover newer candidates."""
     choice = ranking.of_revision(key)
     if choice is not None:
-        return _Decision(choice, Reason.APPROVED, f"approved: {_figures(choice)}")
+        return _Decision(choice, Reason.APPROVED, f"approved: {_figures(context, choice)}")
     if key == context.serving_revision:
-        return _awaiting(ranking, ranking.best, _lead(ranking))
+        return _awaiting(ranking, ranking.best, _lead(context, ranking))
     failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
     what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"
     message = f"spec.selection.approvedRevision {key} {what}; set it to one of these keys: {ranking}"
@@ -149,7 +149,7 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
 
     With another source it is the candidate of the same name: sources that take turns must not change the format.
     """
-    minimum, best = context.spec.selection.minimum_improvement_percent, ranking.best
+    minimum, best = context.spec.selection.min_improvement_percent, ranking.best
     active = context.deployment.status.active
     serves = ranking.of_revision(context.serving_revision)
     if serves is None and active is not None and context.serving is not None:
@@ -163,19 +163,20 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     gain = improvement(best, serves)
     if gain >= minimum and not obstacles:
         return None
-    why = f"only {gain:.1f} % better, and spec.selection.minimumImprovementPercent is {minimum}"
+    why = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
     if obstacles:
         why = f"not comparable with it: {obstacles[0]}"
-    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; the active candidate is kept: {best.name} is {why}")
+    words = f"{_figures(context, serves)}; the active candidate is kept: {best.name} is {why}"
+    return _Decision(serves, Reason.KEPT, words)
 
 
 def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
     return ranking.is_revision(choice, context.serving_revision)
 
 
-def _lead(ranking: _Ranking) -> str:
+def _lead(context: Context, ranking: _Ranking) -> str:
     """The best candidate's figures and its margin over the second."""
-    text = _figures(ranking.best)
+    text = _figures(context, ranking.best)
     if len(ranking.choices) == 1:
         return text
     second = ranking.choices[1]
@@ -187,17 +188,18 @@ def _lead(ranking: _Ranking) -> str:
     return f"{text}; {second.name} is {comparison(ranking.best, second)}"
 
 
-def _figures(choice: Choice) -> str:
-    return f"{choice.name} at {choice.load}: {choice.row.throughput:g} inferences/s, p99 {choice.row.p99} us"
+def _figures(context: Context, choice: Choice) -> str:
+    return f"{choice.name} at {choice.load}: {context.spec.selection.constraints.told(choice.row)}"
 
 
-def _judge(attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision) -> Attempt:
+def _judge(context: Context, attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision) -> Attempt:
     if choice is None:
         return attempt
     if decision.taken is not None and choice.name == decision.taken.name:
         return attempt.now("Selected", Trouble(decision.reason, f"its best measurement is at {choice.load}"))
     if choice.violation is not None:
-        message = f"its closest measurement ({choice.load}) breaks a constraint: {choice.violation}"
+        broken = context.spec.selection.constraints.broken(choice.violation)
+        message = f"its closest measurement ({choice.load}) breaks a constraint: {broken}"
         return attempt.now("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
     if choice.name == best.name:
         waits = decision.reason is Reason.AWAITING_APPROVAL

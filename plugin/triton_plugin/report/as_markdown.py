@@ -116,7 +116,11 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
     if measured.saturation is not None:
         drawn = _saturation_plots(report) if with_plots else []
-        parts += ["### Saturation", text(sentence(measured.saturation)), *(_pictures(report, drawn) if drawn else [])]
+        parts += [
+            "### Saturation",
+            text(sentence(measured.saturation, report.constraints)),
+            *(_pictures(report, drawn) if drawn else []),
+        ]
     if measured.request_rate:
         parts += ["### Request rates", f"#### Open loop: {title}", _full(REQUEST_RATE, measured.request_rate)]
     return parts

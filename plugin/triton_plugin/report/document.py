@@ -7,6 +7,7 @@ from pydantic import Field
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SCENARIOS, ConvertResult
+from triton_operator.api.duration import amount
 from triton_operator.api.measured_status import (
     AccuracyStatus,
     EnvironmentStatus,
@@ -199,7 +200,7 @@ def report(subject: Subject) -> Report:
         serving=status.active,
         parameters=_parameters(shown, subject),
         scenario=spec.selection.scenario,
-        objectives=spec.selection.objectives or [Objective(metric="Throughput")],
+        objectives=spec.selection.objectives or [Objective(metric="throughput")],
         constraints=spec.selection.constraints,
         candidates=candidates,
         searches=[_search(subject, each) for each in status.search],
@@ -235,7 +236,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
             online=subject.rows(status, "Online"),
             request_rate=subject.rows(status, "RequestRate"),
             saturation=saturation_status(
-                profile.online, profile.request_rate, subject.spec.selection.constraints.asked()
+                profile.online, profile.request_rate, subject.spec.selection.constraints.asked
             ),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
             measured_at=subject.finished("profile", status.profile),
@@ -364,7 +365,7 @@ def _joined(words: Iterable[str]) -> str:
 
 def _delay(model: Model) -> str:
     batching = model.config.dynamic_batching
-    return str(batching.max_queue_delay_microseconds) if batching else ""
+    return f"{amount(batching.max_queue_delay, 'us'):f}" if batching else ""
 
 
 def _preferred(model: Model) -> str:
@@ -375,8 +376,6 @@ def _preferred(model: Model) -> str:
 def _measurement(subject: Subject) -> str:
     asked = subject.spec.performance.measurement
     windows = (
-        f"windows of {asked.request_count} requests"
-        if asked.mode == "CountWindows"
-        else f"windows of {asked.interval_milliseconds} ms"
+        f"windows of {asked.request_count} requests" if asked.mode == "CountWindows" else f"windows of {asked.interval}"
     )
-    return f"{windows}, three within {asked.stability_percentage} %"
+    return f"{windows}, three within {asked.stability_percent} %"

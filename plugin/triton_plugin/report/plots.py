@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
+from triton_converters.contract.scoring import P99, THROUGHPUT
 from triton_operator.api.measured_status import RowStatus, SaturationStatus
 from triton_plugin.columns import COMPONENTS, SWEEPS
 from triton_plugin.report.document import CandidateReport, Report
@@ -215,7 +216,7 @@ def saturation(report: Report) -> list[Plot]:
         else:
             axes.set_ylim(0, 1.12 * max(latencies))
         axes.set_xlim(0, 1.1 * max(throughputs))
-        _constraints(axes, report, upright="Throughput")
+        _constraints(axes, report, upright=THROUGHPUT)
         _label(axes, "Throughput (inferences/s)", "P99 latency (µs)")
         _legend(axes)
 
@@ -276,26 +277,24 @@ def _candidates(report: Report, scenario: str) -> list[Series]:
     return [Series(name, report.performance.rows(scenario), chosen=True)]
 
 
-def _constraints(axes: Axes, report: Report, upright: str = "P99LatencyMicroseconds") -> None:
+def _constraints(axes: Axes, report: Report, upright: str = P99) -> None:
     """Draw the constraints on p99 latency and throughput; one outside the axes is named in the legend only.
 
     ``upright``: the metric of the horizontal axis.
     """
-    for each in report.constraints.asked():
-        for bound, word in ((each.maximum, "at most"), (each.minimum, "at least")):
-            if bound is None or each.metric not in ("P99LatencyMicroseconds", "Throughput"):
-                continue
-            value, latency = bound, each.metric == "P99LatencyMicroseconds"
-            stands = each.metric == upright
-            words = f"{'P99' if latency else 'throughput'} {word} {value:,g}{' µs' if latency else ''}"
-            style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
-            low, limit = axes.get_xlim() if stands else axes.get_ylim()
-            if not low <= value <= limit:
-                axes.plot([], [], label=f"{words} (outside)", **style)
-            elif stands:
-                axes.axvline(value, label=words, **style)
-            else:
-                axes.axhline(value, label=words, **style)
+    for each in report.constraints.asked:
+        value = each.minimum if each.maximum is None else each.maximum
+        if value is None or each.metric not in (P99, THROUGHPUT):
+            continue
+        words, stands = report.constraints.bound(each.metric), each.metric == upright
+        style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
+        low, limit = axes.get_xlim() if stands else axes.get_ylim()
+        if not low <= value <= limit:
+            axes.plot([], [], label=f"{words} (outside)", **style)
+        elif stands:
+            axes.axvline(value, label=words, **style)
+        else:
+            axes.axhline(value, label=words, **style)
 
 
 def _line(number: int, each: Series) -> dict[str, Any]:

@@ -18,7 +18,12 @@ from tests.e2e.watching import Sighting, Watch
 from tests.e2e.workbench import Workbench
 from triton_operator import names
 
-OWN_CLAIM = {"repository": {"claimName": None, "claimTemplate": {"size": "256Mi"}}}
+OWN_CLAIM = {
+    "repository": {
+        "claimName": None,
+        "volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "256Mi"}}}},
+    }
+}
 KINDS = "jobs,pods,deployments,replicasets,services,configmaps,networkpolicies,persistentvolumeclaims"
 """Of a TritonDeployment's children."""
 
@@ -47,7 +52,7 @@ class Place:
 
 def delayed(microseconds: int) -> Mapping[str, Any]:
     """Another revision of the same converted file: another queue delay."""
-    return {"model": {"config": {"dynamicBatching": {"maxQueueDelayMicroseconds": microseconds}}}}
+    return {"model": {"config": {"dynamicBatching": {"maxQueueDelay": f"{microseconds}us"}}}}
 
 
 def told(applied: Applied, kind: str, reason: str, since: float, within: float) -> Sighting:

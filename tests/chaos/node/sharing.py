@@ -38,7 +38,7 @@ class Shared:
 
 def run(place: Place) -> Shared:
     """Of three queue delays each makes a revision; one state before the present one is kept."""
-    first, second = (place.new(name, repository={"claimName": CLAIM, "revisionHistoryLimit": 1}) for name in NAMES)
+    first, second = (place.new(name, repository={"claimName": CLAIM}, revisionHistoryLimit=1) for name in NAMES)
     states = all_at_once(*(lambda each=each: each.wait_ready(each.apply()).state for each in (first, second)))
     at_first, unfinished = listed(place), temporary(place)
     delays = [first.wait_ready(first.apply(delayed(100))).state.revision]

@@ -1,0 +1,242 @@
+"""Fields and values of the spec that had other names before: one table, and what is done by it.
+
+The CRD keeps the old names for one release: the API server prunes a field that the schema lacks also when it reads a
+stored object, and so would take the name and the retention of a claim. The operator refuses them: it starts and deletes
+nothing until somebody writes the new names.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Any
+
+import yaml
+
+from triton_operator.api import quantity
+from triton_operator.api.duration import amount, written
+
+Schema = Mapping[str, Any]
+Convert = Callable[[Any], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class RenamedField:
+    """A field with another name, and perhaps another unit or shape."""
+
+    old: str
+    """Its path in the spec, such as `models[].config.dynamicBatching.maxQueueDelayMicroseconds`."""
+    new: str
+    example: Any
+    """A value of the old field."""
+    schema: Schema | None = None
+    """The schema of the old field; None: that of the new one."""
+    now: Convert = _same
+    """Return the value as it is written under the new name."""
+    before: Convert = _same
+    """Return the value as it was written under the old name."""
+
+
+@dataclass(frozen=True)
+class RenamedValues:
+    """Values of a field with other names."""
+
+    path: str
+    now: Mapping[str, str]
+    """The new values by the old ones."""
+
+    @property
+    def before(self) -> Mapping[str, str]:
+        """The old values by the new ones."""
+        return {new: old for old, new in self.now.items()}
+
+
+@dataclass(frozen=True)
+class Found:
+    """An old name in a spec."""
+
+    old: str
+    """Its place, such as `spec.serving.soak.seconds`."""
+    new: str
+    """The place of the new field; the same if it is the value that has another name."""
+    value: Any
+    """The value as it is written now."""
+
+    def __str__(self) -> str:
+        """Return what is renamed, and what to write."""
+        what = "has a value with another name" if self.old == self.new else f"is now {self.new}"
+        return f"{self.old} {what}: write {line(self.new, self.value)}"
+
+
+def _duration(old: str, new: str, unit: str, example: int, bounds: tuple[int, int]) -> RenamedField:
+    schema = {"type": "integer", "minimum": bounds[0], "maximum": bounds[1]}
+    return RenamedField(
+        old,
+        new,
+        example,
+        schema,
+        now=lambda number: written(number, unit),
+        before=lambda duration: ceil(amount(duration, unit)),
+    )
+
+
+def _claim_now(template: Mapping[str, Any]) -> dict[str, Any]:
+    others = {name: value for name, value in template.items() if name != "size"}
+    size = {"resources": {"requests": {"storage": template["size"]}}} if "size" in template else {}
+    return {"spec": size | others}
+
+
+def _claim_before(template: Mapping[str, Any]) -> dict[str, Any]:
+    others = dict(template.get("spec", {}))
+    storage = others.pop("resources", {}).get("requests", {}).get("storage")
+    return others if storage is None else {"size": storage, **others}
+
+
+_CLAIM = {
+    "type": "object",
+    "properties": {
+        "size": {**quantity.SCHEMA, "description": "Renamed to `spec.resources.requests.storage`."},
+        "storageClassName": {"type": "string", "maxLength": 253, "description": "Renamed to `spec.storageClassName`."},
+        "accessModes": {
+            "description": "Renamed to `spec.accessModes`.",
+            "type": "array",
+            "items": {"type": "string", "enum": ["ReadWriteOnce", "ReadWriteMany"]},
+            "minItems": 1,
+            "maxItems": 1,
+        },
+    },
+}
+_MEASUREMENT, _BATCHING = "performance.measurement", "models[].config.dynamicBatching"
+_THRESHOLD, _SOAK = "accuracy.thresholds[]", "serving.soak"
+FIELDS = (
+    _duration(f"{_MEASUREMENT}.intervalMilliseconds", f"{_MEASUREMENT}.interval", "ms", 5000, (100, 600_000)),
+    RenamedField(f"{_MEASUREMENT}.stabilityPercentage", f"{_MEASUREMENT}.stabilityPercent", 10),
+    RenamedField("performance.regression.maximumPercent", "performance.regression.maxPercent", 10),
+    _duration(f"{_BATCHING}.maxQueueDelayMicroseconds", f"{_BATCHING}.maxQueueDelay", "us", 100, (0, 60_000_000)),
+    RenamedField(f"{_THRESHOLD}.minimum", f"{_THRESHOLD}.min", 0.95),
+    RenamedField(f"{_THRESHOLD}.maximum", f"{_THRESHOLD}.max", 2.5),
+    RenamedField(f"{_THRESHOLD}.maximumDegradation", f"{_THRESHOLD}.maxDegradation", 0.01),
+    _duration("selection.search.durationSeconds", "selection.search.duration", "s", 600, (60, 86400)),
+    RenamedField("selection.minimumImprovementPercent", "selection.minImprovementPercent", 5),
+    _duration(f"{_SOAK}.seconds", f"{_SOAK}.duration", "s", 300, (10, 86400)),
+    RenamedField(f"{_SOAK}.minimumRequests", f"{_SOAK}.minRequests", 100),
+    RenamedField(f"{_SOAK}.maximumErrorPercent", f"{_SOAK}.maxErrorPercent", 1),
+    RenamedField(f"{_SOAK}.maximumLatencyPercent", f"{_SOAK}.maxLatencyPercent", 40),
+    RenamedField("repository.revisionHistoryLimit", "revisionHistoryLimit", 3),
+    RenamedField(
+        "repository.claimTemplate",
+        "repository.volumeClaimTemplate",
+        {"size": "50Gi", "storageClassName": "fast", "accessModes": ["ReadWriteMany"]},
+        _CLAIM,
+        _claim_now,
+        _claim_before,
+    ),
+)
+FORMATS = RenamedValues("models[].format", {"repository": "triton-repository"})
+METRICS = RenamedValues(
+    "selection.objectives[].metric",
+    {
+        "Throughput": "throughput",
+        "P50LatencyMicroseconds": "p50Latency",
+        "P90LatencyMicroseconds": "p90Latency",
+        "P95LatencyMicroseconds": "p95Latency",
+        "P99LatencyMicroseconds": "p99Latency",
+        "AverageLatencyMicroseconds": "averageLatency",
+        "UsedMemoryBytes": "memory",
+    },
+)
+VALUES = (FORMATS, METRICS)
+
+
+def line(path: str, value: Any) -> str:
+    """Return a field with its value, as one line of YAML."""
+    field = path.rpartition(".")[2]
+    return yaml.safe_dump({field: value}, default_flow_style=True, sort_keys=False, width=inf).strip()[1:-1]
+
+
+def found(spec: Any) -> Iterator[Found]:
+    """Yield each old name in a spec, in the table's order. ``spec``: of any shape, as it is stored."""
+    for field in FIELDS:
+        *way, last = field.old.split(".")
+        beside = field.new.rpartition(".")[0] == ".".join(way)
+        for place, holder in _holders(spec, way):
+            if last in holder:
+                new = f"{place}.{field.new.rpartition('.')[2]}" if beside else f"spec.{field.new}"
+                yield Found(f"{place}.{last}", new, _told(field.now, holder[last]))
+    for values in VALUES:
+        *way, last = values.path.split(".")
+        for place, holder in _holders(spec, way):
+            value = holder.get(last)
+            if isinstance(value, str) and value in values.now:
+                yield Found(f"{place}.{last}", f"{place}.{last}", values.now[value])
+
+
+def rewritten(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with the new names; a value that the old schema would refuse stays as it is."""
+    copy = deepcopy(dict(spec))
+    for field in FIELDS:
+        _move(copy, field.old, field.new, field.now)
+    for values in VALUES:
+        _replace(copy, values.path, values.now)
+    return copy
+
+
+def as_before(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with the old names, so that a digest of it is what it was before."""
+    copy = deepcopy(dict(spec))
+    for field in FIELDS:
+        _move(copy, field.new, field.old, field.before)
+    for values in VALUES:
+        _replace(copy, values.path, values.before)
+    return copy
+
+
+def _holders(value: Any, way: list[str], place: str = "spec") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects at the end of a way through fields and lists (`models[]`), with their places."""
+    if not isinstance(value, dict):
+        return
+    if not way:
+        yield place, value
+        return
+    name, is_list = way[0].removesuffix("[]"), way[0].endswith("[]")
+    below = value.get(name)
+    if not is_list:
+        yield from _holders(below, way[1:], f"{place}.{name}")
+    for number, each in enumerate(below if is_list and isinstance(below, list) else ()):
+        yield from _holders(each, way[1:], f"{place}.{name}[{number}]")
+
+
+def _told(convert: Convert, value: Any) -> Any:
+    try:
+        return convert(value)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return value
+
+
+def _move(spec: dict[str, Any], source: str, target: str, convert: Convert) -> None:
+    """Move a field in each object that holds it. A field that is there already wins; an emptied object goes."""
+    *way, last = source.split(".")
+    *there, new = target.split(".")
+    for _, holder in list(_holders(spec, way)):
+        if last not in holder:
+            continue
+        into, value = holder, _told(convert, holder.pop(last))
+        if way != there:
+            if not holder and way:
+                spec.pop(way[0])
+            into = spec
+            for name in there:
+                into = into.setdefault(name, {})
+        into.setdefault(new, value)
+
+
+def _replace(spec: dict[str, Any], path: str, words: Mapping[str, str]) -> None:
+    *way, last = path.split(".")
+    for _, holder in _holders(spec, way):
+        value = holder.get(last)
+        if isinstance(value, str) and value in words:
+            holder[last] = words[value]
