@@ -15,7 +15,8 @@ HEAD = """\
 # API
 
 Every field of a `TritonDeployment` (`triton-operator.dev/v1alpha1`). In a cluster, `kubectl explain td.spec.models` and
-so on shows the same texts. This page is generated: `make generate`.
+so on shows the same texts. [Renamed fields](renamed.md) lists the names of earlier versions. This page is generated:
+`make generate`.
 
 A field that you leave out stays out of the object, and the operator applies its default. Only `serving.replicas` is
 written into the object, because [autoscalers](scaling.md) read and write it there.

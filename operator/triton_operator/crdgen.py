@@ -216,7 +216,7 @@ def _columns() -> list[dict[str, Any]]:
         ("Candidate", "string", ".status.serving.candidate"),
         ("Precision", "string", ".status.serving.precision"),
         ("Inf/s", "string", ".status.serving.throughput"),
-        ("P99 (us)", "integer", ".status.serving.p99LatencyMicroseconds"),
+        ("P99(us)", "integer", ".status.serving.p99LatencyMicroseconds"),
         ("Accuracy", "string", ".status.serving.accuracy"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]

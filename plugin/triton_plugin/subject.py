@@ -19,6 +19,7 @@ from triton_converters.contract.results import (
 )
 from triton_operator import names
 from triton_operator.api.measured_status import RowStatus, row_status
+from triton_operator.api.renamed import rewritten
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
@@ -146,7 +147,8 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
     name = metadata["name"]
     observed = observe(name, [results] if results else [])
     try:
-        spec = TritonDeploymentSpec.model_validate(body["spec"])
+        # It may have old names, which the operator refuses: what was measured was asked for by them.
+        spec = TritonDeploymentSpec.model_validate(rewritten(body["spec"]))
         status = TritonDeploymentStatus.model_validate(body.get("status") or {})
         return Subject(
             namespace=metadata.get("namespace", "default"),

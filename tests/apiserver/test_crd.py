@@ -14,6 +14,7 @@ from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.backend_settings import OPTIONS
+from triton_operator.api.renamed import as_before
 from triton_operator.api.resolved import FromRepository
 
 MODEL = "spec.models.0"
@@ -289,6 +290,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.selection.search.duration": "25h"},
         "must be from 1m to 24h: correct it",
     ),
+    "a window of a moment": (
+        {"spec.performance.measurement.interval": "99ms"},
+        "must be from 100ms to 10m: correct it",
+    ),
+    "a queue delay of minutes": (
+        {f"{MODEL}.config.dynamicBatching.maxQueueDelay": "61s"},
+        "must be from 0s to 60s: correct it",
+    ),
+    "a soak of a moment": ({"spec.serving.soak.duration": "5s"}, "must be from 10s to 24h: correct it"),
+    "a soak in words": ({"spec.serving.soak.duration": "5 minutes"}, "a duration is a number and a unit"),
+    "a soak of a number": ({"spec.serving.soak.duration": 300}, "must be of type string"),
     "approved without approval": (
         {"spec.selection.approval": ...},
         "approvedRevision needs manual approval: set approval to Manual",
@@ -644,6 +656,18 @@ def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
     assert kubectl.get("td", "digits")["status"]["resolved"] == resolved
 
 
+def test_an_object_with_old_names_keeps_them_and_can_be_updated(kubectl: Kubectl) -> None:
+    """As one that an older CRD stored; the operator alone refuses it."""
+    old = {**FULL, "spec": as_before(changed(FULL, {"spec.revisionHistoryLimit": 1})["spec"])}
+    kubectl("create", "--validate=strict", "-f", "-", body=old)
+    assert kubectl.get("td", "digits")["spec"] == old["spec"]
+    kubectl("annotate", "td", "digits", "team=vision")
+    patch = json.dumps({"status": {"observedGeneration": 1}})
+    kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
+    kubectl("scale", "td", "digits", "--replicas=2")
+    assert kubectl.get("td", "digits")["spec"]["repository"]["claimTemplate"]["size"] == "20Gi"
+
+
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
     given = [
         {"backend": backend, "name": name, "value": "1"} if backend else {"name": name, "value": "1"}
@@ -708,7 +732,7 @@ def test_columns(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
     header = kubectl("get", "td").splitlines()[0].split()
     state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
+    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99(US)", "ACCURACY", "AGE"]
     wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
     assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
     assert "digits" in kubectl("get", "triton")

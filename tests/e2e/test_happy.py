@@ -119,7 +119,7 @@ def test_what_one_replica_does_is_in_the_status(happy_object: Happy) -> None:
 def test_columns_of_kubectl_get(happy_object: Happy) -> None:
     header, line = happy_object.applied.kubectl.run("get", "td").splitlines()
     state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header.split() == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
+    assert header.split() == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99(US)", "ACCURACY", "AGE"]
     serving = happy_object.ready.state.status["serving"]
     wanted = ["happy", "True", "True", "Ready", serving["candidate"], "fp32", serving["throughput"]]
     assert line.split()[:7] == wanted

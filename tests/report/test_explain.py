@@ -10,6 +10,8 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
+from triton_operator.api.performance import Regression
+from triton_operator.api.renamed import as_before
 from triton_operator.api.selection import Constraints
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
@@ -50,6 +52,13 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
     assert "The target revision" not in text
 
 
+def test_an_object_with_old_names_is_explained_by_what_it_asked_for() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["spec"] = as_before(body["spec"] | {"performance": {"regression": {"maxPercent": 5}}})
+    assert "maximumPercent" in body["spec"]["performance"]["regression"]
+    assert parse(body, results).spec.performance.regression == Regression(max_percent=5)
+
+
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
@@ -58,7 +67,7 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         in text
     )
     assert "accuracy 0.98 (0.98 in the framework)" in text
-    assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: Throughput.\n" in text
+    assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: throughput.\n" in text
     assert "Constraints: p99Latency at most 10ms.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99Latency 5ms" in text
     assert "33.3 % better than onnx-fp16." in text

@@ -271,7 +271,10 @@ SEVERAL = {
         ({"a.py": "import torch, keras\ndef get_model(): ..."}, "choose --format pyt or"),
         ({"saved_model.pb": ""}, "is itself a SavedModel"),
         ({"config.pbtxt": "", "1/model.onnx": ""}, "is itself a model of a Triton repository.*pass the folder that"),
-        ({"a/config.pbtxt": "", "b/config.pbtxt": ""}, r"several models: a \(repository\), b \(repository\)"),
+        (
+            {"a/config.pbtxt": "", "b/config.pbtxt": ""},
+            r"several models: a \(triton-repository\), b \(triton-repository\)",
+        ),
     ],
     ids=["empty", "checkpoint", "several", "broken", "neither", "both", "a SavedModel", "a repository", "two served"],
 )

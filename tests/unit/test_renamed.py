@@ -11,6 +11,7 @@ from triton_operator.api.renamed import FIELDS, FORMATS, METRICS, VALUES, Rename
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.crdgen import crd
+from triton_operator.jobs.reference import model_code
 from triton_plugin.validation.structural import faults
 from triton_plugin.validation.validate import check
 
@@ -138,6 +139,12 @@ def test_what_an_older_operator_found_in_a_repository_is_understood() -> None:
     batching = FromRepository.model_validate(stored).config.dynamic_batching
     assert batching is not None
     assert batching.max_queue_delay == "100us"
+
+
+def test_the_digest_that_pins_images_has_the_old_word_for_a_repository() -> None:
+    model = {"name": "ocr", "format": "triton-repository", "path": "ocr"}
+    spec = TritonDeploymentSpec.model_validate({"source": {"uri": "pvc://models"}, "models": [model]})
+    assert model_code(spec, spec.models[0]).format == "repository"
 
 
 def test_a_spec_has_the_names_of_the_tables() -> None:

@@ -34,7 +34,8 @@ class State:
     @property
     def renamed(self) -> "State":
         """The state after its user wrote the new names, and nothing else."""
-        return replace(self, body={**self.body, "spec": rewritten(self.body["spec"])})
+        metadata = {**self.body["metadata"], "generation": self.body["metadata"]["generation"] + 1}
+        return replace(self, body={**self.body, "metadata": metadata, "spec": rewritten(self.body["spec"])})
 
     def cluster(self) -> Cluster:
         """A cluster of the simulation that holds it, run by the operator of this tree with newer images."""

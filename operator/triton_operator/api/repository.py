@@ -37,6 +37,11 @@ class ClaimSpec(ApiType):
     """Access modes of the claim: `ReadWriteOnce` or `ReadWriteMany`, exactly one. With `ReadWriteOnce` the operator
     keeps all pods of the object on one node. An existing claim keeps its own. Default: ReadWriteOnce."""
 
+    @property
+    def storage(self) -> str:
+        """Storage that the claim requests."""
+        return self.resources.requests.storage
+
 
 class VolumeClaimTemplate(ApiType):
     """The PersistentVolumeClaim that the operator creates, as the template of a StatefulSet has it."""

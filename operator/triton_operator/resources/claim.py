@@ -21,11 +21,7 @@ def claim(context: Context) -> dict[str, Any] | None:
     if repository.retention_policy.when_deleted == "Retain":
         metadata["ownerReferences"] = []
     existing = context.observed.claim
-    spec = (
-        _new(_template(context))
-        if existing is None
-        else _enlarged(existing["spec"], _template(context).resources.requests.storage)
-    )
+    spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).storage)
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
@@ -64,11 +60,7 @@ def spans_nodes(context: Context) -> bool:
 
 def claim_size(context: Context) -> str:
     """The size of the claim, as far as the spec says; of a claim of the user's, a size that few have."""
-    return (
-        UNKNOWN_SIZE
-        if context.spec.repository.claim_name is not None
-        else _template(context).resources.requests.storage
-    )
+    return UNKNOWN_SIZE if context.spec.repository.claim_name is not None else _template(context).storage
 
 
 def _template(context: Context) -> ClaimSpec:
@@ -76,10 +68,7 @@ def _template(context: Context) -> ClaimSpec:
 
 
 def _new(template: ClaimSpec) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "accessModes": list(template.access_modes),
-        "resources": _request(template.resources.requests.storage),
-    }
+    spec: dict[str, Any] = {"accessModes": list(template.access_modes), "resources": _request(template.storage)}
     if template.storage_class_name:
         spec["storageClassName"] = template.storage_class_name
     return spec
