@@ -80,7 +80,7 @@ def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(
         "maxBatchSize": 8,
         "instances": 3,
         "dynamicBatching": True,
-        "maxQueueDelay": "400us",
+        "maxQueueDelayMicroseconds": 400,
     }
     assert (tuned["state"], tuned["rank"]) == ("Selected", 1)
     for one, other in (("onnx-fp32", "onnx-fp32.tuned"), ("onnx-fp16", "onnx-fp16.tuned")):
