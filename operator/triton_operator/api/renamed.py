@@ -15,6 +15,7 @@ import yaml
 
 from triton_operator.api import quantity
 from triton_operator.api.duration import amount, written
+from triton_operator.api.metrics import NAMES
 
 Schema = Mapping[str, Any]
 Convert = Callable[[Any], Any]
@@ -137,18 +138,8 @@ FIELDS = (
     ),
 )
 FORMATS = RenamedValues("models[].format", {"repository": "triton-repository"})
-METRICS = RenamedValues(
-    "selection.objectives[].metric",
-    {
-        "Throughput": "throughput",
-        "P50LatencyMicroseconds": "p50Latency",
-        "P90LatencyMicroseconds": "p90Latency",
-        "P95LatencyMicroseconds": "p95Latency",
-        "P99LatencyMicroseconds": "p99Latency",
-        "AverageLatencyMicroseconds": "averageLatency",
-        "UsedMemoryBytes": "memory",
-    },
-)
+# A spec had the names that requests still have.
+METRICS = RenamedValues("selection.objectives[].metric", NAMES)
 VALUES = (FORMATS, METRICS)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -10,9 +9,9 @@ from pydantic import ConfigDict, Field
 from triton_converters.contract import measurement_requests as requests
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import MEMORY, P99, THROUGHPUT, Violation
-from triton_operator.api.duration import Duration, Span, Within, amount, in_unit, unit_of
+from triton_operator.api.duration import Duration, Span, Within, amount
+from triton_operator.api.metrics import NAMES, REQUESTED, figure, limit
 from triton_operator.api.quantity import Quantity, whole
-from triton_operator.api.renamed import METRICS
 from triton_operator.api.schema import ApiType, PositiveOrZero, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[
@@ -30,7 +29,7 @@ class Objective(ApiType):
 
     def asked(self) -> requests.Objective:
         """Return the objective as the ranking and a search's request take it."""
-        return requests.Objective(METRICS.before[self.metric], self.weight)
+        return requests.Objective(REQUESTED[self.metric], self.weight)
 
 
 class Constraints(ApiType):
@@ -55,7 +54,7 @@ class Constraints(ApiType):
     def bounds(self) -> Mapping[str, Any]:
         """The bounds as the spec has them, by the metrics' names in requests."""
         written = self.model_dump(by_alias=True, exclude_none=True)
-        return {METRICS.before[name]: bound for name, bound in written.items()}
+        return {REQUESTED[name]: bound for name, bound in written.items()}
 
     @cached_property
     def asked(self) -> tuple[requests.Constraint, ...]:
@@ -68,11 +67,11 @@ class Constraints(ApiType):
 
     def bound(self, metric: str) -> str:
         """Return the bound on a metric in words, with the metric's name in a spec; there must be one."""
-        return f"{METRICS.now[metric]} {_limit(metric, self.bounds[metric])}"
+        return f"{NAMES[metric]} {limit(metric, self.bounds[metric])}"
 
     def figure(self, metric: str, value: float) -> str:
         """Return a row's figure in a spec's words, in the unit of its bound, such as "p99Latency 4ms"."""
-        return f"{METRICS.now[metric]} {_figure(metric, value, self.bounds.get(metric))}"
+        return f"{NAMES[metric]} {figure(metric, value, self.bounds.get(metric))}"
 
     def told(self, row: Row) -> str:
         """Return the figures of a row that every message tells."""
@@ -81,22 +80,7 @@ class Constraints(ApiType):
     def broken(self, violation: Violation) -> str:
         """Return a figure and the bound that it breaks, such as "p99Latency 21ms, at most 20ms"."""
         metric = violation.constraint.metric
-        return f"{self.figure(metric, violation.value)}, {_limit(metric, self.bounds[metric])}"
-
-
-def _limit(metric: str, bound: Any) -> str:
-    return f"at least {bound:g}" if metric == THROUGHPUT else f"at most {bound}"
-
-
-def _figure(metric: str, value: float, bound: str | None) -> str:
-    if not isfinite(value):
-        return "was not measured"
-    if metric == THROUGHPUT:
-        return f"{round(value, 2):.15g}"
-    if metric == MEMORY:
-        unit = (bound or "1Gi").lstrip("0123456789")
-        return f"{value / whole(f'1{unit}'):.6g}{unit}"
-    return in_unit(value, unit_of(bound or "1ms"))
+        return f"{self.figure(metric, violation.value)}, {limit(metric, self.bounds[metric])}"
 
 
 def _constraint(metric: str, bound: Any) -> requests.Constraint:
