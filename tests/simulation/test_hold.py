@@ -80,7 +80,7 @@ def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Clust
     assert (cluster.serving(), servers(cluster), soaked(cluster)) == (new, {old, new}, ("Unknown", "Soaking"))
     assert summary(cluster) == [("True", "Ready"), ("True", "Progressing"), ("False", "NoStall")]
     message = cluster.condition("Soaked")["message"]
-    assert "there is no verdict yet, because it answered 0 requests, and minimumRequests is 100" in message
+    assert "there is no verdict yet, because it answered 0 requests, and minRequests is 100" in message
     assert told(cluster) == []
     began = cluster.now
     reached(cluster, "RolloutHeld")
