@@ -1,4 +1,4 @@
-"""What becomes of a piece of work: the whole table of facts, and what the runner does with each fate elsewhere."""
+"""What becomes of work without a result, by the whole table of facts."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import pytest
 
 from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
 
-NOTHING = Facts(recorded=False, known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
+NOTHING = Facts(known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
 """Facts of work that nobody has done: its Job starts."""
 
 
@@ -23,9 +23,6 @@ def facts(**others: object) -> Facts:
         (facts(job=State.ACTIVE, may_start=False), Fate.RUNS),
         (facts(job=State.FAILED, may_start=False), Fate.FAILS),
         (facts(job=State.ENDED, may_start=False), Fate.REPEATS),
-        (facts(recorded=True), Fate.RECORDED),
-        (facts(recorded=True, job=State.FAILED, known=Known.STANDS), Fate.RECORDED),
-        (facts(recorded=True, reading=Reading.FAILED), Fate.RECORDED),
         (facts(known=Known.STANDS), Fate.FAILED_BEFORE),
         (facts(known=Known.STANDS, job=State.FAILED), Fate.FAILED_BEFORE),
         (facts(known=Known.STANDS, reading=Reading.GOES_ON), Fate.FAILED_BEFORE),
@@ -45,5 +42,5 @@ def test_the_first_line_that_applies_decides(seen: Facts, fate: Fate) -> None:
 
 
 def test_every_fact_has_a_fate_and_every_fate_a_fact() -> None:
-    every = product((False, True), Known, State, Reading, (False, True))
+    every = product(Known, State, Reading, (False, True))
     assert {next_fate(Facts(*each)) for each in every} == set(Fate)

@@ -1,4 +1,4 @@
-"""What becomes of a piece of work: facts in, one fate out. Pure, with a table as its test."""
+"""What becomes of work without a result: facts in, one fate out. Pure, with a table as its test."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -39,8 +39,6 @@ class Reading(Enum):
 class Facts:
     """Everything that decides what becomes of the work."""
 
-    recorded: bool
-    """Whether its result is recorded."""
     known: Known
     job: State
     reading: Reading
@@ -51,8 +49,6 @@ class Facts:
 class Fate(Enum):
     """What becomes of the work."""
 
-    RECORDED = auto()
-    """Its result is known."""
     FAILED_BEFORE = auto()
     """Its failure is known."""
     MAKES_WAY = auto()
@@ -73,8 +69,6 @@ class Fate(Enum):
 
 def next_fate(facts: Facts) -> Fate:
     """Return the fate; the first line that applies decides."""
-    if facts.recorded:
-        return Fate.RECORDED
     if facts.known is Known.STANDS:
         return Fate.FAILED_BEFORE
     if facts.known is Known.REPEATS and facts.job is not State.ABSENT:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
-from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
@@ -76,18 +75,13 @@ def run(
 
 @dataclass(frozen=True)
 class _Found:
-    """A piece of work, and all that is known of it."""
+    """Work without a result, and all that is known of it."""
 
     body: dict[str, Any]
     """Its Job, as it would be made now."""
-    expects: type[Document]
-    """What it answers."""
     name: str
     """Name of its Job, which an earlier version of the operator may have made."""
-    same: Sequence[JobView]
-    """The Jobs of its key."""
     job: JobView | None
-    record: Record | None
     known: Failure | None
     """The recorded failure of that Job."""
     reading: Run[Any] | None
@@ -97,39 +91,50 @@ class _Found:
 
 
 def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run[Any]:
-    found = _find(context, work, patience)
+    needed = Effects(needed=frozenset({record_name(work.stage, work.key)}))
+    same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
+    record = context.observed.records.get(record_name(work.stage, work.key))
+    if record is not None:
+        known = _recorded(context, work, record, same)
+        return replace(known, effects=known.effects + needed)
+    found = _find(context, work, same, patience)
     facts = Facts(
-        recorded=found.record is not None,
         known=_known(context, found, repeats),
         job=_state(context, found),
         reading=_reading_of(found),
         may_start=start and not context.spec.suspend,
     )
     outcome = _BECOMES[next_fate(facts)](context, found)
-    return replace(outcome, effects=outcome.effects + Effects(needed=frozenset({record_name(work.stage, work.key)})))
+    return replace(outcome, effects=outcome.effects + needed)
 
 
-def _find(context: Context, work: AnyWork, patience: float | None) -> _Found:
-    """Return all that is known of the work."""
+def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[JobView]) -> Run[Any]:
+    """Return the result. Nothing is to run: to build the Jobs of all that is known would take most of a pass."""
+    result = record.outcome.result
+    # It was read by the type that its stage answers.
+    assert isinstance(result, work.result)
+    own = job(context, work)["metadata"]["name"] if any(each.active for each in same) else ""
+    ended = [each for each in same if not each.active or each.name == own]
+    stay = frozenset(each.name for each in ended if not (each.suspended or _overstays(context, each)))
+    return Run(Effects(jobs=stay), record=record, result=result)
+
+
+def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _Found:
+    """Return all that is known of work without a result. ``same``: the Jobs of its key."""
     observed, body = context.observed, job(context, work)
     name = body["metadata"]["name"]
-    same = [each for each in observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     earlier = earlier_name(context, work) if observed.failures else ""
     if earlier in observed.failures and observed.failures[earlier].retry == context.deployment.retry:
         name = earlier
     own, known = observed.jobs.get(name), observed.failures.get(name)
-    record = observed.records.get(record_name(work.stage, work.key))
     # Without another Job of the key, none reads; so no Job is built in vain.
     may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
     return _Found(
         body=body,
-        expects=work.result,
         name=name,
-        same=same,
         job=own,
-        record=record,
         known=None if known is None or (own is not None and own.uid != known.uid) else known,
-        reading=_reading(context, work, own) if may_read and record is None else None,
+        reading=_reading(context, work, own) if may_read else None,
         failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
     )
 
@@ -156,16 +161,6 @@ def _reading_of(found: _Found) -> Reading:
     if found.reading is None:
         return Reading.NONE
     return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
-
-
-def _recorded(context: Context, found: _Found) -> Run[Any]:
-    assert found.record is not None
-    result = found.record.outcome.result
-    # It was read by the type that its stage answers.
-    assert isinstance(result, found.expects)
-    stay = {found.name, *(each.name for each in found.same if not each.active)}
-    go = {each.name for each in found.same if each.suspended or _overstays(context, each)}
-    return Run(Effects(jobs=frozenset(stay - go)), record=found.record, result=result)
 
 
 def _failed_before(context: Context, found: _Found) -> Run[Any]:
@@ -211,7 +206,6 @@ def _repeats(context: Context, found: _Found) -> Run[Any]:
 
 
 _BECOMES: Mapping[Fate, Callable[[Context, _Found], Run[Any]]] = {
-    Fate.RECORDED: _recorded,
     Fate.FAILED_BEFORE: _failed_before,
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,

@@ -40,15 +40,15 @@ class Intent:
     """What is told of the object, once all is known that it tells of."""
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the target serves and nothing tries it any more."""
-        is_tried = self.soak.goes_on or self.canary.holds is not None
-        return isinstance(self.progress, RolledOut) and self.progress.rollout.is_complete and not is_tried
-
-    @property
     def asked(self) -> tuple[Verdict, ...]:
         """The conditions of all that the spec may ask for besides a server."""
         return (*self.verdicts, self.soak.verdict) if self.soak.verdict else self.verdicts
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the target serves and nothing tries it any more."""
+        complete = isinstance(self.progress, RolledOut) and self.progress.rollout.is_complete
+        return complete and not self.soak.goes_on and self.canary.holds is None
 
     def plus(self, effects: Effects, verdict: Verdict | None = None, again: float | None = None) -> "Intent":
         """Return the intent with more of all."""
@@ -91,9 +91,9 @@ def tell(context: Context, intent: Intent) -> Intent:
 
 
 def remember_state(context: Context, intent: Intent) -> Intent:
-    """Once a target serves and nothing tries it any more, add its state to the history, and clean what that drops."""
+    """Add the state of a target that is settled to the history, and clean what that drops."""
     progress = intent.progress
-    if not isinstance(progress, RolledOut) or not intent.is_complete:
+    if not isinstance(progress, RolledOut) or not intent.is_settled:
         return intent
     history = intent.history
     if HISTORY not in context.observed.unreadable:

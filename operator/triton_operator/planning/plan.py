@@ -121,7 +121,7 @@ def _surroundings(context: Context, intent: Intent) -> Iterator[dict[str, Any]]:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    active = recorded(context, effects.active, complete=intent.is_complete)
+    active = recorded(context, effects.active, complete=intent.is_settled)
     noted = (effects.failures, effects.damaged, effects.flips, active)
     yield results(context, set(effects.needed), *noted, intent.history)
 
