@@ -43,7 +43,9 @@ def test_a_table_is_written_in_chunks(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_parameter_servers_file() -> None:
     version = Path("/repository/revisions/k/models/sparse/1")
-    model = embedding_tables.Served("sparse", version, (("colours", 2), ("shapes", 3)), 65536, 4, HpsOptions(10, 26))
+    model = embedding_tables.ServedTables(
+        "sparse", version, (("colours", 2), ("shapes", 3)), 65536, 4, HpsOptions(10, 26)
+    )
     expected = {
         "supportlonglong": True,
         "models": [

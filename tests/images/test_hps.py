@@ -59,7 +59,7 @@ def write_repository(root: Path) -> None:
     (sparse / "warmup").mkdir()
     KEYS.tofile(sparse / "warmup" / warmup_file("KEYS"))
     COUNTS.tofile(sparse / "warmup" / warmup_file("NUMKEYS"))
-    served = embedding_tables.Served(
+    served = embedding_tables.ServedTables(
         "sparse", MOUNT / "sparse" / "1", embedding_tables.read_index(version), 64, 1, HpsOptions(10, 2)
     )
     (root / "ps.json").write_text(embedding_tables.parameter_server([served], gpu_count=0))

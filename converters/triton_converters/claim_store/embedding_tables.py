@@ -92,7 +92,7 @@ def read_index(directory: Path) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedTables:
     """A model of format hps as ps.json describes it."""
 
     name: str
@@ -105,7 +105,7 @@ class Served:
     options: HpsOptions
 
 
-def parameter_server(models: Sequence[Served], gpu_count: int) -> str:
+def parameter_server(models: Sequence[ServedTables], gpu_count: int) -> str:
     """Return the text of ps.json, which tritonserver gets as --backend-config=hps,ps=FILE.
 
     ``gpu_count``: 0 keeps the tables in the processor's memory. The fields of ps.json are HugeCTR's (hps_backend's
@@ -115,7 +115,7 @@ def parameter_server(models: Sequence[Served], gpu_count: int) -> str:
     return json.dumps(document, indent=1)
 
 
-def _entry(model: Served, gpu_count: int) -> dict[str, Any]:
+def _entry(model: ServedTables, gpu_count: int) -> dict[str, Any]:
     count = len(model.tables)
     return {
         "model": model.name,

@@ -50,11 +50,11 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
         return publish(directory, request.key, _together(parts))
 
 
-def _served(key: str, part: Part) -> embedding_tables.Served:
+def _served(key: str, part: Part) -> embedding_tables.ServedTables:
     """Describe a model of format hps with the published directory's paths, which the server mounts as the Job does."""
     request = part.request
     assert request.hps is not None
-    return embedding_tables.Served(
+    return embedding_tables.ServedTables(
         name=request.model_name,
         version=layout.model_repository(key) / request.model_name / VERSION,
         tables=embedding_tables.read_index(layout.candidate_directory(request.conversion_key)),

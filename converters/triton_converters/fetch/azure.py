@@ -7,7 +7,7 @@ from obstore.store import AzureStore
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import https_url, identified, known, refused
+from triton_converters.fetch.credentials import https_url, identified, known, unusable
 from triton_converters.fetch.remote import Fetched, Remote
 
 ACCOUNT, KEY, SAS = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"
@@ -23,7 +23,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
     secret = known(remote.credentials, ACCOUNT, KEY, SAS, ENDPOINT)
     if ACCOUNT not in secret:
-        raise refused(f"lacks the key {ACCOUNT}")
+        raise unusable(f"lacks the key {ACCOUNT}")
     has_key = KEY in secret or SAS in secret
     bucket = Bucket(
         remote,

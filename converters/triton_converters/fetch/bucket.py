@@ -26,7 +26,7 @@ from obstore.exceptions import (
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection
-from triton_converters.fetch.credentials import refused
+from triton_converters.fetch.credentials import unusable
 from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, clash, missing, single
 from triton_converters.fetch.http_file import RANGE_REFUSED, TAG
 from triton_converters.fetch.partial import Partial
@@ -73,7 +73,7 @@ class Bucket:
                 **{name: value for name, value in settings.items() if value is not None},
             )
         except (BaseError, ValueError):
-            raise refused(UNFIT) from None
+            raise unusable(UNFIT) from None
 
     def fetch(self, place: Path) -> Fetched:
         """Download the object, or the objects below the folder. Raises StageError."""
@@ -166,7 +166,7 @@ class Bucket:
         except BaseException as error:
             # The library does not check the parts of a URL, and panics over one that cannot be.
             if type(error).__name__ == "PanicException":
-                raise refused(UNFIT) from None
+                raise unusable(UNFIT) from None
             raise
 
     def _failure(self, error: Exception, path: str, body: bool) -> StageError:

@@ -31,9 +31,9 @@ def known(credentials: Credentials, *keys: str) -> dict[str, str]:
     found = {key: credentials[key] for key in keys if credentials.get(key)}
     # They become headers, and Python would quote a header that cannot be.
     if unfit := [key for key, value in found.items() if not (value.isascii() and value.isprintable())]:
-        raise refused(f"has something else than printable ASCII under {' or '.join(unfit)}")
+        raise unusable(f"has something else than printable ASCII under {' or '.join(unfit)}")
     if credentials and not found:
-        raise refused(f"lacks the keys of this scheme: {', '.join(keys)}")
+        raise unusable(f"lacks the keys of this scheme: {', '.join(keys)}")
     return found
 
 
@@ -48,14 +48,14 @@ def choose(credentials: Credentials, *ways: tuple[str, ...]) -> tuple[str, ...]:
     if not credentials:
         return ()
     wanted = ", or ".join(" and ".join(keys) for keys in ways)
-    raise refused(f"lacks the keys of this scheme: {wanted}")
+    raise unusable(f"lacks the keys of this scheme: {wanted}")
 
 
 def https_url(secret: Mapping[str, str], key: str) -> str | None:
     """Return the URL under a key of the chosen ones; None: there is none. Raises StageError: it is no https URL."""
     url = secret.get(key)
     if url is not None and not url.startswith("https://"):
-        raise refused(f"has no https URL under {key}")
+        raise unusable(f"has no https URL under {key}")
     return url
 
 
@@ -79,14 +79,14 @@ def _value(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
         if len(content) > LARGEST_BYTES:
-            raise refused(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
+            raise unusable(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
         return content.decode().strip()
     except UnicodeDecodeError:
         # The exception quotes the bytes.
-        raise refused(f"has bytes under the key {path.name} that are no UTF-8 text") from None
+        raise unusable(f"has bytes under the key {path.name} that are no UTF-8 text") from None
 
 
-def refused(what: str) -> StageError:
+def unusable(what: str) -> StageError:
     """Return the failure of a Secret that does not fit."""
     message = f"the Secret of spec.source.secretRef {what}; correct the Secret, then type: kubectl triton retry NAME"
     return StageError(Reason.SOURCE_ACCESS_DENIED, message)

@@ -4,7 +4,7 @@ import base64
 import json
 import re
 
-from triton_converters.fetch.credentials import Credentials, choose, refused
+from triton_converters.fetch.credentials import Credentials, choose, unusable
 
 KEY = ".dockerconfigjson"
 
@@ -23,9 +23,9 @@ def account(credentials: Credentials, host: str, repository: str) -> str:
         place = max((each for each in entries if f"{host}/{repository}/".startswith(f"{each}/")), key=len, default=None)
         pair = _pair(entries[place]) if place is not None else b""
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        raise refused(f"has no Docker configuration with registries under {KEY}") from None
+        raise unusable(f"has no Docker configuration with registries under {KEY}") from None
     if not pair:
-        raise refused(f"has no username and password for {host} under {KEY}")
+        raise unusable(f"has no username and password for {host} under {KEY}")
     return f"Basic {base64.b64encode(pair).decode()}"
 
 

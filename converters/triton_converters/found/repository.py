@@ -55,10 +55,10 @@ def model_file(source: Path, path: str, backend: str, name: str, allowed: Collec
         place /= place.name
     kind = kind_of(place)
     if kind is None or kind not in FOUND:
-        raise refused(path, f"{place.relative_to(source)} is {_words(kind)}")
+        raise not_taken(path, f"{place.relative_to(source)} is {_words(kind)}")
     form = FOUND[kind]
     if backend and FORMATS[form].backend != backend:
-        raise refused(path, f"{place.relative_to(source)} is {kind.value}, but the backend is {backend}: correct one")
+        raise not_taken(path, f"{place.relative_to(source)} is {kind.value}, but the backend is {backend}: correct one")
     return str(place.relative_to(source)), form
 
 
@@ -68,17 +68,19 @@ def _place(source: Path, path: str, backend: str, name: str, allowed: Collection
     versions = [each for each in _versions(source / path) if not allowed or each in allowed]
     if not versions:
         wanted = f" of {', '.join(map(str, sorted(allowed)[:NAMED]))}" if allowed else ""
-        raise refused(path, f"the folder has no version{wanted}: add a folder such as {path}/1 with the model's file")
+        raise not_taken(path, f"the folder has no version{wanted}: add a folder such as {path}/1 with the model's file")
     folder = source / path / str(versions[-1])
     place = next((folder / each for each in names if (folder / each).exists()), None)
     if place is None:
         there = ", ".join(sorted(each.name for each in folder.iterdir())[:NAMED])
         message = f"version {versions[-1]} has no {' or '.join(names)}; it has: {there}"
-        raise refused(path, f"{message}; {PYTHON_BACKEND}" if (folder / "model.py").exists() and not name else message)
+        raise not_taken(
+            path, f"{message}; {PYTHON_BACKEND}" if (folder / "model.py").exists() and not name else message
+        )
     return place
 
 
-def refused(path: str, why: str) -> StageError:
+def not_taken(path: str, why: str) -> StageError:
     """Return the error for a model's folder that is not taken."""
     return StageError(Reason.MODEL_CONFIG_REFUSED, f"{path}/{CONFIG}: {why}")
 

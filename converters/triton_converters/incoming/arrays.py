@@ -16,7 +16,7 @@ import numpy
 from triton_converters.claim_store.dump import Array, Batch
 from triton_converters.incoming import files
 from triton_converters.incoming.documents import Names
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 ARRAYS = 4096
 """Most arrays in a file."""
@@ -35,7 +35,7 @@ def read_batches(root: Path, folder: str, names: Names, target: Path, limit: int
     number = 0
     while files.exists(root, name := f"{folder}/batches/{number:05}.npz"):
         if number >= limit:
-            raise refused(root / name, f"there are more than {limit} batches")
+            raise unfit(root / name, f"there are more than {limit} batches")
         yield read_batch(root, name, names, target)
         number += 1
 
@@ -48,13 +48,13 @@ def read_batch(root: Path, name: str, names: Names, target: Path) -> Batch:
     for key, array in arrays.items():
         group, _, own = key.partition("/")
         if group not in groups:
-            raise refused(root / name, f"it holds an array {key!r:.100}")
+            raise unfit(root / name, f"it holds an array {key!r:.100}")
         groups[group][own] = array
     if ids is None or ids.ndim != 1:
-        raise refused(root / name, "its ids are missing or have more than one dimension")
+        raise unfit(root / name, "its ids are missing or have more than one dimension")
     for group, wanted in (("inputs", names.inputs), ("outputs", names.outputs)):
         if set(groups[group]) != set(wanted):
-            raise refused(root / name, f"its {group} are not named {list(wanted)!r:.300}")
+            raise unfit(root / name, f"its {group} are not named {list(wanted)!r:.300}")
     # The model's own order, whatever the file's.
     inputs = {each: groups["inputs"][each] for each in names.inputs}
     outputs = {each: groups["outputs"][each] for each in names.outputs}
@@ -68,7 +68,7 @@ def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict
         try:
             return _read(file, most)
         except Exception as error:
-            raise refused(root / name, f"{type(error).__name__}: {error}") from error
+            raise unfit(root / name, f"{type(error).__name__}: {error}") from error
 
 
 def check_names(names: Names, path: Path) -> None:
@@ -76,7 +76,7 @@ def check_names(names: Names, path: Path) -> None:
     every = (*names.inputs, *names.outputs)
     wrong = [each for each in every if not _is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
     if wrong or not names.inputs or not names.outputs:
-        raise refused(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
+        raise unfit(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
 
 
 def _is_name(text: str) -> bool:

@@ -19,7 +19,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import files
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 ORDER, END, DUMP, METRICS, RESULT = "request.json", "outcome.json", "dump.json", "metrics.json", "result.json"
 INSTALLED = "installed.json"
@@ -134,7 +134,7 @@ def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES
     try:
         return kind.from_json(files.read_file(root, name, limit_bytes).decode())
     except (UnicodeDecodeError, DocumentError) as error:
-        raise refused(root / name, error) from error
+        raise unfit(root / name, error) from error
 
 
 def check_end(root: Path) -> None:

@@ -22,7 +22,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def refused(path: Path | str, why: object) -> StageError:
+def unfit(path: Path | str, why: object) -> StageError:
     """Return the failure of a Job whose container `run` left what is not published."""
     message = f"the Job's container run left {path}, which is not published: {why}"
     return StageError(Reason.CRASHED, f"{message}; what runs there should write only into temporary directories")
@@ -41,12 +41,12 @@ def open_file(root: Path, name: str) -> BinaryIO:
         finally:
             os.close(folder)
     except OSError as error:
-        raise refused(root / name, error.strerror) from error
+        raise unfit(root / name, error.strerror) from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
         why = "it is a hard link" if stat.S_ISREG(found.st_mode) else "it is not a regular file"
-        raise refused(root / name, why)
+        raise unfit(root / name, why)
     return os.fdopen(descriptor, "rb")
 
 
@@ -55,7 +55,7 @@ def read_file(root: Path, name: str, limit_bytes: int) -> bytes:
     with open_file(root, name) as file:
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:
-        raise refused(root / name, f"it is longer than {limit_bytes} bytes")
+        raise unfit(root / name, f"it is longer than {limit_bytes} bytes")
     return content
 
 
@@ -67,7 +67,7 @@ def exists(root: Path, name: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise refused(root / name, error.strerror) from error
+        raise unfit(root / name, error.strerror) from error
     try:
         os.lstat(last, dir_fd=folder)
     except FileNotFoundError:
@@ -86,13 +86,13 @@ def names_in(root: Path, name: str, limit: int) -> list[str]:
     try:
         folder = _open_folder(root, PurePosixPath(name).parts)
     except OSError as error:
-        raise refused(root / name, error.strerror) from error
+        raise unfit(root / name, error.strerror) from error
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 found.append(entry.name)
                 if len(found) > limit:
-                    raise refused(root / name, f"it holds more than {limit} files")
+                    raise unfit(root / name, f"it holds more than {limit} files")
     finally:
         os.close(folder)
     return sorted(found)

@@ -13,7 +13,7 @@ from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.incoming import documents, files
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 FOLDER = "measured"
 """Folder of INCOMING_MOUNT with what goes beside the result."""
@@ -47,5 +47,5 @@ def measurements_in(root: Path, folder: str) -> list[str]:
     """Return the names of perf_analyzer's files in a folder of ``root``; raises StageError(Crashed) for any other."""
     found = [name for name in files.names_in(root, folder, MOST_FILES) if name != served_outputs.FOLDER]
     if wrong := next((name for name in found if not _MEASUREMENT.fullmatch(name)), None):
-        raise refused(root / folder / wrong, "no measurement has such a name")
+        raise unfit(root / folder / wrong, "no measurement has such a name")
     return found

@@ -17,7 +17,7 @@ from triton_converters.contract.formats import FORMATS, HPS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_converters.incoming import documents, files
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 ONNX_DATA = "model.onnx.data"
 """The only file beside an ONNX graph that may hold its weights."""
@@ -49,11 +49,11 @@ def take_inspection(root: Path, gpu_product: str, directory: Path) -> None:
     """
     found = documents.read(root, inspection.FILE, Inspection, INSPECTION_BYTES)
     if not set(found.data_types) <= DATA_TYPES or len(found.data_types) > len(DATA_TYPES):
-        raise refused(root / inspection.FILE, "it names types that no weights have")
+        raise unfit(root / inspection.FILE, "it names types that no weights have")
     if found.tensorrt_version and not VERSION.fullmatch(found.tensorrt_version):
-        raise refused(root / inspection.FILE, "its tensorrt_version is none")
+        raise unfit(root / inspection.FILE, "its tensorrt_version is none")
     if found.gpu_product not in ("", gpu_product):
-        raise refused(root / inspection.FILE, "the GPU product in it is not the one that was asked for")
+        raise unfit(root / inspection.FILE, "the GPU product in it is not the one that was asked for")
     tensors = tuple(documents.plain(text, TEXT_CHARACTERS) for text in found.tensors)
     inspection.write(directory, found.data_types, tensors, found.tensorrt_version, found.gpu_product)
 
@@ -68,7 +68,7 @@ def _take_onnx(root: Path, directory: Path) -> None:
     places = data_files(directory / graph)
     if places - {ONNX_DATA}:
         foreign = ", ".join(f"{each!r:.100}" for each in sorted(places - {ONNX_DATA})[:3])
-        raise refused(root / graph, f"it has weights in {foreign}, but only {ONNX_DATA} may hold them")
+        raise unfit(root / graph, f"it has weights in {foreign}, but only {ONNX_DATA} may hold them")
     if places:
         files.copy(root, [ONNX_DATA], directory)
 
@@ -117,7 +117,7 @@ def _take_saved_model(root: Path, directory: Path) -> None:
     if "assets" in known:
         for name in files.names_in(root, f"{top}/assets", ASSETS):
             if not _ASSET.fullmatch(name) or ".so" in name:
-                raise refused(root / top / "assets" / printable(name), "an asset has a plain name and is no library")
+                raise unfit(root / top / "assets" / printable(name), "an asset has a plain name and is no library")
             names.append(f"{top}/assets/{name}")
     files.copy(root, names, directory)
 
@@ -129,15 +129,15 @@ def _take_tables(root: Path, directory: Path) -> None:
         text = files.read_file(root, embedding_tables.INDEX_FILE, documents.LIMIT_BYTES).decode()
         index = [(name, width) for name, width in json.loads(text)]
     except (ValueError, TypeError, RecursionError) as error:
-        raise refused(path, error) from error
+        raise unfit(path, error) from error
     if not 0 < len(index) <= TABLES or not all(_is_table(name, width) for name, width in index):
-        raise refused(path, "it is no list of tables' names and widths")
+        raise unfit(path, "it is no list of tables' names and widths")
     names = (embedding_tables.KEY_FILE, embedding_tables.VECTOR_FILE)
     files.copy(root, [f"{number}/{name}" for number in range(len(index)) for name in names], directory)
     for number, (name, width) in enumerate(index):
         keys, vectors = ((directory / str(number) / each).stat().st_size for each in names)
         if not keys or keys % 8 or vectors != keys // 8 * width * 4:
-            raise refused(root / str(number), f"the table {name} has {keys} bytes of keys and {vectors} of vectors")
+            raise unfit(root / str(number), f"the table {name} has {keys} bytes of keys and {vectors} of vectors")
     (directory / embedding_tables.INDEX_FILE).write_text(json.dumps(index), encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
 from triton_converters.contract.results import SCENARIOS, Environment, Row
 from triton_converters.contract.saturation import request_rate, saturation
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 LARGEST = 2**62
 """No figure is larger, not even a difference of perf_analyzer's that wrapped around, in microseconds."""
@@ -29,12 +29,12 @@ def is_possible(row: Row) -> bool:
 def check_environment(environment: Environment, what: Path) -> None:
     """Raise StageError(Crashed) for more command lines than one of each scenario, or for what is none."""
     if len(environment.perf_analyzer) > len(SCENARIOS):
-        raise refused(what, f"it has {len(environment.perf_analyzer)} command lines")
+        raise unfit(what, f"it has {len(environment.perf_analyzer)} command lines")
     for command in environment.perf_analyzer:
         try:
             shlex.split(command)
         except ValueError as error:
-            raise refused(what, f"it has no command line of perf_analyzer: {error}") from error
+            raise unfit(what, f"it has no command line of perf_analyzer: {error}") from error
 
 
 def check_sweep(rows: Sequence[Row], asked: Sweep, what: Path) -> None:
@@ -56,7 +56,7 @@ def check_rates(rows: Sequence[Row], asked: OpenLoop, sweep: Sweep, online: Sequ
 
 def _check(rows: Sequence[Row], asked: Iterable[Load], may_end: bool, what: Path) -> None:
     if not all(map(is_possible, rows)):
-        raise refused(what, "a figure in it is impossible")
+        raise unfit(what, "a figure in it is impossible")
     wanted, given = Counter(asked), Counter((row.batch_size, row.concurrency, row.request_rate) for row in rows)
     if not given <= wanted or (wanted and not given) or (given != wanted and not may_end):
-        raise refused(what, f"its {len(rows)} rows are not the {wanted.total()} that were asked for")
+        raise unfit(what, f"its {len(rows)} rows are not the {wanted.total()} that were asked for")

@@ -14,7 +14,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.incoming import files, measured
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 from triton_converters.search import plausible
 from triton_converters.search.path import Point
 from triton_converters.search.space import Load, Space
@@ -127,12 +127,12 @@ def add(search: str, space: Space, incoming: Path) -> None:
     lines = content[len(known) :].decode(errors="replace").splitlines()
     entries = [entry for line in lines if (entry := _read(line))]
     if len(entries) != len(lines):
-        raise refused(incoming / name, "a line of it is no point")
+        raise unfit(incoming / name, "a line of it is no point")
     _check(space, entries, incoming / name)
     # JSON may write a character in twelve.
     lengths = [len(entry.to_json()) for entry in entries]
     if max(lengths, default=0) > LINE_BYTES or len(known) + sum(lengths) + len(lengths) > LIMIT_BYTES:
-        raise refused(incoming / name, f"a line is longer than {LINE_BYTES} bytes, or all are than {LIMIT_BYTES}")
+        raise unfit(incoming / name, f"a line is longer than {LINE_BYTES} bytes, or all are than {LIMIT_BYTES}")
     Journal(directory).append(*entries)
     room = measured.MOST_FILES
     for attempt in filter(_ATTEMPT.fullmatch, files.names_in(incoming, FOLDER, measured.MOST_FILES)):
@@ -140,7 +140,7 @@ def add(search: str, space: Space, incoming: Path) -> None:
             names = measured.measurements_in(incoming, f"{FOLDER}/{attempt}")
             room -= 1 + len(names)
             if room < 0:
-                raise refused(incoming / FOLDER, f"it holds more than {measured.MOST_FILES} files")
+                raise unfit(incoming / FOLDER, f"it holds more than {measured.MOST_FILES} files")
             (directory / attempt).mkdir()
             files.copy(incoming / FOLDER / attempt, names, directory / attempt)
 
@@ -151,13 +151,13 @@ def _check(space: Space, entries: Sequence[Entry], what: Path) -> None:
     for entry in entries:
         load = entry.point.load
         if entry.kind not in KINDS or load not in space.servable(entry.tuning):
-            raise refused(what, "an attempt in it was not asked for")
+            raise unfit(what, "an attempt in it was not asked for")
         if (entry.row is not None) != (entry.kind in (MEASURED, REPEATED)):
-            raise refused(what, f"an attempt in it is {entry.kind}, and its figures say otherwise")
+            raise unfit(what, f"an attempt in it is {entry.kind}, and its figures say otherwise")
         if entry.row is not None and Load(entry.row.batch_size, entry.row.concurrency) != load:
-            raise refused(what, "a figure in it is of another load than its attempt")
+            raise unfit(what, "a figure in it is of another load than its attempt")
         if not 0 <= entry.seconds <= LONGEST_SECONDS:
-            raise refused(what, "an attempt in it cannot have taken that long")
+            raise unfit(what, "an attempt in it cannot have taken that long")
 
 
 def is_journal(directory: Path) -> bool:

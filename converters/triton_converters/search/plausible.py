@@ -6,7 +6,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.results import Row, SearchResult, Tuning
 from triton_converters.contract.search_parts import LONGEST_OVERRUN_SECONDS, PART_POINTS, excess
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 from triton_converters.incoming.plausible import is_possible
 from triton_converters.search.space import Load, Space
 
@@ -17,11 +17,11 @@ def check(request: SearchRequest, part: SearchResult, what: Path) -> None:
     """Raise StageError(Crashed) if the part, which is read from ``what``, is not one of this search."""
     space = Space.of(request)
     if beyond := excess(part, request.part * PART_POINTS, request.measurements):
-        raise refused(what, f"it has {beyond}")
+        raise unfit(what, f"it has {beyond}")
     if part.search != request.search or part.ended not in ENDS or part.size != space.size:
-        raise refused(what, "it is of another search")
+        raise unfit(what, "it is of another search")
     if not 0 <= part.seconds <= request.seconds + LONGEST_OVERRUN_SECONDS:
-        raise refused(what, "its measurements cannot have taken that long")
+        raise unfit(what, "its measurements cannot have taken that long")
     check_points(space, ((each.tuning, each.row) for each in (*part.points, *part.repeats)), what)
 
 
@@ -30,9 +30,9 @@ def check_points(space: Space, points: Iterable[tuple[Tuning, Row | None]], what
     known = set(space.tunings)
     for tuning, row in points:
         if tuning not in known:
-            raise refused(what, "a configuration in it was not asked for")
+            raise unfit(what, "a configuration in it was not asked for")
         if row is None:
             continue
         load = Load(row.batch_size, row.concurrency)
         if not is_possible(row) or row.request_rate or load not in space.servable(tuning):
-            raise refused(what, "a figure in it is impossible, or its load was not asked for")
+            raise unfit(what, "a figure in it is impossible, or its load was not asked for")

@@ -169,7 +169,7 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         file, form = repository.model_file(source, path, config.backend, config.file, config.versions)
         return form, config.taken(file, FORMATS[form].backend)
     except given.RefusedError as error:
-        raise repository.refused(path, str(error)) from error
+        raise repository.not_taken(path, str(error)) from error
 
 
 def _requirements(request: SourceRequest, target: Path, files: Collection[str]) -> str:

@@ -14,7 +14,7 @@ from triton_converters.contract.results import CandidateMetrics, MetricsResult
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 
 STAGE = "metrics"
 METRICS = 64
@@ -33,7 +33,7 @@ def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
     documents.check_end(incoming)
     found = documents.read(incoming, documents.METRICS, AllComputed)
     if len(found.candidates) != len(request.candidates):
-        raise refused(incoming / documents.METRICS, "it has another number of candidates")
+        raise unfit(incoming / documents.METRICS, "it has another number of candidates")
     result = fit(request.key, collect(request, found), request.required)
     directory = layout.measurement_directory(request.key)
     return publish_result(directory, STAGE, request.key, MetricsResult, lambda _: result)

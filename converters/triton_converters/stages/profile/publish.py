@@ -13,7 +13,7 @@ from triton_converters.contract.results import ProfileResult, ReferenceResult, T
 from triton_converters.gates.candidate import VERDICTS
 from triton_converters.gates.signature import fits
 from triton_converters.incoming import arrays, documents, measured, plausible
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 from triton_converters.model_config.data_types import triton_type
 
 STAGE = "profile"
@@ -35,19 +35,19 @@ def run(request: ProfileRequest, incoming: Path) -> ProfileResult:
 def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileResult, what: Path) -> None:
     """Raise StageError(Crashed) if the verdict contradicts itself, or the rows are not those that were asked for."""
     if result.reason not in (VERDICTS, {Reason.PASSED})[result.passed]:
-        raise refused(what, f"it says {result.reason[:100]!r}, which is no verdict of a gate")
+        raise unfit(what, f"it says {result.reason[:100]!r}, which is no verdict of a gate")
     fewest = reference.samples if result.passed else 0
     if not fewest <= result.samples <= reference.samples or result.max_absolute_error < 0:
-        raise refused(what, f"it tells of {result.samples} samples, and the reference has {reference.samples}")
+        raise unfit(what, f"it tells of {result.samples} samples, and the reference has {reference.samples}")
     if not _SEEN.fullmatch(result.seen):
-        raise refused(what, "it tells of attributes that are no digest")
+        raise unfit(what, "it tells of attributes that are no digest")
     plausible.check_environment(result.environment, what)
     if result.passed:
         plausible.check_sweep(result.offline, request.offline, what)
         plausible.check_sweep(result.online, request.online, what)
         plausible.check_rates(result.request_rate, request.open_loop, request.online, result.online, what)
     elif result.offline or result.online or result.request_rate:
-        raise refused(what, "it has measurements of a candidate that failed")
+        raise unfit(what, "it has measurements of a candidate that failed")
 
 
 def _keep_outputs(reference: ReferenceResult, incoming: Path, directory: Path) -> None:
@@ -60,7 +60,7 @@ def _keep_outputs(reference: ReferenceResult, incoming: Path, directory: Path) -
         found = arrays.read_arrays(incoming, name, directory, count * len(tensors))
         wanted = {f"{index}/{tensor.name}": tensor for index in range(count) for tensor in tensors}
         if found.keys() != wanted.keys() or not all(_fits(wanted[each], array) for each, array in found.items()):
-            raise refused(incoming / name, f"it does not hold the outputs of {count} samples")
+            raise unfit(incoming / name, f"it does not hold the outputs of {count} samples")
         samples: list[Mapping[str, Array]] = [
             {tensor.name: found[f"{index}/{tensor.name}"] for tensor in tensors} for index in range(count)
         ]

@@ -18,7 +18,7 @@ from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.gates.signature import fits
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 from triton_converters.stages.reference import evidence
 from triton_converters.stages.reference.observed_signature import Observed, observed_signature
 
@@ -31,7 +31,7 @@ def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path
     assert request.model.ensemble is not None
     steps = request.model.ensemble.steps
     if len(members) != len(steps):
-        raise refused(incoming / documents.DUMP, f"it names {len(members)} models, not {len(steps)}")
+        raise unfit(incoming / documents.DUMP, f"it names {len(members)} models, not {len(steps)}")
     for number, (step, names) in enumerate(zip(steps, members, strict=True)):
         _record(number, step, names, request, incoming, directory)
 
@@ -43,12 +43,12 @@ def _record(number: int, step: Step, names: Names, request: ReferenceRequest, in
     for batch in arrays.read_batches(incoming, folder, names, directory, limit):
         for name, array in {**batch.inputs, **batch.outputs}.items():
             if batched and not array.ndim:
-                raise refused(incoming / folder, f"{name} has no batch dimension")
+                raise unfit(incoming / folder, f"{name} has no batch dimension")
             observed[name].add(array)
         write_batch(directory / "members" / step.model, count, batch)
         count += 1
     if not count:
-        raise refused(incoming / folder, "it holds no batch")
+        raise unfit(incoming / folder, "it holds no batch")
     result = ReferenceResult(_signature(step, names, observed), count, count, 0.0)
     write_result(directory / "members" / step.model, "reference", member_key(request.key, step.model), result)
 

@@ -13,7 +13,7 @@ from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Dump, Names
-from triton_converters.incoming.files import refused
+from triton_converters.incoming.files import unfit
 from triton_converters.measuring.perf_input import PerfInput, file_name
 from triton_converters.model_config.data_types import is_served
 from triton_converters.stages.reference import evidence, members, soundness
@@ -64,7 +64,7 @@ def record(
         write_batch(directory, batches, batch)
         samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, batch
     if not 0 < samples <= request.max_samples:
-        raise refused(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
+        raise unfit(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
     for number, size in enumerate(request.other_batch_sizes):
         first = _record_size(number, size, names, incoming, directory)
         _observe(observed, (first.inputs, first.outputs))
@@ -103,7 +103,7 @@ def _check_others(
         found = arrays.read_batches(incoming, folder, Names((), names.outputs), directory, count)
         given = [answer.outputs for answer in found]
         if len(given) != count:
-            raise refused(incoming / folder, f"it holds {len(given)} answers, not {count}")
+            raise unfit(incoming / folder, f"it holds {len(given)} answers, not {count}")
         return given
 
     if previous is None:
@@ -124,7 +124,7 @@ def _record_size(number: int, size: int, names: Names, incoming: Path, directory
     own, more = evidence.size_folder(number), evidence.more_folder(number)
     first = next(arrays.read_batches(incoming, own, names, directory, 1), None)
     if first is None:
-        raise refused(incoming / own, "it holds no request")
+        raise unfit(incoming / own, "it holds no request")
     rest = arrays.read_batches(incoming, more, Names(names.inputs, ()), directory, evidence.SIZE_REQUESTS - 1)
     for each in (first, *rest):
         _check_inputs(each, False, incoming)
@@ -139,10 +139,10 @@ def _check_inputs(batch: Batch, batched: bool, incoming: Path) -> None:
     """Check what the dataloader's own checks have seen to, unless user code wrote the batch itself."""
     for name, array in batch.inputs.items():
         if not is_served(array.dtype):
-            raise refused(incoming / "batches", f"input {name} is {array.dtype}, a type that no model input can have")
+            raise unfit(incoming / "batches", f"input {name} is {array.dtype}, a type that no model input can have")
     sizes = {array.shape[:1] for group in (batch.inputs, batch.labels) for array in group.values()}
     if batched and (not len(batch.ids) or sizes != {(len(batch.ids),)}):
-        raise refused(incoming / "batches", "the sizes of a batch's arrays differ")
+        raise unfit(incoming / "batches", "the sizes of a batch's arrays differ")
 
 
 def _observe(observed: dict[str, Observed], groups: Iterable[Arrays]) -> None:
