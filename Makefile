@@ -148,6 +148,10 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
 
+.PHONY: test-walk
+test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night
+	python3 -m tests.simulation.walk $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
+
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
 	pytest -m observe tests/observe tests/e2e

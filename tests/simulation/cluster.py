@@ -75,9 +75,7 @@ class Cluster:
     """What the container before a server says about the revision of that key, by its termination message; empty: it
     lets the server start."""
     gpus: int | None = None
-    """GPUs that servers share; None: there are enough. Jobs find one in any case."""
-    lacks: str = "nvidia.com/gpu"
-    """The resource that the scheduler says is missing where GPUs are."""
+    """GPUs of each resource that servers share; None: there are enough. Jobs find one in any case."""
     announces: bool = False
     """Whether an autoscaler of nodes says that it makes one for a pod without a node."""
     gpu_quota: bool = False
@@ -104,6 +102,7 @@ class Cluster:
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
+    uid: str = "uid-0"
     generation: int = 1
     retries: int = 0
     """How often the user asked for another try."""
@@ -122,7 +121,7 @@ class Cluster:
 
     def body(self) -> Body:
         """The TritonDeployment."""
-        metadata: Body = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": self.generation}
+        metadata: Body = {"name": "digits", "namespace": "vision", "uid": self.uid, "generation": self.generation}
         asked = {names.RETRY_ANNOTATION: self.retries, names.UPDATE_IMAGES_ANNOTATION: self.updates}
         metadata["annotations"] = {name: str(number) for name, number in asked.items() if number}
         return {
@@ -522,7 +521,7 @@ class Cluster:
         pods = self._pods(deployment)
         for pod in pods[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
-        refused = self.gpu_quota and len(pods) < wanted and self._is_full()
+        refused = self.gpu_quota and len(pods) < wanted and self._is_full(deployment["spec"]["template"]["spec"])
         for _ in range(0 if refused else wanted - len(pods)):
             self._create_pod(deployment, {"phase": "Pending"})
         for pod in self._pods(deployment):
@@ -546,11 +545,16 @@ class Cluster:
         """The pods of a server's Deployment."""
         return self._pods(self.objects["Deployment", deployment])
 
-    def _is_full(self) -> bool:
+    def _is_full(self, spec: Body) -> bool:
+        """Whether no GPU is left for a server's pod with that spec."""
+        asked = _gpu(spec)
         servers = [
-            each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
+            each
+            for each in self.of_kind("Pod")
+            if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment" and _gpu(each["spec"]) == asked
         ]
-        return self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus
+        running = sum(each["status"]["phase"] == "Running" for each in servers)
+        return bool(asked) and self.gpus is not None and running >= self.gpus
 
     def _schedule(self, pod: Body) -> None:
         """Let a server's pod run, where a GPU is left for it and its revision is sound."""
@@ -558,9 +562,10 @@ class Cluster:
             ended = {"terminated": {"exitCode": EXIT_FINAL, "message": message}}
             pod["status"] = {"phase": "Pending", "initContainerStatuses": [{"name": "revision", "state": ended}]}
             return
-        full = self._is_full()
+        full = self._is_full(pod["spec"])
         if full or self.unschedulable:
-            words = f"0/1 nodes are available: {f'1 Insufficient {self.lacks}' if full else self.unschedulable}."
+            lacking = f"1 Insufficient {_gpu(pod['spec'])}" if full else self.unschedulable
+            words = f"0/1 nodes are available: {lacking}."
             if self.announces:
                 self._announce(pod)
             refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
@@ -598,6 +603,12 @@ def framework(pod: Body) -> Body:
 def _kept(body: Body) -> tuple[Any, Any]:
     """The maps of which an apply removes what it no longer names."""
     return body.get("data"), body["metadata"].get("annotations")
+
+
+def _gpu(spec: Body) -> str:
+    """The resource by which a server's pod asks for GPUs; empty: it asks for none."""
+    limits = spec["containers"][0].get("resources", {}).get("limits", {})
+    return next((name for name in limits if name.startswith("nvidia.com/")), "")
 
 
 def _has_node(pod: Body) -> bool:

@@ -173,7 +173,6 @@ def test_no_server_stops_for_a_target_that_its_gpu_does_not_help(gpu: dict[str, 
     cluster.settle()
     cluster.edit(gpu=gpu, serving={"progressDeadlineSeconds": DEADLINE})
     cluster.gpus = 0
-    cluster.lacks = gpu.get("resourceName", "nvidia.com/gpu")
     assert longest_outage(cluster, SHORT) == 0
 
 

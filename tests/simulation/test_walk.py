@@ -1,12 +1,62 @@
-"""Some thousand steps of the random walk; `make test-walk` takes a million."""
+"""Some steps of the random walk, and that it finds a fault and tells it briefly; `make test-walk` takes a million."""
+
+from dataclasses import replace
+from random import Random
+from typing import Any
 
 import pytest
 
-from tests.simulation.walk import walks
+from tests.simulation.deployments import a_spec
+from tests.simulation.walk import world
+from tests.simulation.walk.__main__ import table
+from tests.simulation.walk.edits import EDITS, SERVING, edited
+from tests.simulation.walk.happenings import ROWS, draw
+from tests.simulation.walk.shortest import shortest
+from tests.simulation.walk.walking import Failed, drawn, replay, why
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.planning.plan import Plan, Reference, plan
 
-STEPS = 1500
+WALKS = 6
+"""Of each seed, of 40 steps each."""
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_whatever_happens_something_answers_and_it_ends(seed: int) -> None:
-    assert [passes for _, _, passes in walks(seed, STEPS)]
+    walks = drawn(seed)
+    for _ in range(WALKS):
+        gpus, steps = next(walks)
+        replay(gpus, steps)
+
+
+def test_every_row_is_drawn() -> None:
+    chance = Random(1)  # noqa: S311 - not for secrets
+    assert {draw(chance)[0] for _ in range(3000)} == set(ROWS)
+
+
+@pytest.mark.parametrize("name", sorted(set(EDITS) - {"invalid"}))
+def test_an_edit_is_one_that_the_api_server_takes(name: str) -> None:
+    assert TritonDeploymentSpec.model_validate(edited(a_spec(), EDITS[name]))
+
+
+@pytest.mark.parametrize("name", sorted(SERVING))
+def test_an_edit_of_serving_is_one_that_the_api_server_takes(name: str) -> None:
+    assert TritonDeploymentSpec.model_validate(a_spec(serving=edited({}, SERVING[name])))
+
+
+def test_a_fault_is_told_by_the_fewest_steps_that_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that deletes what serves while the object is suspended."""
+
+    def faulty(deployment: Any, observed: Any, *others: Any) -> Plan:
+        found: Plan = plan(deployment, observed, *others)
+        if not deployment.spec.suspend or not observed.serving:
+            return found
+        kept = [each for each in found.objects if each["kind"] != "Deployment"]
+        gone = (*found.deletions, Reference("apps/v1", "Deployment", observed.serving))
+        return replace(found, objects=tuple(kept), deletions=gone)
+
+    monkeypatch.setattr(world, "plan", faulty)
+    steps = [("scaled", 2), ("time passes", 300), ("a retry", None), ("an edit", "suspended")]
+    kept, said = shortest(steps, lambda fewer: why(None, fewer))
+    assert kept == (("time passes", 300), ("an edit", "suspended"))
+    assert "is deleted while it is active" in said
+    assert """--replay '[null, [["time passes", 300], ["an edit", "suspended"]]]'""" in table(Failed(None, kept, said))

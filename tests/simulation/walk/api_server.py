@@ -1,0 +1,131 @@
+"""The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.cluster import Cluster
+from triton_operator.kube.cluster import ConflictError, ForbiddenError, UnavailableError
+from triton_operator.kube.drift import FIELD_MANAGER
+from triton_operator.kube.kinds import Kind, kind_of
+from triton_operator.runtime.store import Key
+
+Body = dict[str, Any]
+KEY = Key("vision", "digits")
+BORN = "2026-11-20T00:00:00Z"
+
+
+class BrokenError(BaseException):
+    """Something did not hold. It is no Exception, so that no pass takes it for an error of its own."""
+
+
+def require(holds: object, words: str) -> None:
+    """Raise BrokenError with these words unless it holds."""
+    if not holds:
+        raise BrokenError(words)
+
+
+@dataclass
+class ApiServer:
+    """What the Reconciler asks and writes, and what its store knows: always the newest state."""
+
+    cluster: Cluster
+    writes: Callable[[str, Body], None] = lambda verb, body: None
+    """Looks at each write before it is made: `create`, `apply`, `delete` or `status`, and the body."""
+    refused: set[tuple[str, str]] = field(default_factory=set)
+    """The verbs and kinds that a policy forbids."""
+    fails_after: int | None = None
+    """How many more writes are made before one gets no answer; None: every one is answered."""
+    claims: set[str] = field(default_factory=lambda: {"team"})
+    """Claims of the user's."""
+    count: int = 0
+    """How many writes were made."""
+    version: int = 1
+
+    # What the store knows ------------------------------------------------------------------------------------------
+
+    def deployment(self, key: Key) -> Body | None:
+        """The TritonDeployment."""
+        body = self.cluster.body()
+        body["metadata"] |= {"creationTimestamp": BORN, "resourceVersion": "1"}
+        return body
+
+    def children(self, key: Key) -> list[Body]:
+        """All that belongs to it."""
+        return list(self.cluster.objects.values())
+
+    def others_on_claim(self, key: Key) -> tuple[str, ...]:
+        """The neighbours on its claim."""
+        return self.cluster.neighbours
+
+    def put(self, kind: Kind, body: Body) -> None:
+        """Take in what was written: it is known already."""
+
+    # What the API server does ----------------------------------------------------------------------------------------
+
+    def has_node(self, label: str, value: str) -> bool | None:
+        """Whether a node has the GPU product."""
+        return self.cluster.gpu_product_exists
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
+        """A claim of the user's, or an object that is there."""
+        if kind.kind == "PersistentVolumeClaim" and name in self.claims:
+            metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": BORN}
+            return {"metadata": metadata, "spec": {"accessModes": ["ReadWriteMany"]}}
+        return self.cluster.objects.get((kind.kind, name))
+
+    def apply_new(self, body: Body) -> Body:
+        """Make an object; raises ConflictError if it is there."""
+        self._answer("create", body)
+        if (body["kind"], body["metadata"]["name"]) in self.cluster.objects:
+            raise ConflictError(f"{body['kind']} {body['metadata']['name']} exists")
+        return self._applied(body)
+
+    def apply(self, body: Body) -> Body:
+        """Change an object."""
+        self._answer("apply", body)
+        return self._applied(body)
+
+    def apply_status(self, body: Body) -> Body:
+        """Write the status."""
+        self._answer("status", body)
+        self.cluster.status = body["status"]
+        return body
+
+    def delete(self, body: Body) -> None:
+        """Delete an object and the pods that it made."""
+        self._answer("delete", body)
+        self.cluster.delete(body["kind"], body["metadata"]["name"])
+
+    def create_event(self, body: Body) -> None:
+        """Take an Event of the operator's, which nobody reads."""
+
+    def _answer(self, verb: str, body: Body) -> None:
+        if self.fails_after is not None:
+            self.fails_after -= 1
+            if self.fails_after < 0:
+                self.fails_after = None
+                raise UnavailableError("no answer from the API server")
+        if (verb, body["kind"]) in self.refused:
+            raise ForbiddenError(f"a policy forbids to {verb} it")
+        self.writes(verb, body)
+        self.count += 1
+
+    def _applied(self, body: Body) -> Body:
+        changed = self.cluster._apply(body)
+        stored = self.cluster.objects[body["kind"], body["metadata"]["name"]]
+        if changed:
+            self.version += 1
+            stored["metadata"]["resourceVersion"] = str(self.version)
+            if not kind_of(body).created:
+                fields: Body = {f"f:{name}": {f"f:{key}": {} for key in value} for name, value in _maps(body).items()}
+                if "f:annotations" in fields:
+                    fields["f:metadata"] = {"f:annotations": fields.pop("f:annotations")}
+                owned = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
+                stored["metadata"]["managedFields"] = [owned]
+        return stored
+
+
+def _maps(body: Body) -> Body:
+    found = {"data": body.get("data"), "annotations": body["metadata"].get("annotations")}
+    return {name: value for name, value in found.items() if value}

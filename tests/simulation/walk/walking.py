@@ -1,0 +1,173 @@
+"""One walk: steps, checked passes between them, and an end where everything is well again."""
+
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from tests.simulation.answers import GOOD
+from tests.simulation.cluster import SETTINGS, STEP, Cluster, accepted
+from tests.simulation.deployments import a_spec
+from tests.simulation.walk.api_server import KEY, BrokenError, require
+from tests.simulation.walk.edits import GPU
+from tests.simulation.walk.happenings import ROWS, draw
+from tests.simulation.walk.invariants import check_measurements, check_status
+from tests.simulation.walk.world import World
+from triton_operator import names
+from triton_operator.runtime.queue import Result
+
+LENGTH = 40
+"""Steps of one walk; then another begins with a new object."""
+DARK_SECONDS = 3000.0
+"""Longest time without an answer where one server at least could run: deadlines of a server and of a measurement."""
+MOST_ROUNDS = 900
+"""Of an object at whose end nothing fails any more."""
+PASSES_AT = ("time passes", "an hour passes")
+Step = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A walk that ended because something did not hold."""
+
+    gpus: int | None
+    steps: tuple[Step, ...]
+    why: str
+
+
+@dataclass
+class Walk:
+    """One object, and what happens to it."""
+
+    gpus: int | None
+    dark: float = 0.0
+    """Seconds without an answer while a server could run."""
+    taken: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        fields = {"gpu": GPU, "serving": {"progressDeadlineSeconds": 300}} if self.gpus else {}
+        self.world = World(Cluster(a_spec(**fields), gpus=self.gpus))
+
+    def take(self, step: Step) -> None:
+        """Let one thing happen, and what follows from it."""
+        name, what = step
+        self.taken.append(step)
+        if name == "the operator's clock":
+            # All that it waits for may take so much longer.
+            self.dark = min(0.0, what - self.world.skew.total_seconds())
+        ROWS[name].happen(self.world, what)
+        self.run(what if name in PASSES_AT else 4)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass. Where nothing moves, it is left out until the operator wants to look again."""
+        cluster = self.world.cluster
+        end = cluster.now + timedelta(seconds=seconds)
+        while cluster.now < end:
+            result, moved = self._round()
+            left = (end - cluster.now).total_seconds()
+            if not moved and left > 0:
+                pause = min(left, _pause(result))
+                cluster.now += timedelta(seconds=pause)
+                self._look(pause)
+
+    def settle(self) -> None:
+        """Let time pass until nothing moves; fails where that does not come about."""
+        for _ in range(MOST_ROUNDS):
+            result, moved = self._round()
+            if not moved and result == Result():
+                return
+            if not moved:
+                self.world.cluster.now += timedelta(seconds=_pause(result))
+        raise BrokenError(f"no end: {self.world.cluster.condition('Ready')} {self.world.cluster.story[-4:]}")
+
+    def _round(self) -> tuple[Result, bool]:
+        """Passes, and one step of all controllers; whether anything changed."""
+        cluster, before = self.world.cluster, self.world.api.count
+        result = self.world.reconcile()
+        check_measurements(cluster)
+        changes = cluster.step()
+        self._look(STEP.total_seconds())
+        return result, changes > 0 or self.world.api.count != before
+
+    def _look(self, seconds: float) -> None:
+        """Count the time in which nothing answers although what is active could."""
+        if self._answers() or not self._could():
+            self.dark = 0.0
+            return
+        self.dark += seconds
+        active = self.world.service.active
+        require(self.dark <= DARK_SECONDS, f"nothing has answered for {self.dark:.0f} s, and {active} could")
+
+    def _answers(self) -> bool:
+        cluster = self.world.cluster
+        deployment = cluster.objects.get(("Deployment", cluster.serving() or ""))
+        return deployment is not None and deployment["status"].get("readyReplicas", 0) > 0
+
+    def _could(self) -> bool:
+        """Whether what is active would run if the operator wished, or the one that the Service points to by hand."""
+        world, cluster, active = self.world, self.world.cluster, self.world.service.active
+        there = ("Deployment", active) in cluster.objects or world.service.is_recorded
+        wanted = cluster.spec.get("serving", {}).get("replicas", 1) > 0
+        nodes = (cluster.gpus is None or cluster.gpus > 0) and not cluster.unschedulable
+        free = not world.api.refused and cluster.spec.get("conversion", {}).get("parallelism") != 99
+        sound = not any(cluster.damaged(key) for key in self._keys())
+        return active is not None and there and wanted and nodes and free and sound and cluster.starts(active)
+
+    def _keys(self) -> list[str]:
+        return [each["metadata"]["labels"][names.KEY_LABEL] for each in self.world.cluster.of_kind("Deployment")]
+
+    def end(self) -> None:
+        """Let everything be well, and look that the object is."""
+        world, cluster = self.world, self.world.cluster
+        world.api.refused, world.api.fails_after, world.skew = set(), None, timedelta()
+        cluster.fates, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
+        cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = None, False, None, ""
+        cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS
+        cluster.gpu_product_exists = None
+        for job in cluster.of_kind("Job"):
+            job["spec"].pop("suspend", None)
+        world.start()
+        cluster.retry()
+        cluster.spec = {}
+        world.edit(**a_spec())
+        self.settle()
+        ready = cluster.condition("Ready")
+        require(ready["status"] == "True", f"in the end it is not ready: {ready}")
+        require(self._answers(), "in the end nothing answers")
+        check_status(cluster.status)
+        before = world.api.count
+        require(world.operator.reconcile(KEY) == Result() and world.api.count == before, "a pass at rest writes")
+
+
+def _pause(result: Result) -> float:
+    """Seconds until the operator looks again."""
+    return result.again_after or (10.0 if result.failed else float("inf"))
+
+
+def replay(gpus: int | None, steps: Sequence[Step]) -> Walk:
+    """Walk by a list; raises BrokenError where something does not hold."""
+    walk = Walk(gpus)
+    for each in steps:
+        walk.take(each)
+    walk.end()
+    return walk
+
+
+def why(gpus: int | None, steps: Sequence[Step]) -> str:
+    """Why a walk fails; empty: it does not."""
+    try:
+        replay(gpus, steps)
+    except BrokenError as error:
+        return str(error)
+    except Exception as error:
+        return "".join(traceback.format_exception(error)[-4:])
+    return ""
+
+
+def drawn(seed: int) -> Iterator[tuple[int | None, list[Step]]]:
+    """Yield walks to take, without end."""
+    chance = Random(seed)  # noqa: S311 - not for secrets
+    while True:
+        yield chance.choice([None, 1, 1, 2, 4]), [draw(chance) for _ in range(LENGTH)]
