@@ -547,11 +547,11 @@ class Cluster:
 
     def _is_full(self, spec: Body) -> bool:
         """Whether no GPU is left for a server's pod with that spec."""
-        asked = _gpu(spec)
+        asked = gpu_of(spec)
         servers = [
             each
             for each in self.of_kind("Pod")
-            if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment" and _gpu(each["spec"]) == asked
+            if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment" and gpu_of(each["spec"]) == asked
         ]
         running = sum(each["status"]["phase"] == "Running" for each in servers)
         return bool(asked) and self.gpus is not None and running >= self.gpus
@@ -564,7 +564,7 @@ class Cluster:
             return
         full = self._is_full(pod["spec"])
         if full or self.unschedulable:
-            lacking = f"1 Insufficient {_gpu(pod['spec'])}" if full else self.unschedulable
+            lacking = f"1 Insufficient {gpu_of(pod['spec'])}" if full else self.unschedulable
             words = f"0/1 nodes are available: {lacking}."
             if self.announces:
                 self._announce(pod)
@@ -605,7 +605,7 @@ def _kept(body: Body) -> tuple[Any, Any]:
     return body.get("data"), body["metadata"].get("annotations")
 
 
-def _gpu(spec: Body) -> str:
+def gpu_of(spec: Body) -> str:
     """The resource by which a server's pod asks for GPUs; empty: it asks for none."""
     limits = spec["containers"][0].get("resources", {}).get("limits", {})
     return next((name for name in limits if name.startswith("nvidia.com/")), "")

@@ -222,6 +222,7 @@ def _reboot(world: World, _: None) -> None:
     for pod in world.cluster.of_kind("Pod"):
         if names.REVISION_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
             world.cluster.restart(pod["metadata"]["name"])
+    world.service.rebooted = True
 
 
 def _crash(world: World, number: int) -> None:
@@ -230,6 +231,7 @@ def _crash(world: World, number: int) -> None:
     running = [each for each in pods if each["status"]["phase"] == "Running"]
     if running:
         world.cluster.restart(running[number % len(running)]["metadata"]["name"])
+        world.service.rebooted = False
 
 
 def _drain(world: World, _: None) -> None:
@@ -355,7 +357,7 @@ def _upgrade(world: World, number: int) -> None:
 
 ROWS: Mapping[str, Row] = {
     "time passes": Row(40, _one_of([2, 6, 10, 20, 40, 60, 90, 300]), lambda world, _: None),
-    "an hour passes": Row(1, lambda chance: 3600, lambda world, _: None),
+    "an hour passes": Row(5, lambda chance: 3600, lambda world, _: None),
     "an edit": Row(12, _one_of(list(edits.EDITS)), _edit),
     "an edit of serving": Row(8, _one_of(list(edits.SERVING)), _serve),
     "scaled": Row(4, _number(5), _scale),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import Cluster, gpu_of
 from tests.simulation.walk.api_server import Body, require
 from tests.simulation.walk.schema import faults
 from triton_converters.contract.reasons import Reason
@@ -85,6 +85,8 @@ class Service:
     """Name of the Deployment that the operator made active; None: nobody knows."""
     passed: set[str] = field(default_factory=set)
     """Names of the Deployments that were active."""
+    rebooted: bool = False
+    """Whether all servers were started again at once since the Service moved, and none alone."""
     undone: set[str] = field(default_factory=set)
     """Names of the Deployments that failed a soak, until somebody changes something."""
 
@@ -97,7 +99,8 @@ class Service:
     @property
     def is_recorded(self) -> bool:
         """Whether the cluster still holds what tells which Deployment is active, wherever the Service points."""
-        return self.template is not None and "active" in self.cluster.status
+        text, revision = self.template, self.cluster.status.get("serving", {}).get("revision")
+        return text is not None and bool(revision) and f'"{revision}"' in text
 
     @property
     def template(self) -> str | None:
@@ -118,10 +121,13 @@ class Service:
     def _check_kept(self, verb: str, body: Body) -> None:
         """Only where GPUs lack may what serves stop."""
         require(verb != "delete", f"Deployment {self.active} is deleted while it is active")
-        scarce = self.cluster.gpus is not None or bool(self.cluster.unschedulable)
+        gpu = self.cluster.spec.get("gpu") or {}
+        helps = self.cluster.gpus is not None and gpu_of(body["spec"]["template"]["spec"]) == gpu.get("resourceName")
         wanted = self.cluster.spec.get("serving", {}).get("replicas", 1)
-        stops = wanted > 0 and not scarce and body["spec"]["replicas"] == 0
-        require(not stops, f"Deployment {self.active} is stopped while it is active, and no GPU lacks")
+        before = self.cluster.objects.get(("Deployment", body["metadata"]["name"]))
+        runs = before is not None and before["spec"]["replicas"] > 0
+        stops = wanted > 0 and runs and body["spec"]["replicas"] == 0
+        require(helps or not stops, f"Deployment {self.active} is stopped while it is active, and that frees no GPU")
 
     def _point(self, server: str, wanted: Plan | None) -> None:
         if server == self.active:
@@ -134,8 +140,13 @@ class Service:
             assert body is not None
             assert wanted is not None
             self._check_passed(server, body, wanted)
-        if self.active is not None and wanted is not None and _soaked(wanted)[0] == Reason.SOAK_FAILED:
+        reason, message = _soaked(wanted) if wanted is not None else ("", "")
+        if self.active is not None and reason == Reason.SOAK_FAILED:
             self.undone.add(self.active)
+            require(
+                not (self.rebooted and "started again" in message), f"undone for a reboot of all servers: {message}"
+            )
+        self.rebooted = False
         self.active = server
         self.passed.add(server)
 
@@ -146,12 +157,15 @@ class Service:
         key, spec = body["metadata"]["labels"][names.KEY_LABEL], self.cluster.spec.get("selection", {})
         require([each.key for each in chosen] == [key], f"{server} becomes active, and {chosen} is selected")
         meets = chosen[0].satisfies_constraints is True or spec.get("fallback") == "Closest"
-        served = self.cluster.status.get("active", {}).get("revision")
+        served = self.cluster.status.get("serving", {}).get("revision")
         require(meets or served is None, f"{server} becomes active and misses a constraint")
         # One that is damaged is published anew under another key, and stays approved.
         earlier = spec.get("approvedRevision")
         anew = f"{DAMAGED}{earlier}" in self.cluster.objects["ConfigMap", "digits-results"]["data"]
-        approved = spec.get("approval") != "Manual" or anew or key in (earlier, served)
+        # So does another server of the revision that is active, whether the status tells of that one yet or not.
+        old = self.cluster.objects.get(("Deployment", self.active or ""))
+        known = (earlier, served, old["metadata"]["labels"][names.KEY_LABEL] if old is not None else None)
+        approved = spec.get("approval") != "Manual" or anew or key in known
         require(approved, f"{server} becomes active without approval")
         observed = observe("digits", self.cluster.objects.values())
         measured = [each for each in observed.records.values() if isinstance(each.outcome.result, MeasureResult)]

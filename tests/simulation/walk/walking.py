@@ -10,7 +10,7 @@ from typing import Any
 from tests.simulation.answers import GOOD
 from tests.simulation.cluster import SETTINGS, STEP, Cluster, accepted
 from tests.simulation.deployments import a_spec
-from tests.simulation.walk.api_server import KEY, BrokenError, require
+from tests.simulation.walk.api_server import KEY, Body, BrokenError, require
 from tests.simulation.walk.edits import GPU
 from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.invariants import check_measurements, check_status
@@ -22,6 +22,7 @@ LENGTH = 40
 """Steps of one walk; then another begins with a new object."""
 DARK_SECONDS = 3000.0
 """Longest time without an answer where one server at least could run: deadlines of a server and of a measurement."""
+LONGEST_PAUSE_SECONDS = 60.0
 MOST_ROUNDS = 900
 """Of an object at whose end nothing fails any more."""
 PASSES_AT = ("time passes", "an hour passes")
@@ -47,8 +48,7 @@ class Walk:
     taken: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        fields = {"gpu": GPU, "serving": {"progressDeadlineSeconds": 300}} if self.gpus else {}
-        self.world = World(Cluster(a_spec(**fields), gpus=self.gpus))
+        self.world = World(Cluster(_asked(self.gpus), gpus=self.gpus))
 
     def take(self, step: Step) -> None:
         """Let one thing happen, and what follows from it."""
@@ -63,23 +63,26 @@ class Walk:
     def run(self, seconds: float) -> None:
         """Let time pass. Where nothing moves, it is left out until the operator wants to look again."""
         cluster = self.world.cluster
-        end = cluster.now + timedelta(seconds=seconds)
+        end, idle = cluster.now + timedelta(seconds=seconds), 0
         while cluster.now < end:
             result, moved = self._round()
+            idle = 0 if moved else idle + 1
             left = (end - cluster.now).total_seconds()
             if not moved and left > 0:
-                pause = min(left, _pause(result))
+                pause = min(left, _pause(result, idle))
                 cluster.now += timedelta(seconds=pause)
                 self._look(pause)
 
     def settle(self) -> None:
         """Let time pass until nothing moves; fails where that does not come about."""
+        idle = 0
         for _ in range(MOST_ROUNDS):
             result, moved = self._round()
-            if not moved and result == Result():
+            idle = 0 if moved else idle + 1
+            if idle and result == Result():
                 return
-            if not moved:
-                self.world.cluster.now += timedelta(seconds=_pause(result))
+            if idle:
+                self.world.cluster.now += timedelta(seconds=_pause(result, idle))
         raise BrokenError(f"no end: {self.world.cluster.condition('Ready')} {self.world.cluster.story[-4:]}")
 
     def _round(self) -> tuple[Result, bool]:
@@ -123,7 +126,7 @@ class Walk:
         world, cluster = self.world, self.world.cluster
         world.api.refused, world.api.fails_after, world.skew = set(), None, timedelta()
         cluster.fates, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
-        cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = None, False, None, ""
+        cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = self.gpus, False, None, ""
         cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS
         cluster.gpu_product_exists = None
         for job in cluster.of_kind("Job"):
@@ -131,7 +134,7 @@ class Walk:
         world.start()
         cluster.retry()
         cluster.spec = {}
-        world.edit(**a_spec())
+        world.edit(**_asked(self.gpus))
         self.settle()
         ready = cluster.condition("Ready")
         require(ready["status"] == "True", f"in the end it is not ready: {ready}")
@@ -141,9 +144,15 @@ class Walk:
         require(world.operator.reconcile(KEY) == Result() and world.api.count == before, "a pass at rest writes")
 
 
-def _pause(result: Result) -> float:
-    """Seconds until the operator looks again."""
-    return result.again_after or (10.0 if result.failed else float("inf"))
+def _asked(gpus: int | None) -> Body:
+    """The spec with which a walk begins and ends."""
+    return a_spec(**({"gpu": GPU, "serving": {"progressDeadlineSeconds": 300}} if gpus else {}))
+
+
+def _pause(result: Result, idle: int) -> float:
+    """Seconds until the operator looks again; longer, as on a slow machine, where it looked in vain several times."""
+    asked = result.again_after or (10.0 if result.failed else float("inf"))
+    return max(asked, min(LONGEST_PAUSE_SECONDS, 2.0**idle))
 
 
 def replay(gpus: int | None, steps: Sequence[Step]) -> Walk:

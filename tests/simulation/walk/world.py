@@ -10,6 +10,7 @@ from unittest import mock
 from tests.simulation.cluster import Cluster
 from tests.simulation.walk.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.walk.invariants import Service, check_job, check_object, check_plan, check_soak, check_status
+from triton_converters.contract.reasons import Reason
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.planning.plan import Plan, plan
 from triton_operator.runtime import reconcile
@@ -86,6 +87,10 @@ class World:
         """Look at a write of the operator before it is made."""
         if verb == "status":
             self.statuses += 1
+            reasons = {each["reason"] for each in body["status"]["conditions"]}
+            require(
+                Reason.INTERNAL_ERROR not in reasons, f"a pass failed: {body['status']['conditions'][0]['message']}"
+            )
             if self.statuses % STATUS_CHECKED == 0:
                 check_status(body["status"])
             self._keep()
