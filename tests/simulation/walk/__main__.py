@@ -17,7 +17,7 @@ from tests.simulation.walk.api_server import BrokenError
 from tests.simulation.walk.shortest import shortest
 from tests.simulation.walk.walking import LENGTH, Failed, Walk, drawn, why
 
-BATCH = 25
+BATCH = 2
 """Walks that a process takes before it tells."""
 MOST_FAILURES = 20
 """After so many failures, the walk ends early."""
