@@ -46,7 +46,8 @@ def test_every_field_of_the_status_is_filled(happy_object: Happy) -> None:
         "outputs": [{"name": "OUTPUT__0", "dataType": "FP32", "dims": [4]}],
         "maxBatchSize": 8,
     }
-    assert set(status["images"]) == {"converter", "converterTensorflow", "commands", "server", "specDigest", "tf32"}
+    images = {"converter", "converterTensorflow", "commands", "server", "serverArguments", "specDigest", "tf32"}
+    assert set(status["images"]) == images
     serving = status["serving"]
     assert float(serving["throughput"]) > 0
     assert serving["p99LatencyMicroseconds"] > 0

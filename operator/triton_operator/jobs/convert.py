@@ -209,5 +209,5 @@ def revision_key(context: Context, request: ConvertRequest) -> tuple[str, Mappin
     key, damages = names.result_key("convert", request), {}
     while (damage := context.observed.damaged.get(key)) is not None:
         damages[key] = damage
-        request = names.keyed("convert", request, len(damages))
+        key = names.result_key("convert", request, len(damages))
     return key, damages
