@@ -188,7 +188,7 @@ def test_a_history_without_revisions_is_completed_with_what_serves(cluster: Clus
 
 def test_a_revision_that_the_history_dropped_is_unknown(cluster: Cluster) -> None:
     *_, oldest = keys(cluster)
-    cluster.edit(repository={"revisionHistoryLimit": 1}, **version(4))
+    cluster.edit(revisionHistoryLimit=1, **version(4))
     cluster.settle()
     roll_back(cluster, oldest)
     cluster.settle()
@@ -198,7 +198,7 @@ def test_a_revision_that_the_history_dropped_is_unknown(cluster: Cluster) -> Non
 def test_what_is_named_is_cleaned_by_no_limit(cluster: Cluster) -> None:
     *_, oldest = keys(cluster)
     needed = history(cluster).state(history(cluster).revisions[oldest]).records
-    cluster.edit(repository={"revisionHistoryLimit": 0})
+    cluster.edit(revisionHistoryLimit=0)
     roll_back(cluster, oldest)
     cluster.settle()
     assert active(cluster) == oldest
@@ -265,7 +265,7 @@ def test_a_model_that_was_renamed_answers_by_its_former_name() -> None:
 
 
 def test_the_history_of_many_states_leaves_room_for_the_records() -> None:
-    cluster = Cluster(a_spec(models=ONE, repository={"revisionHistoryLimit": 9}, **version(0)))
+    cluster = Cluster(a_spec(models=ONE, revisionHistoryLimit=9, **version(0)))
     cluster.settle()
     for number in range(1, 10):
         cluster.edit(**version(number))

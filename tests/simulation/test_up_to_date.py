@@ -216,7 +216,8 @@ def test_newer_files_that_are_undone_leave_the_object_ready(soaking: Cluster) ->
 def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soaking: Cluster) -> None:
     old, _ = flipped(soaking)
     soaking.run(3)
-    soaking.edit(models=ONE)
+    # The stub's clients ask nobody, so a soak has no end of its own.
+    soaking.edit(models=ONE, rollout={"onInconclusive": "Continue"})
     seen = passed(soaking, lambda: soaking.serving() == old)
     assert seen == [WORKS_ON_IT]
     assert passed(soaking)[-1] == DONE
@@ -230,7 +231,8 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
         ({"serving": {}, "pod": {}}, False),
         ({"suspend": True}, False),
         ({"serving": {"logVerbose": 1}}, True),
-        ({"source": {"uri": "pvc://models/digits", "revision": "v2"}}, True),
+        ({"source": {"uri": "pvc://models/digits", "revision": "v2"}}, False),
+        ({"source": {"uri": "pvc://models/others"}}, True),
         ({"selection": {"approval": "Manual", "approvedRevision": "0" * 16}}, True),
     ],
     ids=str,
