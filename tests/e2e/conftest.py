@@ -50,7 +50,8 @@ from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
 HOSTS = ("host-1", "host-2")
-MODELS = dict.fromkeys((*HOSTS, evolution.NAME, attacks.NEIGHBOUR, soaking.NAME), "classifier")
+PROBED = (*HOSTS, evolution.NAME, attacks.NEIGHBOUR, soaking.NAME, configmap.NAME)
+MODELS = dict.fromkeys(PROBED, "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,

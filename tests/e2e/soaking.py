@@ -1,4 +1,4 @@
-"""One object that asks for a soak: its first revision, one that is kept, and a slow one that is undone.
+"""One object that asks for a soak: a revision that is kept, a slow one that is undone, and a rollback to the first.
 
 The prober asks it all the while, over every change of revision.
 """
@@ -6,8 +6,10 @@ The prober asks it all the while, over every change of revision.
 import time
 from dataclasses import dataclass
 
+from tests.e2e import plugin
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Object
+from tests.e2e.last_words import eventually
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
@@ -33,6 +35,9 @@ class Soaked:
     servers: tuple[Object, ...]
     """The Deployments after the undo."""
     service: Object
+    rolled_back: State
+    """Once `kubectl triton rollback` to the first revision serves."""
+    servers_in_the_end: tuple[Object, ...]
     since: float
     until: float
 
@@ -50,14 +55,31 @@ def run(suite: Suite) -> Soaked:
     generation = applied.apply({**SOAK, **SLOW})
     undone = applied.wait("an undo", lambda state: state.says("Ready", "SoakFailed"), generation=generation).state
     time.sleep(SECONDS_AFTER)
+    tried_again, servers = applied.state, tuple(applied.children("deployments"))
+    service = suite.busy.get("service", NAME)
+    plugin.run(suite.busy, "rollback", NAME, first.revision)
+    rolled_back = applied.wait("the first revision", lambda state: goes_back(state, first), generation=generation + 1)
     return Soaked(
         applied=applied,
         first=first,
         kept=kept,
         undone=undone,
-        tried_again=applied.state,
-        servers=tuple(applied.children("deployments")),
-        service=suite.busy.get("service", NAME),
+        tried_again=tried_again,
+        servers=servers,
+        service=service,
+        rolled_back=rolled_back.state,
+        servers_in_the_end=only_one(applied),
         since=since,
         until=time.time(),
     )
+
+
+def goes_back(state: State, first: State) -> bool:
+    """Whether the first revision serves again."""
+    return state.holds("Ready") and state.revision == first.revision
+
+
+def only_one(applied: Applied) -> tuple[Object, ...]:
+    """The Deployments once what made way for another one is gone."""
+    eventually("one Deployment alone", lambda: {} if len(applied.children("deployments")) == 1 else None)
+    return tuple(applied.children("deployments"))

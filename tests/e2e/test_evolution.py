@@ -11,6 +11,16 @@ def test_code_that_prints_100_KB_works(evolved: Evolution) -> None:  # noqa: N80
     assert {stage_of(job) for job in step.new_jobs} >= {"reference", "convert", "profile"}
 
 
+def test_an_edited_object_is_ready_once_the_edit_serves(evolved: Evolution) -> None:
+    step, first = evolved.steps["b"], evolved.steps["a"].state
+    seen = evolved.applied.watch.history(evolved.applied.kubectl.namespace, evolved.applied.name)
+    states = [each.state for each in seen if each.state.generation == step.state.generation]
+    ready = [state.holds("Ready") for state in states if state.condition("Ready")]
+    assert ready == sorted(ready)
+    assert not ready[0]
+    assert all(state.revision in ("", first.revision) for state in states if not state.holds("Ready"))
+
+
 def test_going_back_computes_nothing_again(evolved: Evolution) -> None:
     first, again = evolved.steps["a"], evolved.steps["a-again"]
     assert again.state.generation > first.state.generation

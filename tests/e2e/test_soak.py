@@ -31,6 +31,14 @@ def test_the_service_points_to_the_revision_before_and_nothing_is_tried_again(so
     assert soaked.tried_again.says("Soaked", "SoakFailed"), soaked.tried_again.summary()
 
 
+def test_a_rollback_serves_the_revision_that_it_names(soaked: Soaked) -> None:
+    state = soaked.rolled_back
+    assert state.revision == soaked.first.revision
+    assert state.status["serving"]["throughput"] == soaked.first.status["serving"]["throughput"]
+    (server,) = soaked.servers_in_the_end
+    assert server["metadata"]["labels"]["triton-operator.dev/key"] == soaked.first.revision
+
+
 def test_no_request_failed_over_all_changes(soaked: Soaked, suite: Suite) -> None:
     answers = suite.prober.answers(soaked.applied.name, soaked.since, soaked.until)
     assert answers.failures == ()
