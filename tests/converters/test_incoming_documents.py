@@ -11,7 +11,8 @@ import triton_converters
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
+from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
+from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, End
 

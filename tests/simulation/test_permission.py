@@ -115,7 +115,7 @@ def test_what_serves_goes_on_and_nothing_is_done_again_once_it_is_allowed(servin
     story, server, jobs = list(serving.story), serving.serving(), len(serving.of_kind("Job"))
     serving.settings = replace(SETTINGS, allowed_claims=("none",))
     serving.settle()
-    assert serving.condition("Stalled")["reason"] == "NotAllowed"
+    assert serving.condition("UpToDate")["reason"] == "NotAllowed"
     assert serving.condition("Available")["status"] == "True"
     assert (serving.serving(), len(serving.of_kind("Job"))) == (server, jobs)
     serving.edit(serving={"replicas": 2})

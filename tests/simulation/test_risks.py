@@ -36,7 +36,7 @@ def test_the_warning_comes_with_the_first_status() -> None:
 def test_without_a_risk_there_is_no_such_condition(image: str) -> None:
     cluster = Cluster(a_spec(serving={"image": image}))
     cluster.act()
-    assert len(types(cluster)) == 9
+    assert len(types(cluster)) == 10
 
 
 def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:

@@ -18,7 +18,8 @@ from tests.hostile_text import obeyed
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome, read_again
-from triton_converters.contract.reasons import FAILURES, RESERVED, Reason
+from triton_converters.contract.failure_reasons import FAILURES, RESERVED
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
     Counters,

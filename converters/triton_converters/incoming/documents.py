@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
+from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import files
 from triton_converters.incoming.files import unfit

@@ -193,30 +193,38 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     known = {each.type: (each.status, each.reason) for each in old.conditions}
     stays_ready = "UpToDate" in known and all(_has(status, "Ready", "True") for status in (old, new))
     for each in new.conditions:
-        if each.type == "UpToDate":
-            failed = each.reason not in QUIET and _has(new, "Reconciling", each.reason)
-            told = stays_ready and (each.status == "True" or failed)
-        else:
-            # A stage's condition says why a summary does not hold.
-            told = each.type not in SUMMARY or (each.status == "True" and each.type != "Reconciling")
-        if not told:
+        if not _is_told(new, each, stays_ready):
             continue
         if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
         bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
         bad |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
         yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}", each.type
-    states = {each.name: each.state for each in old.candidates}
-    for candidate in new.candidates:
-        if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
-            kind = "Warning" if candidate.state == "Failed" else "Normal"
-            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
+    yield from _of_candidates(old, new)
     yield from _start(old, new)
 
 
 def _has(status: TritonDeploymentStatus, kind: ConditionType, value: str) -> bool:
     """Whether a condition has a status or a reason."""
     return any(each.type == kind and value in (each.status, each.reason) for each in status.conditions)
+
+
+def _is_told(new: TritonDeploymentStatus, condition: Condition, stays_ready: bool) -> bool:
+    """Whether an Event tells of a condition, if it has changed. ``stays_ready``: whether Ready stays True."""
+    if condition.type == "UpToDate":
+        failed = condition.reason not in QUIET and _has(new, "Reconciling", condition.reason)
+        return stays_ready and (condition.status == "True" or failed)
+    # A stage's condition says why a summary does not hold.
+    return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
+
+
+def _of_candidates(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
+    """The candidates that failed or were skipped."""
+    states = {each.name: each.state for each in old.candidates}
+    for candidate in new.candidates:
+        if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
+            kind = "Warning" if candidate.state == "Failed" else "Normal"
+            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
 
 
 def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

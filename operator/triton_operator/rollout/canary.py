@@ -83,6 +83,11 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
         # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a
         # share without it would end with no pod held.
         return replace(_going_on(context, route, soak, target, begun, Effects(flips={target.uid: begun})), share=0)
+    return _followed(context, route, soak, target, active, flip)
+
+
+def _followed(context: Context, route: Route, soak: Soak, target: ServerView, active: ServerView, flip: Flip) -> Canary:
+    """Go on with a canary that has begun, by what its step shows."""
     found, effects = _judged(context, soak, target, active, flip)
     if found is None:
         return _going_on(context, route, soak, target, flip, effects)

@@ -8,8 +8,9 @@ from typing import Any
 from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
+from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
-from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents
