@@ -28,7 +28,7 @@ def whole(settled: Cluster) -> Body:
     search = {"candidate": "onnx-fp32", "measurements": 3, "configuration": found, "records": ["0" * 16, "1" * 16]}
     target = {"revision": "2" * 16, "candidate": "onnx-fp16"}
     chosen = {"models": [{"name": "digits", "candidates": [candidate("onnx-fp32")]}], "specDigest": "3" * 16}
-    told = {"search": [search], "target": target, "resolved": chosen, "newImages": settled.status["images"]}
+    told = {"search": [search], "target": target, "resolved": chosen, "newImages": {**settled.status["images"]}}
     status = settled.status | told
     assert set(status) == {each.alias for each in TritonDeploymentStatus.model_fields.values()}
     return deepcopy(status)

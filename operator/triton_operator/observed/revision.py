@@ -10,7 +10,7 @@ from typing import Any
 from triton_converters.contract.document import Document, decode
 
 LARGEST_BYTES = 1024 * 1024
-"""Of the parts without compression: a text that somebody wrote by hand may become a thousand times longer."""
+"""The most bytes of the parts without compression: a text that somebody wrote by hand may become much longer."""
 
 
 @dataclass(frozen=True)
