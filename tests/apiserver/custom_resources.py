@@ -160,3 +160,7 @@ def changed(body: JSON, changes: dict[str, Any]) -> JSON:
 
 def named(name: str, body: JSON = MINIMAL) -> JSON:
     return changed(body, {"metadata.name": name})
+
+
+STARTED = changed(FULL, {"spec.rollout.revision": ...})
+"""The same without a revision to roll back to, for which nothing is started."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.devcluster.apiserver import ApiServer
-from tests.apiserver.custom_resources import FULL, MINIMAL, changed
+from tests.apiserver.custom_resources import FULL, MINIMAL, STARTED, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.node import Node
 from tests.apiserver.operator_process import Operator, eventually
@@ -20,7 +20,7 @@ from tests.apiserver.test_operator import children, condition, kinds, settled, w
 JSON = dict[str, Any]
 MODEL = "spec.models.0"
 # Nobody is here to approve, and the simulation's rows hold no memory.
-LARGE = changed(FULL, {"spec.selection": {"constraints": {"p99Latency": "10ms"}}})
+LARGE = changed(STARTED, {"spec.selection": {"constraints": {"p99Latency": "10ms"}}})
 VARIANTS: dict[str, JSON] = {
     "minimal": MINIMAL,
     "full": LARGE,

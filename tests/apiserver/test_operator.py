@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hack.devcluster.apiserver import ApiServer
-from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
+from tests.apiserver.custom_resources import MINIMAL, STARTED, changed, named
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import USER, Operator, eventually
 
@@ -90,23 +90,23 @@ def test_the_first_job_comes_at_once(operator: Operator, kubectl: Kubectl) -> No
 
 
 def test_nothing_is_put_on_the_object(operator: Operator, kubectl: Kubectl) -> None:
-    created(kubectl, FULL)
+    created(kubectl, STARTED)
     eventually(lambda: condition(kubectl, "Ready"))
     found = kubectl.get("td", "digits")
     assert "finalizers" not in found["metadata"]
     assert "annotations" not in found["metadata"]
-    assert found["spec"] == FULL["spec"]
+    assert found["spec"] == STARTED["spec"]
     assert found["metadata"]["generation"] == 1
 
 
 def test_applying_the_manifest_again_says_unchanged(operator: Operator, kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", body=FULL)
+    kubectl("apply", "-f", "-", body=STARTED)
     eventually(lambda: condition(kubectl, "Ready"))
-    assert kubectl("apply", "-f", "-", body=FULL).split()[-1] == "unchanged"
+    assert kubectl("apply", "-f", "-", body=STARTED).split()[-1] == "unchanged"
 
 
 def test_at_rest_nothing_is_written(operator: Operator, apiserver: ApiServer, kubectl: Kubectl) -> None:
-    created(kubectl, FULL)
+    created(kubectl, STARTED)
     before = settled(apiserver)
     assert len(before) > 3, "the audit log shows what the operator wrote"
     passes = operator.metric("triton_operator_reconcile_seconds_count")

@@ -27,6 +27,7 @@ OLDER = Path(__file__).parents[1] / "upgrades/crd-2bb6dae5.yaml.xz"
 STATES = ("ready", "several-servers", "soaking", "kept", "performance-regressed", "resnet50-on-an-a100")
 """Among them, these have most of the old names."""
 CHILDREN = "configmaps,deployments,persistentvolumeclaims,services,networkpolicies"
+REVISION = "triton-operator.dev/revision"
 MADE_BY_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
@@ -38,7 +39,7 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mapping
         older = tmp_path_factory.mktemp("older") / "crd.yaml"
         older.write_bytes(lzma.decompress(OLDER.read_bytes()))
         admin("create", "-f", str(older))
-        admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s")
+        eventually(partial(is_established, admin))
         places = {}
         for name in STATES:
             admin("create", "namespace", name)
@@ -47,6 +48,12 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mapping
         before = {name: stored(place) for name, place in places.items()}
         admin("replace", "-f", str(CRD))
         yield places, before
+
+
+def is_established(kubectl: Kubectl) -> bool:
+    """Whether the API server serves the kind; right after its creation it has no conditions."""
+    conditions = kubectl.get("crd", CRD.stem).get("status", {}).get("conditions") or []
+    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
 
 
 def restore(kubectl: Kubectl, name: str) -> None:
@@ -107,10 +114,15 @@ def test_the_operator_says_what_to_write_and_changes_nothing_until_it_is_written
             assert list(found(spec)) == []
             assert images == before[name][1]
             kept = {each for each in before[name][2] if each[0] in ("ConfigMap", "PersistentVolumeClaim", "Service")}
-            active = place.get("service", "digits")["spec"]["selector"].get("triton-operator.dev/revision")
             # A Deployment that is created anew has another uid, so the one before a soak is not known any more.
-            assert kept | ({("Deployment", active)} if active else set()) <= children.keys(), name
+            leading = [each["spec"]["selector"][REVISION] for each in place.items("services") if serves(each)]
+            assert kept | {("Deployment", each) for each in leading} <= children.keys(), name
     assert "Traceback" not in operator.log.read_text()
+
+
+def serves(service: Body) -> bool:
+    """Whether it is the object's main Service, and leads to a revision."""
+    return service["metadata"]["name"] == "digits" and REVISION in service["spec"]["selector"]
 
 
 def refused(kubectl: Kubectl) -> str:
