@@ -130,8 +130,13 @@ def result_key(stage: str, request: Document, *others: Any, without: Collection[
 
 def keyed(stage: str, request: D, *others: Any, without: Collection[str] = ()) -> D:
     """Return the request with the key of its result, which is made as `result_key` says."""
-    key: dict[str, Any] = {"key": result_key(stage, request, *others, without=without)}
-    return replace(request, **key)
+    return with_key(request, result_key(stage, request, *others, without=without))
+
+
+def with_key(request: D, key: str) -> D:
+    """Return the request with a key. Requests have no common class that has one."""
+    changes: dict[str, Any] = {"key": key}
+    return replace(request, **changes)
 
 
 def job(deployment: str, stage: str, template: Any) -> str:

@@ -5,7 +5,7 @@ stored object, and so would take the name and the retention of a claim. The oper
 nothing until somebody writes the new names.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from math import ceil, inf
@@ -168,21 +168,24 @@ def found(spec: Any) -> Iterator[Found]:
 
 def rewritten(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a spec with the new names; a value that the old schema would refuse stays as it is."""
-    copy = deepcopy(dict(spec))
-    for field in FIELDS:
-        _move(copy, field.old, field.new, field.now)
-    for values in VALUES:
-        _replace(copy, values.path, values.now)
-    return copy
+    moves = ((field.old, field.new, field.now) for field in FIELDS)
+    return _translated(spec, moves, ((values.path, values.now) for values in VALUES))
 
 
 def as_before(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a spec with the old names, so that a digest of it is what it was before."""
+    moves = ((field.new, field.old, field.before) for field in FIELDS)
+    return _translated(spec, moves, ((values.path, values.before) for values in VALUES))
+
+
+def _translated(
+    spec: Mapping[str, Any], moves: Iterable[tuple[str, str, Convert]], words: Iterable[tuple[str, Mapping[str, str]]]
+) -> dict[str, Any]:
     copy = deepcopy(dict(spec))
-    for field in FIELDS:
-        _move(copy, field.new, field.old, field.before)
-    for values in VALUES:
-        _replace(copy, values.path, values.before)
+    for move in moves:
+        _move(copy, *move)
+    for path, names in words:
+        _replace(copy, path, names)
     return copy
 
 

@@ -22,7 +22,6 @@ def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult
     return Work(
         stage="clean",
         request=request,
-        result=CleanResult,
         deadline_seconds=DEADLINE_SECONDS,
         volumes=tuple(
             {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}

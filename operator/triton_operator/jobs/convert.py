@@ -50,10 +50,9 @@ def work_and_damages(
         ),
     )
     volumes, mounts = user_volumes(context, dump.source)
-    work = Work(
+    work = Work[ConvertRequest, ConvertResult](
         stage="convert",
         request=request,
-        result=ConvertResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         candidate=candidate.name,
         volumes=volumes,

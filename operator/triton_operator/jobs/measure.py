@@ -31,7 +31,6 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
     return Work(
         stage="measure",
         request=request,
-        result=MeasureResult,
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
         boxed=context.boxes_clients,

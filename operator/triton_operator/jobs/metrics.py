@@ -45,7 +45,6 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     return Work(
         stage="metrics",
         request=request,
-        result=MetricsResult,
         deadline_seconds=spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

@@ -32,7 +32,6 @@ def packages_work(context: Context, source: SourceResult) -> Work[PackagesReques
     return Work(
         stage="packages",
         request=request,
-        result=PackagesResult,
         deadline_seconds=conversion.active_deadline_seconds,
         volumes=tuple(volume for volume, _ in pairs),
         mounts=tuple(mount for _, mount in pairs),

@@ -58,7 +58,6 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
     return Work(
         stage="profile",
         request=request,
-        result=ProfileResult,
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         boxed=context.boxes_clients,

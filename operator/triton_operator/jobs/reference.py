@@ -42,7 +42,6 @@ def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequ
     return Work(
         stage="reference",
         request=request,
-        result=ReferenceResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

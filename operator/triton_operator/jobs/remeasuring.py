@@ -20,15 +20,14 @@ D = TypeVar("D", bound=Document)
 
 def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
     """Return the keys that figures were measured under, oldest first, and the request with the one that counts."""
-    keys, repeats = [names.result_key(stage, request, *others)], list[int]()
+    keys = [names.result_key(stage, request, *others)]
     while (known := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
         following = names.result_key(stage, request, *others, len(keys))
         # An annotation that is taken back does not bring back what was measured before.
         if known.retry == context.deployment.retry and record_name(stage, following) not in context.observed.records:
             break
-        repeats = [len(keys)]
         keys.append(following)
-    return tuple(keys[:-1]), names.keyed(stage, request, *others, *repeats)
+    return tuple(keys[:-1]), names.with_key(request, keys[-1])
 
 
 def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:

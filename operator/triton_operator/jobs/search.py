@@ -83,7 +83,6 @@ def search_work(
     return Work(
         stage="search",
         request=request,
-        result=SearchResult,
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,

@@ -33,10 +33,9 @@ def counters(
     name = key(server.uid, moment, since)
     model = context.served_name if server.name == context.serving else context.spec.served_name
     request = SnapshotRequest(name, model, _pods(server), _pods(previous) if previous else ())
-    work = Work(
+    work = Work[SnapshotRequest, SnapshotResult](
         stage=STAGE,
         request=request,
-        result=SnapshotResult,
         deadline_seconds=DEADLINE_SECONDS,
         # No result that is kept depends on it, and the image that the object is pinned to may not know the stage.
         image=context.settings.converter_image,

@@ -125,7 +125,6 @@ def _work(
     return Work(
         stage="source",
         request=request,
-        result=SourceResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

@@ -120,13 +120,13 @@ def _news(context: Context) -> Iterator[Verdict]:
         model = asked.get(chosen.name)
         if model is None or model.is_sought or not chosen.candidates:
             continue
-        kept = [each.name for each in chosen.candidates]
-        newer = default_candidates(context.spec, model, context.images)
-        added = [each.name for each in newer if each not in chosen.candidates]
+        offered = default_candidates(context.spec, model, context.images)
+        added = [each.name for each in offered if each not in chosen.candidates]
+        taken = ", ".join(each.name for each in chosen.candidates)
         if added:
             message = (
                 f"this version of the operator would also try {', '.join(added)} for model {chosen.name}, but keeps to"
-                f" {', '.join(kept)}; to try others, list all candidates in spec.models[].candidates"
+                f" {taken}; to try others, list all candidates in spec.models[].candidates"
             )
             yield Verdict("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
             return

@@ -30,8 +30,6 @@ class Work(Generic[Asked, Answered]):
 
     stage: str
     request: Asked
-    result: type[Answered]
-    """What it answers."""
     deadline_seconds: int
     """How long a pod of it may take, from when a node takes the pod."""
     candidate: str = ""
@@ -72,6 +70,11 @@ class Work(Generic[Asked, Answered]):
         return self.request.key
 
     @property
+    def result(self) -> type[Document]:
+        """What it answers; ``Answered`` is the same for the type checker."""
+        return STAGES[self.stage].result
+
+    @property
     def user_code(self) -> bool:
         """Whether it runs the user's code: in the framework's image, isolated, and with the user's variables."""
         return STAGES[self.stage].user_code and not self.reads
@@ -83,5 +86,5 @@ AnyWork = Work[Request, Document]
 
 def reader(work: AnyWork) -> AnyWork:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    first = (work.stage, work.request, work.result, work.deadline_seconds, work.candidate)
+    first = (work.stage, work.request, work.deadline_seconds, work.candidate)
     return Work(*first, boxed=work.boxed, image=work.image, reads=True)

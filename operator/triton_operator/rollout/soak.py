@@ -200,9 +200,10 @@ def moved(context: Context, target: ServerView) -> Effects:
 
 def excluded(context: Context, target: Attempt) -> Verdict | None:
     """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
-    keys, asked = (target.key, *target.replaces), intent(context)
+    keys = (target.key, *target.replaces)
     for flip in context.observed.flips.values():
-        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == asked:
+        # The intent last: it is a digest of the whole spec, and most passes know no revision that failed.
+        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == intent(context):
             return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
     return None
 
