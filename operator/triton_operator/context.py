@@ -138,17 +138,18 @@ class Context:
         """Name of the active revision's Deployment.
 
         It is the recorded one, if the status agrees: an older operator writes no record. Else the Service tells or, if
-        somebody deleted that, the status.
+        somebody deleted that or pointed it to nothing, the status.
         """
         active, recorded = self.deployment.status.active, self.observed.active
         if active is not None and recorded is not None and recorded.revision == active.revision:
             view = self.observed.servers.get(recorded.server)
             if self.observed.serving is None or (view is not None and view.uid == recorded.uid):
                 return recorded.server
-        if self.observed.serving is not None or active is None:
+        if self.observed.serving in self.observed.servers or active is None:
             return self.observed.serving
         servers = [each for each in self.observed.servers.values() if each.revision_key == active.revision]
-        return min(servers, key=lambda each: (not each.answers, each.created_at)).name if servers else None
+        by_age = sorted(servers, key=lambda each: (not each.answers, each.created_at))
+        return by_age[0].name if by_age else self.observed.serving
 
     @property
     def served_name(self) -> str:

@@ -7,6 +7,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.test_remeasuring import OTHER_SOURCE
 from tests.simulation.test_rollout import answering
+from tests.simulation.walk.walking import why
 from triton_operator import names
 
 MANUAL = {"approval": "Manual"}
@@ -33,6 +34,12 @@ def test_a_selector_that_points_to_nothing_is_put_back(serving: Cluster) -> None
     point(serving, "digits-nobody")
     serving.run(5)
     assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+def test_what_is_active_stays_while_its_service_points_to_nothing_and_may_not_be_written() -> None:
+    """Replayed from the random walk: the record tells of the next one already, and the status of this one."""
+    refused = [("an hour passes", 3600), ("damage", 1), ("refusals", [("apply", "Service")])]
+    assert not why(1, [*refused, ("a selector by hand", 1), ("time passes", 90)])
 
 
 def undone(cluster: Cluster) -> tuple[str, str]:
