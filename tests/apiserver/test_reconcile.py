@@ -356,6 +356,32 @@ def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
     monkeypatch.undo()
 
 
+def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = 0
+
+    def other_label(intent: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        turn = {"metadata.labels.turn": str(passes)}
+        turned = [changed(each, turn) if each["kind"] == "NetworkPolicy" else each for each in intent.objects]
+        return replace(intent, objects=tuple(turned))
+
+    planned(monkeypatch, other_label)
+    for _ in range(LONGEST_FIGHT):
+        bench.reconcile()
+    assert "status" not in kubectl.get("tritondeployment", "digits")
+    bench.reconcile()
+    conditions = {
+        each["type"]: each["reason"] for each in kubectl.get("tritondeployment", "digits")["status"]["conditions"]
+    }
+    assert conditions["SourceResolved"] == "Running"
+    (event,) = [each for each in kubectl.items("events") if each["reason"] == "Contested"]
+    assert "another client keeps undoing what the operator applies to NetworkPolicy digits-jobs" in event["message"]
+    monkeypatch.undo()
+
+
 def test_what_keeps_a_pod_waiting_is_read_from_its_events(bench: Bench, kubectl: Kubectl) -> None:
     while bench.reconcile() == Result(again_after=0.0):
         continue

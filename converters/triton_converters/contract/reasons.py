@@ -154,6 +154,7 @@ class Reason(StrEnum):
         " active revision stays.",
     )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
+    CONTESTED = "Contested", "Another client keeps undoing what the operator applies; an Event names the objects."
     NOT_ALLOWED = (
         "NotAllowed",
         "The spec names an image, a claim or a ServiceAccount that this installation does not allow,"

@@ -46,7 +46,7 @@ from triton_operator.runtime import log_fields
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key, Store
-from triton_operator.runtime.writing import Body, Children, Refusals, Writer, by_key, key_of
+from triton_operator.runtime.writing import Body, Children, Refusals, Writer, Written, by_key, key_of
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
@@ -59,7 +59,8 @@ REFUSED: Mapping[Kind, tuple[ConditionType, str]] = {
 }
 """The condition that tells if an object of a kind that a cluster may lack is refused, and what then holds, in words."""
 LONGEST_FIGHT = 20
-"""Passes in a row that may write. After more, another client must be undoing them, and the pauses grow."""
+"""Passes in a row that may write. After more, another client must be undoing them: a Warning says so, the pauses grow,
+and a pass goes on after what it had to write again, so that nothing else of the object waits for that client."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest Retry-After that is respected. The API server says 1; a proxy may say anything."""
 
@@ -157,41 +158,46 @@ class Reconciler:
     def _carry_out(self, key: Key, owner: Body, by_name: Children, intent: Plan, now: datetime) -> Result:
         """Make the cluster what the plan says, and report that. ``by_name``: the children as they are."""
         refusals = Refusals()
-        if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
-            return self._again(key)
+        fights, written = self._writing_passes.get(key, 0) >= LONGEST_FIGHT, Written()
+        for take in (self._make_room, self._start_work):
+            written += take(owner, by_name, intent, refusals)
+            if written and not fights:
+                return self._again(key, owner, written, now)
         others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, *OPTIONAL}]
         if refusals and _lacks(by_name, intent):
             # No new server either. One that is there follows its replicas.
             others = [each for each in others if kind_of(each) is not DEPLOYMENT or key_of(each) in by_name]
-        wrote = self._writer.apply_all(owner, by_name, others, refusals)
+        written += self._writer.apply_all(owner, by_name, others, refusals)
         # Whatever else is refused: the share of a canary that failed has to end.
         applied, without = self._apply_optional(owner, by_name, intent)
-        wrote |= applied
+        written += applied
         if refusals:
             log.warning("%s: %s", key, refusals)
             self._count_error(refusals[0])
             self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(refusals), now)
             return Result(failed=True)
         if without:
-            wrote |= self._report_without(owner, intent, without, now)
+            reported = self._report_without(owner, intent, without, now)
         else:
-            wrote |= self._report(owner, intent.status, intent.events, now)
-        if wrote:
-            return self._again(key)
+            reported = self._report(owner, intent.status, intent.events, now)
+        if written or reported:
+            return self._again(key, owner, written or ["the status"], now)
         self._writing_passes.pop(key, None)
         return Result(failed=True) if without else Result(again_after=intent.requeue_after)
 
-    def _apply_optional(self, owner: Body, children: Children, intent: Plan) -> tuple[bool, dict[ConditionType, str]]:
-        """Apply the objects of other projects' kinds. Return whether that wrote anything, and why any was refused.
+    def _apply_optional(
+        self, owner: Body, children: Children, intent: Plan
+    ) -> tuple[Written, dict[ConditionType, str]]:
+        """Apply the objects of other projects' kinds. Return what was written, and why any was refused.
 
         KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone. It stalls nothing.
         """
-        wrote, without = False, dict[ConditionType, str]()
+        written, without = Written(), dict[ConditionType, str]()
         for kind, (condition, rest) in REFUSED.items():
             refusals, message = Refusals(), ""
             wanted = [each for each in intent.objects if kind_of(each) is kind]
             try:
-                wrote |= self._writer.apply_all(owner, children, wanted, refusals)
+                written += self._writer.apply_all(owner, children, wanted, refusals)
             except NotFoundError as error:
                 message = str(error)
             if refusals:
@@ -199,7 +205,7 @@ class Reconciler:
                 message = str(refusals)
             if message:
                 without[condition] = f"{message}; {rest}"
-        return wrote, without
+        return written, without
 
     def _report_without(self, owner: Body, intent: Plan, without: Mapping[ConditionType, str], now: datetime) -> bool:
         """Report the plan's status, except that the API server refused objects that nothing else needs."""
@@ -220,8 +226,8 @@ class Reconciler:
         if body is not None:
             yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
 
-    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
-        """Delete what is no longer wanted, before a quota refuses what is. Return whether anything was deleted.
+    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> Written:
+        """Delete what is no longer wanted, before a quota refuses what is. Return what was deleted.
 
         What may not be deleted stops nothing else.
 
@@ -234,25 +240,25 @@ class Reconciler:
             and "deletionTimestamp" not in child["metadata"]
         ]
         if not gone:
-            return False
+            return []
         records = [each for each in intent.objects if kind_of(each) is CONFIG_MAP]
         self._writer.apply_all(owner, children, records, refusals)
         if refusals:
-            return False
+            return []
         return self._writer.delete_all(owner, gone, refusals)
 
-    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
+    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> Written:
         """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.
 
         So each of many new objects has its Job before the first status is written.
         """
         wanted = [desired for desired in intent.objects if kind_of(desired) in STARTS_WORK]
         before = [desired for desired in wanted if kind_of(desired) in NEEDED_BY_PODS]
-        wrote = self._writer.apply_all(owner, children, before, refusals)
+        written = self._writer.apply_all(owner, children, before, refusals)
         if refusals and _lacks(children, intent):
-            return wrote
+            return written
         jobs = [each for each in wanted if kind_of(each) is JOB]
-        return self._writer.apply_all(owner, children, jobs, refusals) or wrote
+        return written + self._writer.apply_all(owner, children, jobs, refusals)
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that the object is stalled until somebody changes something."""
@@ -287,19 +293,29 @@ class Reconciler:
         ready = next((item for item in status.conditions if item.type == "Ready"), None)
         self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
         for event in events:
-            try:
-                self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
-            except ClusterError as error:
-                # An Event is a courtesy; the status says the same.
-                log.warning("Event %s was not created: %s", event.reason, error)
+            self._post(owner, event, now)
         return True
 
-    def _again(self, key: Key) -> Result:
+    def _post(self, owner: Body, event: Event, now: datetime) -> None:
+        try:
+            self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
+        except ClusterError as error:
+            # An Event is a courtesy; the status or the log says the same.
+            log.warning("Event %s was not created: %s", event.reason, error)
+
+    def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
+        """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""
         passes = self._writing_passes.get(key, 0) + 1
         self._writing_passes[key] = passes
         if passes <= LONGEST_FIGHT:
             return Result(again_after=0.0)
-        log.warning("%s: %d passes in a row had to write: another client undoes what was applied", key, passes)
+        message = (
+            f"another client keeps undoing what the operator applies to {', '.join(written)}: {passes} passes in a row"
+            " had to write. Find it with kubectl get --show-managed-fields; the operator goes on, with growing pauses"
+        )
+        log.warning("%s: %s", key, message)
+        if passes == LONGEST_FIGHT + 1:
+            self._post(owner, Event("Warning", Reason.CONTESTED, message), now)
         self._metrics.reconcile_errors.labels("Fight").inc()
         return Result(failed=True)
 

@@ -16,6 +16,8 @@ from triton_operator.runtime.store import Store
 Body = dict[str, Any]
 Children = Mapping[tuple[Kind, str], Body]
 """The observed children by kind and name."""
+Written = list[str]
+"""What a pass wrote, each as "KIND NAME"."""
 log = logging.getLogger(__name__)
 
 
@@ -43,31 +45,32 @@ class Writer:
         self._store = store
         self._metrics = metrics
 
-    def apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: Refusals) -> bool:
-        """Apply what drifts; an object that is refused stops no other. Return whether anything was written.
+    def apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: Refusals) -> Written:
+        """Apply what drifts; an object that is refused stops no other. Return what was written.
 
         Raises ClusterError for what may pass by itself.
         """
-        wrote = False
+        written: Written = []
         for desired in objects:
             try:
-                wrote |= self._apply(owner, desired, children.get(key_of(desired)))
+                if self._apply(owner, desired, children.get(key_of(desired))):
+                    written.append(named(desired))
             except RefusedError as error:
                 refusals.append(error)
-        return wrote
+        return written
 
-    def delete_all(self, owner: Body, bodies: Iterable[Body], refusals: Refusals) -> bool:
-        """Delete objects; one that is refused stops no other. Return whether any was deleted.
+    def delete_all(self, owner: Body, bodies: Iterable[Body], refusals: Refusals) -> Written:
+        """Delete objects; one that is refused stops no other. Return what was deleted.
 
         Raises ClusterError for what may pass by itself.
         """
-        deleted = False
+        deleted: Written = []
         for body in bodies:
             try:
                 self.delete(owner, body)
-                deleted = True
+                deleted.append(named(body))
             except RefusedError as error:
-                refusals.append(type(error)(f"deleting {body['kind']} {body['metadata']['name']}: {error}"))
+                refusals.append(type(error)(f"deleting {named(body)}: {error}"))
         return deleted
 
     def delete(self, owner: Body, body: Body, why: str = "") -> None:
@@ -78,7 +81,7 @@ class Writer:
     def wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
         """Log and count a write."""
         name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
-        what = f"{verb} {body['kind']} {body['metadata']['name']}"
+        what = f"{verb} {named(body)}"
         stage = body["metadata"].get("labels", {}).get(STAGE_LABEL)
         extra = {"stage": stage} if stage else {}
         log.info("%s: %s%s", name, what, f" ({difference})" if difference else "", extra=extra)
@@ -118,7 +121,7 @@ class Writer:
         try:
             applied = write(desired)
         except RefusedError as error:
-            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
+            raise type(error)(f"{named(desired)}: {error}") from error
         self._store.put(kind_of(desired), applied)
         self.wrote(owner, "apply", desired, difference)
         return applied
@@ -134,8 +137,13 @@ def key_of(body: Body) -> tuple[Kind, str]:
     return kind_of(body), body["metadata"]["name"]
 
 
+def named(body: Body) -> str:
+    """Return "KIND NAME"."""
+    return f"{body['kind']} {body['metadata']['name']}"
+
+
 def _check_control(owner: Body, found: Body) -> None:
-    name = f"{found['kind']} {found['metadata']['name']}"
+    name = named(found)
     whose = ownership.control(owner, found)
     if whose is Control.PREDECESSOR:
         raise NotYetError(f"{name} belongs to a deleted TritonDeployment of the same name and still exists")
