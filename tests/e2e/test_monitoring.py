@@ -62,5 +62,6 @@ def test_events_tell_the_story_in_order(suite: Suite, smallest_object: State) ->
     events = sorted(suite.busy.items("events", selector), key=lambda each: int(each["metadata"]["resourceVersion"]))
     reasons = [each["reason"] for each in events]
     story = ["Resolved", "Converted", "GeneratedInputs", "Selected", "Available", "Measured", "Ready"]
-    assert [each for each in reasons if each in story] == story, reasons
+    # A server that a busy machine lets wait is Available more than once.
+    assert [each for each in dict.fromkeys(reasons) if each in story] == story, reasons
     assert len(reasons) <= 20, f"an object that becomes ready at once needs few events: {reasons}"
