@@ -14,7 +14,7 @@ from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import Images
+from triton_operator.api.status import Images, ServingStatus
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
@@ -137,19 +137,26 @@ class Context:
     def serving(self) -> str | None:
         """Name of the active revision's Deployment.
 
-        It is the recorded one, if the status agrees: an older operator writes no record. Else the Service tells or, if
-        somebody deleted that or pointed it to nothing, the status.
+        It is the recorded one, if the status agrees: an older operator writes no record, and the Service may not have
+        moved yet, or may not be written. Else the Service tells or, if somebody deleted that or pointed it to nothing,
+        the status.
         """
         active, recorded = self.deployment.status.active, self.observed.active
-        if active is not None and recorded is not None and recorded.revision == active.revision:
+        if active is not None and recorded is not None and self._tells_of(active, recorded.server, recorded.revision):
             view = self.observed.servers.get(recorded.server)
-            if self.observed.serving is None or (view is not None and view.uid == recorded.uid):
+            stays = bool(recorded.previous) and self.observed.serving == recorded.previous in self.observed.servers
+            if self.observed.serving is None or (view is not None and view.uid == recorded.uid and not stays):
                 return recorded.server
         if self.observed.serving in self.observed.servers or active is None:
             return self.observed.serving
-        servers = [each for each in self.observed.servers.values() if each.revision_key == active.revision]
-        by_age = sorted(servers, key=lambda each: (not each.answers, each.created_at))
+        servers = self.observed.servers.values()
+        told = [each for each in servers if self._tells_of(active, each.name, each.revision_key)]
+        by_age = sorted(told, key=lambda each: (not each.answers, each.created_at))
         return by_age[0].name if by_age else self.observed.serving
+
+    def _tells_of(self, active: ServingStatus, server: str, revision: str) -> bool:
+        """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
+        return active.selector == names.selector(self.name, server) if active.selector else active.revision == revision
 
     @property
     def served_name(self) -> str:

@@ -7,7 +7,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.test_remeasuring import OTHER_SOURCE
 from tests.simulation.test_rollout import answering
-from tests.simulation.walk.walking import why
+from tests.simulation.walk.walking import Walk, why
 from triton_operator import names
 
 MANUAL = {"approval": "Manual"}
@@ -120,3 +120,28 @@ def test_a_renamed_model_is_scaled_by_the_name_that_still_serves() -> None:
     cluster.run(5)
     (scaled,) = cluster.of_kind("ScaledObject")
     assert all('model="digits"' in each["metadata"]["query"] for each in scaled["spec"]["triggers"])
+
+
+def test_what_is_active_stays_while_its_service_may_not_move_to_another_server_of_the_same_revision() -> None:
+    """Replayed from the random walk: the status tells of a revision that both servers have."""
+    begun = [("time passes", 600), ("refusals", [("apply", "Service"), ("status", "TritonDeployment")])]
+    assert not why(None, [*begun, ("an edit of serving", "a verbose log"), ("time passes", 90)])
+
+
+def test_what_failed_its_soak_stays_while_the_service_may_not_move_back() -> None:
+    walk = Walk(None)
+    world, cluster = walk.world, walk.world.cluster
+    world.edit(serving={"soak": {"duration": "10m"}})
+    walk.run(600)
+    good = cluster.serving()
+    world.edit(source=OTHER_SOURCE)
+    while cluster.serving() == good:
+        walk.run(4)
+    bad = cluster.serving() or ""
+    world.api.refused = {("apply", "Service")}
+    cluster.restart(cluster.pods_of(bad)[0]["metadata"]["name"])
+    walk.run(90)
+    assert ("Deployment", bad) in cluster.objects
+    world.api.refused = set()
+    walk.run(90)
+    assert cluster.serving() == good

@@ -25,3 +25,6 @@ class Active(Document):
     """What it was made as, without replicas, for the case that somebody deletes it."""
     met: str = ""
     """A digest of the spec that is met while it serves; empty: none is yet, or an older version recorded it."""
+    previous: str = ""
+    """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
+    there was none, or an older version recorded it."""

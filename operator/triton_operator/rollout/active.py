@@ -23,7 +23,10 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
     called = context.served_name if name == context.serving else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
     met = context.deployment.asked if is_met(context) else ""
-    return Effects(active=Active(name, view.uid, view.revision_key, called, made, met)) if made else Effects()
+    if made is None:
+        return Effects()
+    previous = context.serving if context.serving != name else None
+    return Effects(active=Active(name, view.uid, view.revision_key, called, made, met, previous or ""))
 
 
 def is_met(context: Context) -> bool:
