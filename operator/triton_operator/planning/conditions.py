@@ -11,6 +11,7 @@ from triton_operator.api.status import (
     RISKS,
     Condition,
     ConditionType,
+    Images,
     TritonDeploymentStatus,
     condition,
 )
@@ -18,7 +19,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.planning.pins import differing, newer
+from triton_operator.planning.pins import differing, newer, serving
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
@@ -85,7 +86,7 @@ def _notices(context: Context, progress: Progress) -> Iterator[Verdict]:
 
 def _risks(context: Context) -> Iterator[Verdict]:
     """What the user should know and may accept."""
-    vulnerable = vulnerabilities.warning(context.images.server)
+    vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
         yield Verdict("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
     others = context.observed.neighbours
@@ -97,6 +98,14 @@ def _risks(context: Context) -> Iterator[Verdict]:
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
         yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
+
+
+def _server_images(context: Context) -> Iterator[str]:
+    """The image of the active revision's server, as it was measured, and that of the next one."""
+    measured = context.deployment.status.performance
+    if context.serving is not None and measured is not None and measured.environment is not None:
+        yield measured.environment.image
+    yield context.images.server
 
 
 def _rehearsed(progress: Progress) -> Iterator[Verdict]:
@@ -134,15 +143,29 @@ def _news(context: Context) -> Iterator[Verdict]:
 
 def _images(context: Context) -> Iterator[Verdict]:
     """Other images that the installation has, such as a server whose faults are mended."""
-    found = newer(context.spec, context.pins, context.settings)
-    if found is not None:
+    found = newer_images(context)
+    if found is None:
+        return
+    if newer(context.spec, context.pins, context.settings) is None:
+        message = (
+            "the active revision has other images than the installation, and the next one, which does not serve yet,"
+            " has the installation's (status.newImages)"
+        )
+    else:
         fields = ", ".join(differing(context.pins, found, context.spec.serving.image))
         message = (
             f"the installation has other images than this object keeps ({fields}; status.newImages has all); to have"
             f" every model converted and verified with them, while the active revision serves, type: kubectl triton"
             f" update-images {context.name} --namespace {context.deployment.namespace}"
         )
-        yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
+    yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
+
+
+def newer_images(context: Context) -> Images | None:
+    """The installation's images, if what serves has others, or the next revision would have; None: neither."""
+    served = serving(context.observed.history, context.serving)
+    kept = (context.pins, *([served] if served is not None else ()))
+    return next(filter(None, (newer(context.spec, each, context.settings) for each in kept)), None)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:

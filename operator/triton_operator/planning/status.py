@@ -37,8 +37,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.planning.conditions import conditions
-from triton_operator.planning.pins import newer
+from triton_operator.planning.conditions import conditions, newer_images
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.soak import Soaking
@@ -70,7 +69,7 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress, asked)),
         images=context.pins,
-        new_images=newer(context.spec, context.pins, context.settings),
+        new_images=newer_images(context),
         resolved=context.resolved,
         source=_source(context, progress) or recorded.source,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,

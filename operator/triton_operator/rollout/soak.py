@@ -15,6 +15,7 @@ from triton_converters.contract.results import SnapshotResult
 from triton_operator import names
 from triton_operator.api import renamed
 from triton_operator.api.duration import seconds
+from triton_operator.api.rollout import Rollout
 from triton_operator.api.serving import Soak
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -295,11 +296,11 @@ def _key(uid: str, moment: str, flip: Flip | None) -> str:
 def intent(context: Context) -> str:
     """A digest of what the user asks for, without what changes no target.
 
-    That is the replicas, which an autoscaler sets, and the revision that is served in the target's place.
+    That is the replicas, which an autoscaler sets, and how a target takes over: the choice that ended a roll-out, taken
+    back, is no wish to begin it anew.
     """
     spec = context.spec
     serving = spec.serving.model_copy(update={"replicas": 1})
-    rollout = spec.rollout.model_copy(update={"revision": None})
-    asked = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": rollout})
+    asked = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
     before = renamed.as_before(asked.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     return names.digest([before, context.deployment.retry], 16)
