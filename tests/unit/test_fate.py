@@ -4,14 +4,14 @@ from itertools import product
 
 import pytest
 
-from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
+from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
 
-NOTHING = Facts(known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
+NOTHING = WorkFacts(known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
 """Facts of work that nobody has done: its Job starts."""
 
 
-def facts(**others: object) -> Facts:
-    return Facts(**{**vars(NOTHING), **others})
+def facts(**others: object) -> WorkFacts:
+    return WorkFacts(**{**vars(NOTHING), **others})
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def facts(**others: object) -> Facts:
         (facts(reading=Reading.GOES_ON, may_start=False), Fate.READS),
     ],
 )
-def test_the_first_line_that_applies_decides(seen: Facts, fate: Fate) -> None:
+def test_the_first_line_that_applies_decides(seen: WorkFacts, fate: Fate) -> None:
     assert next_fate(seen) is fate
 
 
 def test_every_fact_has_a_fate_and_every_fate_a_fact() -> None:
     every = product(Known, State, Reading, (False, True))
-    assert {next_fate(Facts(*each)) for each in every} == set(Fate)
+    assert {next_fate(WorkFacts(*each)) for each in every} == set(Fate)

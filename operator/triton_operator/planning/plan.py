@@ -103,13 +103,13 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     intent = begun(context, _walk(context))
     for do in ALWAYS:
         intent = do(context, intent)
-    own = _requeue(context, intent.progress, intent.status)
+    own = _requeue(context, intent.progress)
     return Plan(
         objects=(*_surroundings(context, intent), *intent.effects.objects),
         deletions=_deletions(context, intent.effects),
         status=intent.status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, intent.status)),
-        requeue_after=min((*intent.again, *filter(None, [own])), default=None),
+        requeue_after=min((*intent.again, *filter(None, [own, intent.progress.again_after])), default=None),
     )
 
 
@@ -154,20 +154,18 @@ def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
     return tuple(gone)
 
 
-def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
+def _requeue(context: Context, progress: Progress) -> float | None:
     """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
-    Time alone alters it if a source does not come, a server has a deadline, a Job's last pod was not seen yet, or its
+    Time alone alters it if a server has a deadline, a Job's last pod was not seen yet, or its
     pod goes on without need.
     """
-    found = {condition.type: condition for condition in status.conditions}
-    missing = found["SourceResolved"].reason in source.PASSING
     rolling = isinstance(progress, RolledOut) and not (progress.rollout.is_complete or progress.stalled)
     if isinstance(progress, RolledOut) and (waits := progress.rollout.blocking) is not None:
         rolling &= waits.reason not in conditions.PAUSED
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
-    if missing or rolling or unseen or lingers or skipping.is_patient(context):
+    if rolling or unseen or lingers or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.
     return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

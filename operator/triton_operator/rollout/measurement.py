@@ -12,7 +12,7 @@ from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
-from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.regression import compared
@@ -34,6 +34,8 @@ class Measured:
     """When it ended, in RFC 3339, UTC."""
     runs: bool = False
     """Whether a pod measures now."""
+    again_after: float | None = None
+    """Seconds until a measurement that failed is tried again by itself; None: it is not."""
 
 
 def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, serves: bool) -> Measured:
@@ -43,10 +45,12 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     may not begin. ``serves``: the Service points to the target.
     """
     work = measure_work(context, dump, target)
-    known = _sweep(context, work, not waits and not held)
+    # What serves may make room for each try, and answer no request until that ends.
+    costs_others = context.spec.gpu is not None and context.serving is not None and not serves
+    known = _sweep(context, work, not waits and not held, repeats=not costs_others)
     if known.failure is not None:
         verdict = Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
-        return Measured(Figures.FAILED, verdict, known.effects)
+        return Measured(Figures.FAILED, verdict, known.effects, again_after=next_try(context, [known]))
     result = known.result
     if result is None:
         verdict = Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
@@ -66,9 +70,9 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     return Measured(Figures.MISSED, verdict, effects, result, best, at)
 
 
-def _sweep(context: Context, work: MeasureWork, ready: bool) -> Run[MeasureResult]:
+def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
     """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
-    known = run(context, work, start=ready)
+    known = run(context, work, start=ready, repeats=repeats)
     if known.result is not None and not known.result.online:
         # An earlier version's publisher let a client answer anything.
         message = f"the Job measured nothing; type: {context.retry_command}"

@@ -20,6 +20,8 @@ class Round:
     verdict: Verdict
     effects: Effects
     attempts: tuple[Attempt, ...]
+    again_after: float | None = None
+    """Seconds until one that failed is tried again by itself; None: none is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,8 @@ class Progress:
     """No later step is taken in this pass: this one goes on, or it failed."""
     stalled: bool = False
     """It failed, and nothing more is tried until something changes."""
+    again_after: float | None = None
+    """Seconds until time alone lets it go on, or says more of it; None: it does not."""
 
     def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
@@ -47,7 +51,8 @@ class Progress:
         reached = replace(self.noting(round.verdict, round.effects), attempts=round.attempts)
         if round.verdict.status:
             return reached
-        return replace(reached, waits=True, stalled=round.verdict.reason is Reason.ALL_CANDIDATES_FAILED)
+        failed = round.verdict.reason is Reason.ALL_CANDIDATES_FAILED
+        return replace(reached, waits=True, stalled=failed, again_after=round.again_after)
 
     def noting(self, verdict: Verdict, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""

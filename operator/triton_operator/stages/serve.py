@@ -88,7 +88,8 @@ def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _find(context, progress.dump, progress.target))
     noted = progress.noting(rollout.available).noting(rollout.measured.verdict, rollout.effects)
-    return noted.reached(TargetRolledOut, stalled=rollout.stalled, rollout=rollout)
+    again = rollout.measured.again_after
+    return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
 
 
 @dataclass(frozen=True)
