@@ -19,7 +19,8 @@ from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Answered, AnyWork, Asked, Work, reader
 
 UNSEEN_SECONDS = 10.0
-"""Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
+"""How long the pod of a Job that has ended is waited for. Jobs and pods come over different watches, which lag by a few
+seconds at most, and the pod has the answer."""
 
 LINGER_SECONDS = 60.0
 """How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
@@ -97,6 +98,7 @@ class _Unanswered:
 
 
 def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: bool) -> Run[Any]:
+    """Return what became of a piece of work, but for the results that it had under earlier keys."""
     needed = Effects(needed=frozenset({record_name(work.stage, work.key)}))
     same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     record = context.observed.records.get(record_name(work.stage, work.key))
@@ -164,6 +166,7 @@ def _known(context: Context, found: _Unanswered, repeats: bool) -> Known:
 
 
 def _state(context: Context, found: _Unanswered) -> State:
+    """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
     if found.job is None:
         return State.ABSENT
     if is_unseen(context, found.job):
@@ -307,6 +310,7 @@ def _overstays(context: Context, job: JobView) -> bool:
 
 
 def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
+    """Return why a Job that goes on is given up: its pod does not end, or no node has taken it; None: it is not."""
     if _overstays(context, observed):
         return observed.pending
     if patience is None or observed.pending is None or observed.unschedulable_since is None:

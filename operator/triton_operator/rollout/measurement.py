@@ -62,7 +62,7 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     selection, at = context.spec.selection, known.finished_at
     constraints = selection.constraints.asked if selection.scenario == "Online" else ()
     best = best_row(result.online, selection.objectives, constraints)
-    verdict = _judged(context, dump, target, result, best, serves)
+    verdict = _condition(context, dump, target, result, best, serves)
     if verdict.status:
         return Measured(Figures.PASSED, verdict, known.effects, result, best, at)
     trouble = Trouble(verdict.reason, verdict.message)
@@ -92,7 +92,7 @@ def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str
     return judged
 
 
-def _judged(
+def _condition(
     context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, serves: bool
 ) -> Verdict:
     """The condition by the figures that were measured."""

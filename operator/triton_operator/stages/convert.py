@@ -125,6 +125,7 @@ def _is_active(context: Context, work: AnyWork) -> bool:
 
 
 def _verdict(attempts: list[Attempt]) -> Verdict:
+    """Return the condition Converted: what is still converted, that none was, or which were."""
     failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
     if waiting_for:

@@ -54,7 +54,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repe
         busy = busy or this.active
         if this.result is not None:
             known = replace(attempt, profile=this.result, profile_key=work.key, image_id=this.image_id)
-            attempts.append(_judged(context, known, this.result))
+            attempts.append(_gated(context, known, this.result))
         elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += damage(context, attempt.key, this.failure)
             attempts.append(attempt.now("Converted", this.failure))
@@ -82,7 +82,7 @@ def is_measuring(context: Context) -> bool:
     return any(job.active or job.lingers_since is not None for job in private)
 
 
-def _judged(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
+def _gated(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
         return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     reasons = {str(reason): reason for reason in Reason}
@@ -129,6 +129,7 @@ def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Verdict:
+    """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
     busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:

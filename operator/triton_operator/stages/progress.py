@@ -42,6 +42,26 @@ class Progress:
     again_after: float | None = None
     """Seconds until time alone lets it go on, or says more of it; None: it does not."""
 
+    @property
+    def is_rolled_out(self) -> bool:
+        """Whether a revision is on its way, or serves."""
+        return False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the target revision serves and nothing of it is left to do."""
+        return False
+
+    @property
+    def blocking(self) -> Verdict | None:
+        """What a revision that is on its way waits for or failed at; None: nothing, or none is on its way."""
+        return None
+
+    @property
+    def soaks(self) -> Verdict | None:
+        """The condition of a soak that goes on and may undo the active revision; None: none does."""
+        return None
+
     def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
         return replace(self.noting(verdict, effects), waits=True, stalled=stalled)

@@ -22,8 +22,10 @@ from triton_operator.stages.progress import Progress
 from triton_operator.stages.unfinished import unfinished
 
 F = TypeVar("F", Trouble, Failure)
+"""What may name a field of spec.source in its message."""
 
 MIXES = "answers a sample in a batch otherwise than alone, or not at all"
+"""What a framework does whose model has no batch dimension, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
