@@ -162,7 +162,7 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
         paused=decisive.reason in PAUSED,
     )
     stands, doing = standing(facts), work(facts)
-    reconciling = _reconciling(doing, soaks or decisive)
+    reconciling = _reconciling(doing, soaks if doing is Work.SOAKS and soaks is not None else decisive)
     if stands is Standing.UP_TO_DATE:
         return [*_up_to_date(context), reconciling, CLEAR]
     if stands is Standing.SERVES_OLDER:

@@ -185,15 +185,15 @@ def _duration(context: Context) -> float:
 
 def _soak(context: Context) -> Soak:
     """Return the bounds by which a step is judged: those of the soak."""
-    asked = context.spec.serving.soak
-    assert asked is not None
-    return asked
+    bounds = context.spec.serving.soak
+    assert bounds is not None
+    return bounds
 
 
 def _is_possible(context: Context) -> bool:
     """Whether the spec asks for steps and for what judges them, and the cluster leads requests to a pod."""
-    asked = bool(_steps(context)) and context.spec.serving.soak is not None
-    return asked and context.observed.has_gateway_api and context.spec.serving.replicas > 0
+    is_wanted = bool(_steps(context)) and context.spec.serving.soak is not None
+    return is_wanted and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
 _BECOMES: Mapping[CanaryMove, Callable[[Context, _Seen], Canary]] = {

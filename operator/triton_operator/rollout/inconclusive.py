@@ -28,14 +28,14 @@ class Course(Enum):
     """It stays as it is, and only requests from now on count."""
 
 
-def course(asked: OnInconclusive, found: Judgement) -> Course:
+def course(policy: OnInconclusive, found: Judgement) -> Course:
     """Return what follows; the first line that applies decides."""
     if found.reason is Reason.SOAK_PASSED:
         return Course.GO_ON
     if found.reason is Reason.SOAK_FAILED:
         return Course.UNDO
-    if asked != "Hold":
-        return Course.GO_ON if asked == "Continue" else Course.UNDO
+    if policy != "Hold":
+        return Course.GO_ON if policy == "Continue" else Course.UNDO
     return Course.BEGIN_ANEW if found.spoiled else Course.WAIT
 
 

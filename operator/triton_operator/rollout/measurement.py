@@ -112,8 +112,8 @@ def _condition(
     if comparison is None:
         return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.words}"
-    asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
-    if regressed and asked is not None and asked.block and not serves and context.serving is not None:
+    bounds, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
+    if regressed and bounds is not None and bounds.block and not serves and context.serving is not None:
         message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
         return Verdict("PerformanceMeasured", False, comparison.reason, message)
     return Verdict("PerformanceMeasured", True, comparison.reason, message)

@@ -50,8 +50,8 @@ def compared(
 
     The load is the one at which the previous source did best by the current objectives and constraints.
     """
-    asked = context.spec.performance.regression
-    if asked is None:
+    bounds = context.spec.performance.regression
+    if bounds is None:
         return None
     last = _last(context, source)
     if last is None:
@@ -78,7 +78,7 @@ def compared(
     )
     if new.violation is not None and beyond > 0:
         words += f", which breaks a constraint: {selection.constraints.broken(new.violation)}"
-    regressed = max(-change, beyond) > asked.max_percent
+    regressed = max(-change, beyond) > bounds.max_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 

@@ -92,15 +92,15 @@ class _Seen:
 
 def _observe(context: Context, successor: str) -> _Seen:
     """Return what is observed of the soak, as far as it has come."""
-    asked, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
-    if asked is None or active is None:
-        return _Seen(SoakFacts(asked is not None, Beginning.NO_REVISION, False, False, None))
+    bounds, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
+    if bounds is None or active is None:
+        return _Seen(SoakFacts(bounds is not None, Beginning.NO_REVISION))
     flip = _move(context, active.uid)
     if flip is None or flip.reason is not None:
         first = _counters(context, active, FIRST, flip)
         beginning = Beginning.NOTHING if flip is None else Beginning.JUDGED
         previous = _previous(context, flip) if flip is not None else None
-        return _Seen(SoakFacts(True, beginning, False, False, None), active, flip, previous, None, first.effects)
+        return _Seen(SoakFacts(True, beginning), active, flip, previous, None, first.effects)
     previous = _previous(context, flip)
     first = _counters(context, active, FIRST, flip, previous)
     early = _early(context, previous, flip, successor)
@@ -108,7 +108,7 @@ def _observe(context: Context, successor: str) -> _Seen:
     crash = restarted(active, previous, since, "the revision became active")
     found, effects = crash or waived(context, flip), first.effects
     if found is None and early is None:
-        found, effects = _verdict(context, asked, active, previous, flip, first)
+        found, effects = _verdict(context, bounds, active, previous, flip, first)
     has_crashed = crash is not None and crash.reason is Reason.SOAK_FAILED
     follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
     facts = SoakFacts(True, Beginning.OPEN, early is not None, has_crashed, follows)
@@ -152,14 +152,14 @@ def _noting(seen: _Seen, flip: Flip) -> _Seen:
 
 def _duration(context: Context) -> float:
     """Return how long the spec's soak takes, in seconds."""
-    asked = context.spec.serving.soak
-    assert asked is not None
-    return seconds(asked.duration)
+    bounds = context.spec.serving.soak
+    assert bounds is not None
+    return seconds(bounds.duration)
 
 
 def _verdict(
     context: Context,
-    asked: Soak,
+    bounds: Soak,
     active: ServerView,
     previous: ServerView | None,
     flip: Flip,
@@ -174,7 +174,7 @@ def _verdict(
     if flip.window_since:
         begun = _counters(context, active, f"{FIRST} {flip.window_since}", flip, previous)
         effects += begun.effects
-    end = due(flip, seconds(asked.duration))
+    end = due(flip, seconds(bounds.duration))
     if context.now < end:
         return None, effects
     if begun.record is None:
@@ -188,7 +188,7 @@ def _verdict(
     # its restart.
     own, stop = context.observed.records.get(before), snapshot.read(first.record or begun.record)
     old = total(between(snapshot.read(own).active, stop.previous).values()) if own is not None else None
-    return judge(asked, new, old), effects
+    return judge(bounds, new, old), effects
 
 
 def _going_on(context: Context, seen: _Seen) -> Soaking:

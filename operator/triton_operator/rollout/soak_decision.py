@@ -26,11 +26,11 @@ class SoakFacts:
     asked: bool
     """Whether the spec asks for soaks."""
     beginning: Beginning
-    ends_early: bool
+    ends_early: bool = False
     """Whether no later requests could decide anything."""
-    crashed: bool
+    crashed: bool = False
     """Whether the revision's server ended by itself, and that of the previous one did not."""
-    course: Course | None
+    course: Course | None = None
     """What follows from the requests and the crashes so far; None: they do not decide yet."""
 
 

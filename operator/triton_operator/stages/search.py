@@ -125,12 +125,12 @@ def search(context: Context, progress: Referred) -> Searched:
 
 def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> SearchProgress:
     """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
-    asked = context.spec.selection.search
-    if asked.mode == "None":
+    limits = context.spec.selection.search
+    if limits.mode == "None":
         return SearchProgress(profiled)
     leaders = ranked(context, profiled)[:SEARCHED]
     by_name = {attempt.name: attempt for attempt in profiled}
-    budget, effects, searches = Budget(asked.measurements, ceil(seconds(asked.duration))), Effects(), []
+    budget, effects, searches = Budget(limits.measurements, ceil(seconds(limits.duration))), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
@@ -139,7 +139,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Searc
         effects += more
         searches.append(found)
         if not found.ended:
-            return SearchProgress(profiled, effects, tuple(searches), _waits(context, searches, asked.measurements))
+            return SearchProgress(profiled, effects, tuple(searches), _waits(context, searches, limits.measurements))
         budget = budget.without(found.measurements, found.seconds)
     better = [
         candidate
@@ -201,8 +201,8 @@ def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
     """Whether a server with this configuration accepts the requests of the online sweep."""
-    asked = context.spec.performance.online
-    return tuning.max_batch_size == 0 or tuning.max_batch_size >= (asked.batch_size if asked else 1)
+    online = context.spec.performance.online
+    return tuning.max_batch_size == 0 or tuning.max_batch_size >= (online.batch_size if online else 1)
 
 
 def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
