@@ -89,6 +89,10 @@ def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Clust
     cluster.run(2 * WINDOW)
     assert told(cluster) == ["Warning"]
     assert (cluster.serving(), servers(cluster)) == (new, {old, new})
+    assert (
+        f"Deployment {old} still runs, because {new} is held after its soak" in cluster.condition("Soaked")["message"]
+    )
+    assert cluster.condition("UpToDate")["reason"] == "RolloutHeld"
 
 
 @pytest.mark.parametrize(("failing", "verdict"), [(0.0, "SoakPassed"), (0.5, "SoakFailed")])
