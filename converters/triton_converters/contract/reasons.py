@@ -143,7 +143,12 @@ class Reason(StrEnum):
         "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
     )
 
-    # The operator's own fault.
+    # What the operator tries again by itself.
+    APPLY_FAILED = (
+        "ApplyFailed",
+        "The API server, or an admission webhook that it asks, has failed at an object for some time.",
+    )
+    STATUS_REFUSED = "StatusRefused", "The API server refuses the status; the active revision stays as it is."
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
     # Failures that last until the user changes something.
