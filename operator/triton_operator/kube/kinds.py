@@ -55,7 +55,7 @@ DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
 DISRUPTION_BUDGET = Kind(
     names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}
 )
