@@ -31,8 +31,8 @@ from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLO
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 
 CONNECT_SECONDS = 3.0
-"""The longest that a connection may take, in seconds: a lost first packet is sent again after 1 s, and that one after
-another 2 s."""
+"""The longest that a connection may take, in seconds: a first packet that is lost is sent again after 1 s, and then has
+2 s for its answer."""
 READ_SECONDS = 30.0
 """The longest silence of the API server before the answer to a read, in seconds: a page of a list of a large cluster
 takes it some seconds, and a read that is late harms nobody."""
@@ -44,11 +44,12 @@ ANSWER_SECONDS = 4
 """The time in seconds after which the API server is to give a write up, so that it still answers: it waits 10 s for a
 webhook by default, and its answer tells which one hangs. Less than WRITE_SECONDS without CONNECT_SECONDS."""
 SILENT_SECONDS = 70.0
-"""A watch that is silent for so long is broken, because the API server sends a bookmark each minute."""
+"""A watch that is silent for so many seconds is broken, because the API server sends a bookmark each minute."""
 WATCH_SECONDS = 600
-"""How long the API server keeps a watch; without it, a random time of up to an hour."""
+"""How long the API server keeps a watch, in seconds; without it, a random time of up to an hour."""
 EVENTS_WATCH_SECONDS = 60
-"""The same for Events, of which it sends no bookmarks: they are not in its watch cache."""
+"""How long it keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in its watch
+cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"

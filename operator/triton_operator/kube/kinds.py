@@ -6,9 +6,9 @@ from typing import Any
 from triton_operator import names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of the API, and the verbs used on it."""
+    """A kind of the API, and the verbs used on it. Each is there once, so it is compared and hashed by identity."""
 
     api_version: str
     kind: str

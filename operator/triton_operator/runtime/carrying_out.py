@@ -9,7 +9,7 @@
 | objects of other projects' kinds | |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from triton_operator.api.status import ConditionType
 from triton_operator.kube.cluster import NotFoundError, RefusedError
@@ -17,6 +17,7 @@ from triton_operator.kube.kinds import (
     CLAIM,
     CONFIG_MAP,
     DEPLOYMENT,
+    DISRUPTION_BUDGET,
     HTTP_ROUTE,
     JOB,
     NETWORK_POLICY,
@@ -34,8 +35,6 @@ NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
 STARTS_WORK = NEEDED_BY_PODS | {JOB}
 """The kinds that are written before all others, so that each of many new objects has its Job before a status."""
-EARLIER_OR_LATER = {*STARTS_WORK, CONFIG_MAP, *OPTIONAL}
-"""The kinds that have a step of their own."""
 TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUTE: "Routed"}
 """The condition that tells if an object of a kind that a cluster may lack is refused."""
 
@@ -48,7 +47,9 @@ class CarryingOut:
         self._writer = writer
         self._owner = owner
         self._children = children
-        self._wanted = wanted
+        self._deletions = wanted.deletions
+        # A pass at rest looks at each object several times, and finds its kind once.
+        self._objects = [(kind_of(each), each) for each in wanted.objects]
         self.written: Written = []
         self.failures = Failures()
         self.without: dict[ConditionType, Failures] = {}
@@ -76,7 +77,7 @@ class CarryingOut:
     def _make_room(self) -> None:
         gone = [
             child
-            for each in self._wanted.deletions
+            for each in self._deletions
             if (child := self._children.get((kind_named(each.api_version, each.kind), each.name)))
             and "deletionTimestamp" not in child["metadata"]
         ]
@@ -84,24 +85,26 @@ class CarryingOut:
             self.written += self._writer.delete_all(self._owner, gone, self.failures)
 
     def _start_work(self) -> None:
-        needed = [each for each in self._wanted.objects if kind_of(each) in NEEDED_BY_PODS]
+        needed = self._of(NEEDED_BY_PODS)
         self._may_run = self._write(needed) or all(key_of(each) in self._children for each in needed)
         if self._may_run:
-            self._write([each for each in self._wanted.objects if kind_of(each) is JOB])
+            self._write(self._of({JOB}))
 
     def _record(self) -> bool:
         """Write the results, unless this pass has tried it; return whether they are as wanted."""
         if self._are_recorded is None:
-            self._are_recorded = self._write([each for each in self._wanted.objects if kind_of(each) is CONFIG_MAP])
+            self._are_recorded = self._write(self._of({CONFIG_MAP}))
         return self._are_recorded
 
     def _apply_rest(self) -> None:
         recorded = self._record()
-        others = [each for each in self._wanted.objects if kind_of(each) not in EARLIER_OR_LATER]
+        others = self._of({DEPLOYMENT, SERVICE, DISRUPTION_BUDGET})
         if not self._may_run:
             # No new server either. One that is there follows its replicas.
             others = [each for each in others if kind_of(each) is not DEPLOYMENT or key_of(each) in self._children]
-        self._write(others if recorded else [each for each in others if not self._moves(each)])
+        if not recorded:
+            others = [each for each in others if not self._moves(each)]
+        self._write(others)
 
     def _apply_optional(self, kind: Kind) -> None:
         """Apply the objects of another project's kind, such as the HTTPRoute, which ends the share of a failed canary.
@@ -109,14 +112,17 @@ class CarryingOut:
         KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone.
         """
         failures = Failures()
-        wanted = [each for each in self._wanted.objects if kind_of(each) is kind]
-        self.written += self._writer.apply_all(self._owner, self._children, wanted, failures)
+        self.written += self._writer.apply_all(self._owner, self._children, self._of({kind}), failures)
         for error in failures:
             if isinstance(error, RefusedError | NotFoundError):
                 # Not found: its project was uninstalled.
                 self.without.setdefault(TOLD_BY[kind], Failures()).append(error)
             else:
                 self.failures.append(error)
+
+    def _of(self, kinds: Collection[Kind]) -> list[Body]:
+        """The plan's objects of some kinds, in its order."""
+        return [each for kind, each in self._objects if kind in kinds]
 
     def _write(self, objects: Iterable[Body]) -> bool:
         """Apply objects; return whether none failed."""
@@ -125,8 +131,8 @@ class CarryingOut:
         return len(self.failures) == known
 
     def _moves(self, desired: Body) -> bool:
-        """Whether an object is the Service, and leads to another server than before."""
-        if desired["metadata"]["name"] != self._owner["metadata"]["name"] or kind_of(desired) is not SERVICE:
+        """Whether an object is the active revision's Service, and leads to another server than before."""
+        if key_of(desired) != (SERVICE, self._owner["metadata"]["name"]):
             return False
         found = self._children.get(key_of(desired))
         return found is not None and found["spec"].get("selector") != desired["spec"]["selector"]

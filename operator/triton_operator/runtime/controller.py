@@ -24,9 +24,11 @@ from triton_operator.settings import Settings
 WORKERS = 8
 """How many passes run at a time. A pass spends most of its time waiting for the API server."""
 FULL_LIST_SECONDS = 300.0
-"""Pause between two full lists, which find deletions that an interrupted watch missed."""
+"""The pause between two full lists, in seconds. They find deletions that an interrupted watch missed, which is rare,
+and each costs the API server as much as a start."""
 LONGEST_PASS_SECONDS = 300.0
-"""A pass is a dozen requests of at most 35 s each; one that runs longer hangs."""
+"""How long a pass may run, in seconds: it is a dozen requests, most of which take milliseconds and none more than 35 s,
+so one that runs longer hangs."""
 
 log = logging.getLogger(__name__)
 

@@ -104,22 +104,32 @@ class Writer:
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
         """Apply an object if it drifts. Return whether that changed it."""
-        kind, metadata = kind_of(desired), desired["metadata"]
         if observed is None:
             # The store does not have it: it is missing, or belongs to somebody else.
             try:
                 self._write(owner, desired, "missing", self._cluster.apply_new)
                 return True
             except ConflictError:
-                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
-            if observed is None:
-                raise NotYetError("it was deleted just now")
-            observed = trimmed(kind, observed)
-            _check_control(owner, observed)
-            if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
-                # No watch would tell of its end.
-                self.delete(owner, observed, "not watched")
-                return True
+                observed = self._found(owner, desired)
+        return self._change(owner, desired, observed)
+
+    def _found(self, owner: Body, desired: Body) -> Body:
+        """The object that has the name already. Raises ForeignError or NotYetError if it is not the owner's."""
+        kind, metadata = kind_of(desired), desired["metadata"]
+        found = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+        if found is None:
+            raise NotYetError("it was deleted just now")
+        found = trimmed(kind, found)
+        _check_control(owner, found)
+        return found
+
+    def _change(self, owner: Body, desired: Body, observed: Body) -> bool:
+        """Make an observed object what is desired. Return whether that changed it."""
+        kind = kind_of(desired)
+        if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
+            # No watch would tell of its end.
+            self.delete(owner, observed, "not watched")
+            return True
         if kind is JOB or "deletionTimestamp" in observed["metadata"]:
             # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
             # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
@@ -131,7 +141,7 @@ class Writer:
         if not kind.created and not is_applied(observed):
             # An earlier version of the operator created it.
             version = self._cluster.own(observed)
-        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         applied = self._write(owner, versioned, difference, self._cluster.apply)
         return bool(applied["metadata"]["resourceVersion"] != version)
 
