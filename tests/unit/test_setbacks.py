@@ -79,7 +79,7 @@ def test_what_fails_for_long_is_told_by_reconciling_alone(before: list[Any], rec
     assert found == {each.type: (each.status, each.reason) for each in wanted.conditions} | {
         "Reconciling": (reconciling, "ApplyFailed")
     }
-    message = "the API server fails at objects, and the operator tries again: Service digits: webhook down"
+    message = "objects could not be written, and the operator tries again: Service digits: webhook down"
     assert report.events == (Event("Warning", "ApplyFailed", message),)
 
 

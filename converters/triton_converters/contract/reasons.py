@@ -146,7 +146,7 @@ class Reason(StrEnum):
     # What the operator tries again by itself.
     APPLY_FAILED = (
         "ApplyFailed",
-        "The API server, or an admission webhook that it asks, has failed at an object for some time.",
+        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
     )
     STATUS_REFUSED = "StatusRefused", "The API server refuses the status; the active revision stays as it is."
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."

@@ -78,11 +78,11 @@ def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
 
 
 def held_up(owner: Body, wanted: Plan, words: str, now: datetime) -> Report:
-    """Report the plan's status, except that the API server fails at objects for long.
+    """Report the plan's status, except that objects could not be written for long, and may be by themselves.
 
     An object whose spec is met while something newer is held up stays done to tools that wait for Reconciling.
     """
-    message = f"the API server fails at objects, and the operator tries again: {words}"
+    message = f"objects could not be written, and the operator tries again: {words}"
     goes_on = not _only_newer(wanted.status)
     known = any(each.reason == Reason.APPLY_FAILED for each in parse_status(owner).conditions)
     events = () if known else (Event("Warning", Reason.APPLY_FAILED, message),)

@@ -36,8 +36,8 @@ LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them: a Warning says so, the pauses grow,
 and a pass goes on after what it had to write again, so that nothing else of the object waits for that client."""
 TOLD_AFTER = timedelta(seconds=15)
-"""How long the API server fails at objects before the status says so. It takes no longer to start again, nor does the
-pod of a webhook."""
+"""How long objects fail before the status says so. Neither an API server nor the pod of a webhook takes longer to start
+again."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest Retry-After that is respected, in seconds. The API server says 1; a proxy may say anything."""
 Told = Callable[[Body, Exception, datetime], Report]
@@ -173,9 +173,10 @@ class Reconciler:
 
         What the API server refuses is reported at once; what may succeed by itself, if it lasts.
         """
-        log.warning("%s: %s", key, failures)
+        refused = failures.refused
+        log.log(logging.WARNING if refused else logging.INFO, "%s: %s", key, failures)
         self._metrics.failed(failures[0])
-        if refused := failures.refused:
+        if refused:
             report = setbacks.stalled(owner, wanted.status, Reason.APPLY_REFUSED, str(refused), now)
             self._reporter.report(owner, report, now)
         elif now - self._failing_since.setdefault(key, now) >= TOLD_AFTER:
