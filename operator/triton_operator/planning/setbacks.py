@@ -85,8 +85,9 @@ def held_up(owner: Body, wanted: Plan, words: str, now: datetime) -> Report:
     message = f"objects could not be written, and the operator tries again: {words}"
     goes_on = not _only_newer(wanted.status)
     known = any(each.reason == Reason.APPLY_FAILED for each in parse_status(owner).conditions)
-    events = () if known else (Event("Warning", Reason.APPLY_FAILED, message),)
-    return Report(_with(owner, wanted.status, {"Reconciling": (goes_on, Reason.APPLY_FAILED, message)}, now), events)
+    told = () if known else (Event("Warning", Reason.APPLY_FAILED, message),)
+    status = _with(owner, wanted.status, {"Reconciling": (goes_on, Reason.APPLY_FAILED, message)}, now)
+    return Report(status, (*wanted.events, *told))
 
 
 def not_stored(owner: Body, error: Exception, now: datetime) -> Report:
