@@ -244,19 +244,15 @@ class Cluster:
             return self.create(kind, body)
         return self.apply({**body, "metadata": {**body["metadata"], "resourceVersion": NEVER_A_VERSION}})
 
-    def own(self, observed: dict[str, Any]) -> str:
-        """Have what the operator created or updated of an object count as applied. Return the new resource version.
+    def own(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Have what the operator created or updated of an object count as applied. Return the object as it is now.
 
-        The object does not change otherwise, and the next apply removes what it no longer sets. Raises ConflictError
-        if the object has changed since it was observed, NotFoundError if it is gone.
+        It does not change otherwise, and the next apply removes what it no longer sets. ``body``: as the API server
+        answered. Raises ConflictError if the object has changed since, NotFoundError if it is gone.
         """
-        kind, metadata = kind_of(observed), observed["metadata"]
-        path = _path(kind, metadata["namespace"], metadata["name"])
-        # The observed one may be without the managed fields of others, which have to stay.
-        fields = as_applied(self._call(kind, "get", path))
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "managedFields": fields}}
-        changed = self._call(kind, "patch", path, _MERGED, body, MERGE)
-        return str(changed["metadata"]["resourceVersion"])
+        kind, metadata = kind_of(body), body["metadata"]
+        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], "managedFields": as_applied(body)}}
+        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _MERGED, change, MERGE)
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a TritonDeployment's status server-side. Return the object as it is now; NotFoundError if it is gone.

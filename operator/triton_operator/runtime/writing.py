@@ -138,11 +138,11 @@ class Writer:
         if difference is None:
             return False
         version = observed["metadata"]["resourceVersion"]
-        if not kind.created and not is_applied(observed):
-            # An earlier version of the operator created it.
-            version = self._cluster.own(observed)
         versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         applied = self._write(owner, versioned, difference, self._cluster.apply)
+        if not kind.created and not is_applied(applied):
+            # An earlier version of the operator created it. The next pass removes what of that is no longer wanted.
+            self._store.put(kind, self._cluster.own(applied))
         return bool(applied["metadata"]["resourceVersion"] != version)
 
     def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
