@@ -111,3 +111,10 @@ def test_what_ends_a_pass_leaves_the_rest_of_the_status(tell: Any, reason: str, 
     assert found["Stalled"].message.startswith(words)
     assert [each.reason for each in report.events] == [reason]
     assert tell(an_owner(report.status), ValueError("no such stage"), NOW).status == report.status
+
+
+def test_a_refusal_while_nothing_newer_is_worked_on_stalls_the_object() -> None:
+    soaked = [a_condition("Ready", "True"), a_condition("UpToDate", "False").model_copy(update={"reason": "Soaking"})]
+    wanted = TritonDeploymentStatus(observed_generation=3, conditions=soaked)
+    status = stalled(an_owner(wanted), wanted, Reason.APPLY_REFUSED, "Service digits: no", NOW).status
+    assert {item.type: item.status for item in status.conditions}["Ready"] == "False"

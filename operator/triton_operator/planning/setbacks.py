@@ -32,6 +32,8 @@ STAYS: Mapping[ConditionType, str] = {
 """What holds while the object that a condition tells of is refused."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
+NOTHING_NEWER = {Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK}
+"""Reasons of UpToDate with which all that is worked on is what serves."""
 WITH_NUMBERS = {Reason.APPLY_FAILED, Reason.STATUS_REFUSED, Reason.INTERNAL_ERROR}
 """Reasons whose messages may have an address or a port that differs each time. If each pass stored another message, it
 would wake the next one at once."""
@@ -118,8 +120,11 @@ def _as_it_was(owner: Body, reason: Reason, message: str, now: datetime) -> Repo
 
 def _only_newer(status: TritonDeploymentStatus) -> bool:
     """Whether the spec is met, and only something newer than the active revision is worked on."""
-    held = {each.type: each.status for each in status.conditions}
-    return (held.get("Ready"), held.get("UpToDate")) == ("True", "False")
+    held = {each.type: each for each in status.conditions}
+    ready, newest = held.get("Ready"), held.get("UpToDate")
+    if ready is None or newest is None or newest.reason in NOTHING_NEWER:
+        return False
+    return (ready.status, newest.status) == ("True", "False")
 
 
 def _with(
