@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from triton_converters.contract.measurement_requests import SearchRequest
-from triton_converters.contract.results import Row, SearchResult, Tuning
+from triton_converters.contract.results import Row, SearchEnd, SearchResult, Tuning
 from triton_converters.contract.search_parts import LONGEST_OVERRUN_SECONDS, PART_POINTS, excess
 from triton_converters.incoming.files import unfit
 from triton_converters.incoming.plausible import is_possible
 from triton_converters.search.space import Load, Space
-
-ENDS = frozenset({"", "Converged", "Complete", "MeasurementsSpent", "TimeSpent"})
 
 
 def check(request: SearchRequest, part: SearchResult, what: Path) -> None:
@@ -18,7 +16,7 @@ def check(request: SearchRequest, part: SearchResult, what: Path) -> None:
     space = Space.of(request)
     if beyond := excess(part, request.part * PART_POINTS, request.measurements):
         raise unfit(what, f"it has {beyond}")
-    if part.search != request.search or part.ended not in ENDS or part.size != space.size:
+    if part.search != request.search or part.ended is SearchEnd.FAILED or part.size != space.size:
         raise unfit(what, "it is of another search")
     if not 0 <= part.seconds <= request.seconds + LONGEST_OVERRUN_SECONDS:
         raise unfit(what, "its measurements cannot have taken that long")

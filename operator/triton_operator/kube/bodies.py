@@ -7,13 +7,8 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable, shortened
-from triton_operator.api.status import (
-    ConditionType,
-    TritonDeploymentStatus,
-    condition,
-    merge_conditions,
-    timestamp,
-)
+from triton_operator.api.status import ConditionType, TritonDeploymentStatus, timestamp
+from triton_operator.effects import Verdict, conditions_of
 
 COMPONENT = "triton-operator"
 ALL: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
@@ -57,12 +52,13 @@ def stalled(
     held = {each.type: each.status for each in wanted.conditions}
     only_newer = reason is Reason.APPLY_REFUSED and (held.get("Ready"), held.get("UpToDate")) == ("True", "False")
     summary = ONLY_NEWER if only_newer else ALL
-    new = {type: condition(type, value, reason, message, generation, now) for type, value in summary.items()}
-    others = [old for old in wanted.conditions if old.type not in new]
+    verdicts = [Verdict(type, value, reason, message) for type, value in summary.items()]
+    new = conditions_of(verdicts, observed.conditions, generation, now)
+    others = [each for each in wanted.conditions if each.type not in summary]
     return wanted.model_copy(
         update={
             "observed_generation": generation,
-            "conditions": merge_conditions(observed.conditions, [*new.values(), *others]),
+            "conditions": [*new, *others],
         }
     )
 
@@ -78,12 +74,10 @@ def refused(
 
     ``messages``: why it was refused, by the type of its condition.
     """
-    new = [
-        condition(type, False, Reason.APPLY_REFUSED, message, owner["metadata"]["generation"], now)
-        for type, message in messages.items()
-    ]
+    verdicts = [Verdict(type, False, Reason.APPLY_REFUSED, message) for type, message in messages.items()]
+    new = conditions_of(verdicts, observed.conditions, owner["metadata"]["generation"], now)
     others = [each for each in wanted.conditions if each.type not in messages]
-    return wanted.model_copy(update={"conditions": merge_conditions(observed.conditions, [*others, *new])})
+    return wanted.model_copy(update={"conditions": [*others, *new]})
 
 
 def failed(

@@ -5,19 +5,11 @@ from dataclasses import replace
 from typing import get_args
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import (
-    ASKED_FOR,
-    NOTICES,
-    RISKS,
-    Condition,
-    ConditionType,
-    TritonDeploymentStatus,
-    condition,
-)
+from triton_operator.api.status import ASKED_FOR, NOTICES, RISKS, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.planning.pins import differing, newer
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
@@ -50,18 +42,16 @@ STAGES: tuple[ConditionType, ...] = tuple(
 
 
 def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -> list[Condition]:
-    """All conditions as observed now: the four that summarize, the stages' in order, notices, those asked for."""
+    """All conditions of the pass: the four that summarize, the stages' in order, notices, those asked for."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    generation = context.deployment.generation
-    return [
-        condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_notices(context, progress), *asked)
-    ]
+    told = (*summary, *stages, *_notices(context, progress), *asked)
+    deployment = context.deployment
+    return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
 
 
 def _undecided(verdict: Verdict) -> Verdict:
@@ -191,7 +181,7 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
     yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
-    stays_ready = "UpToDate" in known and all(_has(status, "Ready", "True") for status in (old, new))
+    stays_ready = "UpToDate" in known and all(_is_ready(status) for status in (old, new))
     for each in new.conditions:
         if not _is_told(new, each, stays_ready):
             continue
@@ -204,15 +194,15 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     yield from _start(old, new)
 
 
-def _has(status: TritonDeploymentStatus, kind: ConditionType, value: str) -> bool:
-    """Whether a condition has a status or a reason."""
-    return any(each.type == kind and value in (each.status, each.reason) for each in status.conditions)
+def _is_ready(status: TritonDeploymentStatus) -> bool:
+    return any((each.type, each.status) == ("Ready", "True") for each in status.conditions)
 
 
 def _is_told(new: TritonDeploymentStatus, condition: Condition, stays_ready: bool) -> bool:
     """Whether an Event tells of a condition, if it has changed. ``stays_ready``: whether Ready stays True."""
     if condition.type == "UpToDate":
-        failed = condition.reason not in QUIET and _has(new, "Reconciling", condition.reason)
+        stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
+        failed = condition.reason not in QUIET and stopped
         return stays_ready and (condition.status == "True" or failed)
     # A stage's condition says why a summary does not hold.
     return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
@@ -224,7 +214,7 @@ def _of_candidates(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> 
     for candidate in new.candidates:
         if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
             kind = "Warning" if candidate.state == "Failed" else "Normal"
-            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
+            yield kind, candidate.reason or "", f"candidate {candidate.name}: {candidate.message}", ""
 
 
 def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

@@ -11,7 +11,7 @@ from math import ceil
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SearchPoint, Tuning
+from triton_converters.contract.results import SearchEnd, SearchPoint, Tuning
 from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
@@ -35,10 +35,8 @@ from triton_operator.stages.repairing import damage
 
 SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
-
-
-FAILED = "Failed"
-MEASUREMENTS_SPENT = "MeasurementsSpent"
+SPENT = {SearchEnd.MEASUREMENTS_SPENT: "its measurements are", SearchEnd.TIME_SPENT: "its time is"}
+"""The budgets in words, by the ends that they bring."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,7 @@ class CandidateSearch:
     """Number of points in the whole space; 0: not known yet."""
     seconds: float = 0.0
     """Time spent measuring."""
-    ended: str = ""
-    """How it ended, as in a part's result, or FAILED; empty: it goes on."""
+    ended: SearchEnd = SearchEnd.GOES_ON
     pending: Trouble | None = None
     """What the search waits for, while it goes on."""
     job: str = ""
@@ -79,8 +76,7 @@ class CandidateSearch:
             return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
         measured = f"{self.measurements} measurements in a space of {self.size} points"
         ended = f"the search for a configuration of {self.candidate} ended after {measured}"
-        budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
-        return f"{ended} because {budget} spent" if budget else ended
+        return f"{ended} because {SPENT[self.ended]} spent" if self.ended in SPENT else ended
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         if this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += damage(context, attempt.key, this.failure)
         if this.failure is not None:
-            return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
+            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=this.failure)), effects
         result = this.result
         if result is None:
             pending = Trouble(Reason.WAITING, "the search waits for its turn")
@@ -165,7 +161,8 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
         if beyond := excess(result, known.measurements, budget.measurements):
             message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"
-            return _with_best(context, replace(known, ended=FAILED, failure=Trouble(Reason.CRASHED, message))), effects
+            failure = Trouble(Reason.CRASHED, message)
+            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=failure)), effects
         known = replace(
             known,
             points=known.points + result.points,
@@ -177,7 +174,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         )
         if known.ended:
             return _with_best(context, known), effects
-    return _with_best(context, replace(known, ended=MEASUREMENTS_SPENT)), effects
+    return _with_best(context, replace(known, ended=SearchEnd.MEASUREMENTS_SPENT)), effects
 
 
 def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
