@@ -134,7 +134,7 @@ def _scale(world: World, replicas: int) -> None:
 
 
 def _approve(world: World, number: int) -> None:
-    keys = [each["key"] for each in world.cluster.status.get("candidates", []) if "key" in each]
+    keys = [each["revision"] for each in world.cluster.status.get("candidates", []) if "revision" in each]
     if keys:
         world.edit(selection={"approval": "Manual", "approvedRevision": keys[number % len(keys)]})
 
