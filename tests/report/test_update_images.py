@@ -71,3 +71,13 @@ def test_an_object_that_has_the_images_is_asked_for_nothing(
     assert __main__.main(["update-images", "faces"]) == 0
     assert cluster.asked == []
     assert capsys.readouterr().out == "No object keeps other images than the installation has.\n"
+
+
+@pytest.mark.parametrize("arguments", [["digits", "--all"], ["--all", "digits", "faces"]])
+def test_names_beside_all_are_refused(
+    arguments: list[str], cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        __main__.main(["update-images", *arguments])
+    assert (ended.value.code, cluster.asked) == (2, [])
+    assert "not allowed with argument" in capsys.readouterr().err
