@@ -232,8 +232,8 @@ def _update_images(options: argparse.Namespace) -> int:
     for each in behind:
         cluster.update_images(each.name, moment)
         say(
-            f"TritonDeployment {each.name}: the operator was asked for these images: every model is converted and"
-            f" verified with them, while the active revision serves; to follow it: kubectl triton watch {each.name}"
+            f"TritonDeployment {each.name}: the operator was asked for these images: what they make is made, verified"
+            f" and measured again, while the active revision serves; to follow it: kubectl triton watch {each.name}"
         )
     return OK
 
