@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from triton_operator.names import results
 from triton_operator.observed.pod import SERVER
 from triton_operator.observed.revision import Revision
 from triton_plugin.subject import Subject, SubjectError, printable
@@ -24,7 +25,10 @@ def table(subject: Subject) -> Grid:
     """Return the revisions, the one that served last first. Raises SubjectError if there are none."""
     rows = list(_rows(subject))
     if not rows:
-        raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: none served yet")
+        why = "none served yet"
+        if subject.status.active is not None:
+            why = f"ConfigMap {results(subject.name)} is missing, or an older version of the operator wrote it"
+        raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: {why}")
     return Grid("Revisions that served, the last one first", HEADINGS, rows)
 
 

@@ -64,6 +64,11 @@ def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> N
     assert "\x1b" not in json.dumps([list(row) for row in found.rows])
 
 
+def test_a_history_that_an_older_version_did_not_write_is_not_said_to_be_of_nothing() -> None:
+    with pytest.raises(SubjectError, match="ConfigMap digits-results is missing, or an older version of the operator"):
+        table(subject())
+
+
 def test_without_a_key_it_is_the_one_before_the_active_one() -> None:
     assert chosen(subject(revision(NEWEST), revision(BEFORE), revision(OLDEST)), None) == BEFORE
 

@@ -81,3 +81,20 @@ def test_names_beside_all_are_refused(
         __main__.main(["update-images", *arguments])
     assert (ended.value.code, cluster.asked) == (2, [])
     assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_images_that_were_asked_for_and_failed_are_not_asked_for_again(
+    cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, _ = copy.deepcopy(golden("newer-images"))
+    body["status"] = expected("newer-images")
+    body["status"]["images"] |= body["status"]["newImages"]
+    for each in body["status"]["conditions"]:
+        if each["type"] == "UpToDate":
+            each |= {"status": "False", "reason": "AllCandidatesFailed"}
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images", "digits"]) == 0
+    out = capsys.readouterr().out
+    assert cluster.asked == []
+    assert "TritonDeployment digits: asked for already, not active yet (AllCandidatesFailed)" in out
+    assert "to see why, type: kubectl triton explain digits" in out
