@@ -31,7 +31,7 @@ from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
-from triton_plugin.update_images import outdated, pending, table
+from triton_plugin.update_images import outdated, refusal, table
 from triton_plugin.validation.files import validate
 from triton_plugin.watch import watch
 
@@ -230,7 +230,7 @@ def _update_images(options: argparse.Namespace) -> int:
         return OK
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     for each in behind:
-        if words := pending(each):
+        if words := refusal(each):
             say(f"TritonDeployment {each.name}: {words}; to see why, type: kubectl triton explain {each.name}")
             continue
         cluster.update_images(each.name, moment)

@@ -98,3 +98,16 @@ def test_images_that_were_asked_for_and_failed_are_not_asked_for_again(
     assert cluster.asked == []
     assert "TritonDeployment digits: asked for already, not active yet (AllCandidatesFailed)" in out
     assert "to see why, type: kubectl triton explain digits" in out
+
+
+def test_an_object_that_is_rolled_back_takes_no_images(
+    cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, _ = copy.deepcopy(golden("newer-images"))
+    body["status"] = expected("newer-images")
+    (selected,) = [each for each in body["status"]["conditions"] if each["type"] == "Selected"]
+    selected["reason"] = "RolledBack"
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images", "--all"]) == 0
+    assert cluster.asked == []
+    assert "TritonDeployment digits: takes no images while spec.rollout.revision is set" in capsys.readouterr().out
