@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from triton_operator.names import results
 from triton_operator.observed.pod import SERVER
@@ -163,18 +164,27 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
 
 def _measured(revision: Revision) -> str:
     """When the revision was measured before it served (RFC 3339, UTC); empty if its record does not tell."""
-    return str(revision.told.get("performance", {}).get("measuredAt", ""))
+    return str(_at(revision.told, "performance", "measuredAt") or "")
 
 
 def _source(revision: Revision) -> str:
     """What spec.source.revision was when the source was read, or else its digest."""
-    source = revision.told.get("source", {})
-    return str(source.get("revision", "")) or _short(str(source.get("digest", "")))
+    read, digest = (_at(revision.told, "source", each) or "" for each in ("revision", "digest"))
+    return str(read or _short(str(digest)))
 
 
 def _image(revision: Revision) -> str:
-    containers = (revision.template or {}).get("spec", {}).get("containers", [])
-    return next((str(each.get("image", "")) for each in containers if each.get("name") == SERVER), "")
+    containers = _at(revision.template, "spec", "containers")
+    listed = containers if isinstance(containers, list) else []
+    found = (_at(each, "image") for each in listed if _at(each, "name") == SERVER)
+    return str(next(found, None) or "")
+
+
+def _at(value: Any, *path: str) -> Any:
+    """What a record has at a path; None: nothing, or somebody wrote another shape."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _short(reference: str) -> str:

@@ -64,6 +64,19 @@ def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> N
     assert "\x1b" not in json.dumps([list(row) for row in found.rows])
 
 
+@pytest.mark.parametrize(
+    ("containers", "told"),
+    [([3], {}), (3, {"performance": [], "source": 3}), ({"name": {}}, {"performance": {"measuredAt": {}}})],
+)
+def test_a_record_of_another_shape_is_listed_and_not_chosen(containers: Any, told: dict[str, Any]) -> None:
+    odd = Revision.of(BEFORE, "onnx-fp32", "digits", "digits-odd", {"spec": {"containers": containers}}, told)
+    found = subject(revision(NEWEST), odd)
+    assert [row[0] for row in table(found).rows] == [NEWEST, BEFORE]
+    assert chosen(found, BEFORE) == BEFORE
+    with pytest.raises(SubjectError):
+        chosen(found, None)
+
+
 def test_a_history_that_an_older_version_did_not_write_is_not_said_to_be_of_nothing() -> None:
     with pytest.raises(SubjectError, match="ConfigMap digits-results is missing, or an older version of the operator"):
         table(subject())
