@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output",
         choices=FORMATS,
         dest="form",
-        help="form of the document; default: the suffix of the file, or html",
+        help="form of the document; default: the ending of the file, or html for standard output",
     )
     made.add_argument(
         "--file", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
@@ -158,9 +158,13 @@ def _subject(options: argparse.Namespace, name: str) -> Subject:
 
 
 def _report(options: argparse.Namespace) -> int:
-    made = report(_subject(options, options.name))
-    ending = options.file.suffix.removeprefix(".") if options.file else ""
-    text = _written(made, options.form or (ending if ending in FORMATS else FORMATS[0]), options.file)
+    ending = options.file.suffix.removeprefix(".") if options.file else FORMATS[0]
+    form = options.form or ending
+    if form not in FORMATS:
+        raise SubjectError(
+            f"{options.file} does not end with .{', .'.join(FORMATS)}: say which form it has, by -o FORM"
+        )
+    text = _written(report(_subject(options, options.name)), form, options.file)
     if options.file is None:
         sys.stdout.write(text)
     else:

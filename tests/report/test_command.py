@@ -48,6 +48,17 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert err == ""
 
 
+@pytest.mark.parametrize("name", ["md", "report.pdf"])
+def test_no_file_gets_a_form_that_its_name_does_not_tell(
+    saved: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", saved, "--file", str(tmp_path / name)]) == 1
+    assert "does not end with .html, .md, .csv, .json: say which form it has" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+    assert main(["report", saved, "--file", str(tmp_path / name), "-o", "csv"]) == 0
+    assert (tmp_path / name).read_text().startswith("Candidate,")
+
+
 def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", saved]) == 0
