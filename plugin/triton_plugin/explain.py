@@ -32,7 +32,7 @@ def explain(subject: Subject) -> str:
         _last_source(subject),
         _autoscaling(subject),
         _route(subject),
-        _soak(subject),
+        _soak(subject, outcome),
         # How it was chosen, with the figures of private servers.
         _resolved(subject),
         _unjudged(subject),
@@ -57,9 +57,11 @@ def _outcome(subject: Subject) -> str:
             f"The operator has not processed generation {subject.generation} of the spec yet;"
             f" what follows describes generation {seen}."
         )
+    held = subject.rolled_back
     if subject.holds("Ready"):
-        lines.append(_sentence(f"{name} is ready: {_message(subject, 'Ready')}"))
-        lines += list(_newer(subject))
+        state, words = ("rolled back", held.message) if held else ("ready", _message(subject, "Ready"))
+        lines.append(_sentence(f"{name} is {state}: {words}"))
+        lines += _to_do(subject, held.reason) if held else _newer(subject)
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
@@ -70,9 +72,10 @@ def _outcome(subject: Subject) -> str:
             lines.append(f"{name} is in progress, but something is in the way:")
             lines += list(_trouble(subject))
         else:
-            state = "is waiting for you" if subject.is_paused else "is in progress"
+            waits = subject.is_paused or now.reason == Reason.ROLLOUT_HELD
+            state = "is waiting for you" if waits else "is in progress"
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
-            if subject.is_paused:
+            if waits:
                 lines += _to_do(subject, now.reason)
     return "\n".join([*lines, *_notices(subject)])
 
@@ -116,6 +119,9 @@ def _trouble(subject: Subject) -> Iterator[str]:
 def _to_do(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
     words = advice(reason, subject.name, subject.namespace)
+    # Who reads this has typed the command.
+    this = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
+    words = words.replace(f": {this}", " below").replace(f" ({this})", " below")
     return [f"  to do: {words}"] if words else []
 
 
@@ -176,6 +182,8 @@ def _unjudged(subject: Subject) -> str:
 
 
 def _choice(subject: Subject) -> str:
+    if held := subject.rolled_back:
+        return "" if subject.holds("Ready") else _sentence(f"Why another revision serves: {held.message}")
     selection = subject.spec.selection
     objectives = selection.objectives
     wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
@@ -276,10 +284,12 @@ def _route(subject: Subject) -> str:
     return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
 
 
-def _soak(subject: Subject) -> str:
-    """What became of the active revision's soak, unless the outcome says it, as it does of a canary."""
+def _soak(subject: Subject, above: str) -> str:
+    """What became of the active revision's soak. ``above``: text that the user has read, which is not repeated."""
     found = subject.condition("Soaked")
-    if found is None or subject.holds("Stalled") or found.reason in (Reason.CANARY, Reason.SOAK_FAILED):
+    if found is None or subject.rolled_back or subject.holds("Stalled") or found.reason == Reason.SOAK_FAILED:
+        return ""
+    if found.message.rstrip(".") in above:
         return ""
     line = _sentence(f"Soak: {found.reason}: {found.message}")
     return "\n".join([line, *(_to_do(subject, found.reason) if found.reason not in GOES_ON else [])])

@@ -28,6 +28,9 @@ from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 
+OF_ACTIVE = {Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK}
+"""Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
+
 
 class SubjectError(Exception):
     """There is nothing to report on; the message says why and what to do."""
@@ -49,6 +52,8 @@ class Subject:
     """The failures that a retry repeats, by the name of the Job that failed or of the record whose figures did."""
     history: History = field(default_factory=History, repr=False)
     """The states that served."""
+    server: str = ""
+    """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""
@@ -69,7 +74,9 @@ class Subject:
     def newer(self) -> Condition | None:
         """What is said of something newer while the object is ready without it; None: there is nothing newer."""
         found = self.condition("UpToDate")
-        return found if found is not None and found.status == "False" and self.holds("Ready") else None
+        if found is None or found.status != "False" or found.reason in OF_ACTIVE:
+            return None
+        return found if self.holds("Ready") else None
 
     @property
     def stopped(self) -> Condition | None:
@@ -78,6 +85,12 @@ class Subject:
             return self.condition("Stalled")
         rest = self.condition("Reconciling")
         return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
+
+    @property
+    def rolled_back(self) -> Condition | None:
+        """What is said of the revision that spec.rollout.revision holds; None: there is none."""
+        found = self.condition("Selected")
+        return found if found is not None and found.reason == Reason.ROLLED_BACK else None
 
     @property
     def is_held(self) -> bool:
@@ -159,6 +172,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             records={each: _printable_record(record) for each, record in observed.records.items()},
             failures=observed.failures,
             history=observed.history,
+            server=printable(observed.active.server) if observed.active else "",
         )
     except ValidationError as error:
         fault = error.errors()[0]
