@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from tests.golden.moments import MOMENTS
-from tests.golden.passes import objects
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from tests.simulation.made_jobs import WEB
+from tests.states.moments import MOMENTS
+from tests.states.passes import objects
 from triton_operator.names import STAGE_LABEL
 
 HOLDER = "the operator's token"

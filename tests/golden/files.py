@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 from tests import quick_yaml
-from tests.golden.moments import MOMENTS
 from tests.golden.pages import Pages, case, dumped, pages
-from tests.golden.passes import planned, status
+from tests.states.moments import MOMENTS
+from tests.states.passes import planned, status
 
 CASES, OBJECTS = (Path(__file__).parent / name for name in ("cases", "objects"))
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.golden.files import CASES, OBJECTS, stored
-from tests.golden.moments import MOMENTS
 from tests.golden.pages import Pages, case, dumped, pages
-from tests.golden.passes import objects, planned, status
+from tests.states.moments import MOMENTS
+from tests.states.passes import objects, planned, status
 
 
 @cache

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bench.service import POD, PROFILE, SERVICE, Figure, again, copies, medians
-from tests.golden.moments import MOMENTS
+from tests.states.moments import MOMENTS
 from triton_converters.contract.measurement_requests import MeasureRequest, ProfileRequest
 
 

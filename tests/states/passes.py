@@ -4,8 +4,8 @@ import json
 from functools import cache
 from typing import Any
 
-from tests.golden.moments import MOMENTS
 from tests.simulation.cluster import Cluster
+from tests.states.moments import MOMENTS
 from triton_operator.planning.plan import Plan
 
 

@@ -9,12 +9,12 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
 
-from tests.golden import nvidias_resnet50
 from tests.simulation.answers import FINAL, Fate, Fates, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from tests.simulation.made_jobs import WEB
 from tests.simulation.moving import move
+from tests.states import nvidias_resnet50
 from triton_converters.contract.results import Counters
 
 Moment = Callable[[], Cluster]
