@@ -6,13 +6,14 @@ which order the end of a Job's containers, of its pod and of the Job itself beco
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from tests.simulation.answers import GOOD, Fate, Fates, all_good, counted, message, mismatch
+from tests.simulation.edits import Edit
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.results import Counters
 from triton_converters.contract.stages import STAGES
@@ -132,9 +133,15 @@ class Cluster:
             "status": self.status,
         }
 
-    def edit(self, **fields: Any) -> None:
-        """The user changes fields of the spec."""
-        self.spec = self.spec | fields
+    def ask(self, /, *edits: Edit, **fields: Any) -> None:
+        """The spec is another one from the beginning: with these edits, and with these fields as they are."""
+        for each in edits:
+            self.spec = self.spec | each(self.spec)
+        self.spec = self.spec | deepcopy(fields)
+
+    def edit(self, /, *edits: Edit, **fields: Any) -> None:
+        """The user changes the spec: by these edits, and by these fields as they are."""
+        self.ask(*edits, **fields)
         self.generation += 1
 
     def retry(self) -> None:
@@ -185,6 +192,34 @@ class Cluster:
             self.act()
             self.step()
 
+    def passes(self, most: int = 300, until: Callable[[Self], object] | None = None) -> Iterator[int]:
+        """Passes and steps in turn, up to the first pass that finds it so; yields a number after each pass.
+
+        A loop that is left is left before the step. Fails where what is waited for does not come about.
+        """
+        for number in range(most):
+            if until is not None and until(self):
+                return
+            self.act()
+            yield number
+            self.step()
+        if until is not None:
+            raise AssertionError(f"it did not come about in {most} steps: {self.story[-8:]}")
+
+    def until(self, holds: Callable[[Self], object], most: int = 300) -> Self:
+        """Passes and steps up to the first pass that finds it so; fails where that does not come about."""
+        for _ in self.passes(most, holds):
+            pass
+        return self
+
+    def until_active(self, stage: str, count: int = 1) -> Self:
+        """Passes and steps until so many Jobs of a stage run, or more."""
+        return self.until(lambda cluster: len(cluster.active(stage)) >= count)
+
+    def until_has(self, reason: str, kind: str = "Ready", words: str = "") -> Self:
+        """Passes and steps until a condition has that reason, and these words in its message."""
+        return self.until(lambda cluster: cluster.has(reason, kind, words))
+
     def settle(self, steps: int = 300) -> None:
         """Passes and steps until nothing changes and no pass is due; fails where that does not come about."""
         quiet = 0
@@ -216,6 +251,13 @@ class Cluster:
     def condition(self, kind: str) -> Body:
         """A condition of the status."""
         return next(each for each in self.status["conditions"] if each["type"] == kind)
+
+    def has(self, reason: str, kind: str = "Ready", words: str = "") -> bool:
+        """Whether a condition was written with that reason, and with these words in its message."""
+        return any(
+            (each["type"], each["reason"]) == (kind, reason) and words in each["message"]
+            for each in self.status.get("conditions", [])
+        )
 
     def candidate(self, name: str) -> Body:
         """A candidate of the status."""

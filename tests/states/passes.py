@@ -12,7 +12,7 @@ from triton_operator.planning.plan import Plan
 @cache
 def reached(case: str) -> Cluster:
     """The cluster at the case's moment, before the pass; not to be changed."""
-    return MOMENTS[case]()
+    return MOMENTS[case].cluster()
 
 
 @cache

@@ -10,7 +10,7 @@ from triton_converters.contract.measurement_requests import MeasureRequest, Prof
 
 def jobs() -> dict[str, dict[str, Any]]:
     """The profile and the measure Job of an object that is Ready."""
-    found = [each for each in MOMENTS["ready"]().objects.values() if each["kind"] == "Job"]
+    found = [each for each in MOMENTS["ready"].cluster().objects.values() if each["kind"] == "Job"]
     return {job["metadata"]["labels"]["triton-operator.dev/stage"]: job for job in found}
 
 
