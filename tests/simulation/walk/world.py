@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+from tests.simulation.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.cluster import Cluster
-from tests.simulation.walk.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.walk.invariants import Service, check_job, check_object, check_plan, check_soak, check_status
 from triton_converters.contract.reasons import Reason
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
