@@ -75,9 +75,10 @@ class Recorded(Cluster):
 
     made: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
 
-    def _apply(self, desired: Body) -> int:
+    def apply(self, desired: Body) -> bool:
+        """Keep what is applied, then store it."""
         self.made[desired["kind"], desired["metadata"]["name"]] = deepcopy(desired)
-        return super()._apply(desired)
+        return super().apply(desired)
 
 
 def simulated() -> dict[str, State]:

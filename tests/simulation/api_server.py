@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.simulation.cluster import Cluster
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, UnavailableError
 from triton_operator.kube.drift import FIELD_MANAGER
 from triton_operator.kube.kinds import Kind, kind_of
+from triton_operator.planning.plan import Event
 from triton_operator.runtime.store import Key
+
+if TYPE_CHECKING:
+    from tests.simulation.cluster import Cluster
 
 Body = dict[str, Any]
 KEY = Key("vision", "digits")
 BORN = "2026-11-20T00:00:00Z"
+NEEDED_BY_JOBS = {"PersistentVolumeClaim", "NetworkPolicy"}
 
 
 class BrokenError(BaseException):
@@ -29,18 +33,19 @@ def require(holds: object, words: str) -> None:
 class ApiServer:
     """What the Reconciler asks and writes, and what its store knows: always the newest state."""
 
-    cluster: Cluster
+    cluster: "Cluster"
     writes: Callable[[str, Body], None] = lambda verb, body: None
     """Looks at each write before it is made: `create`, `apply`, `delete` or `status`, and the body."""
     refused: set[tuple[str, str]] = field(default_factory=set)
     """The verbs and kinds that a policy forbids."""
     fails_after: int | None = None
     """How many more writes are made before one gets no answer; None: every one is answered."""
-    claims: set[str] = field(default_factory=lambda: {"team"})
-    """Claims of the user's."""
+    claims: set[str] = field(default_factory=set)
+    """Claims of the user's that are there although no object of the cluster shows it."""
     count: int = 0
     """How many writes were made."""
-    version: int = 1
+    starts: int = 0
+    """How many of them made room for something, or started Jobs: the operator then plans anew before it reports."""
 
     # What the store knows ------------------------------------------------------------------------------------------
 
@@ -98,7 +103,8 @@ class ApiServer:
         self.cluster.delete(body["kind"], body["metadata"]["name"])
 
     def create_event(self, body: Body) -> None:
-        """Take an Event of the operator's, which nobody reads."""
+        """Take an Event of the operator's."""
+        self.cluster.events.append(Event(body["type"], body["reason"], body["message"]))
 
     def _answer(self, verb: str, body: Body) -> None:
         if self.fails_after is not None:
@@ -110,20 +116,25 @@ class ApiServer:
             raise ForbiddenError(f"a policy forbids to {verb} it")
         self.writes(verb, body)
         self.count += 1
+        self.starts += verb == "delete" or body["kind"] in {"Job", *NEEDED_BY_JOBS}
 
     def _applied(self, body: Body) -> Body:
-        changed = self.cluster._apply(body)
-        stored = self.cluster.objects[body["kind"], body["metadata"]["name"]]
-        if changed:
-            self.version += 1
-            stored["metadata"]["resourceVersion"] = str(self.version)
-            if not kind_of(body).created:
-                fields: Body = {f"f:{name}": {f"f:{key}": {} for key in value} for name, value in _maps(body).items()}
-                if "f:annotations" in fields:
-                    fields["f:metadata"] = {"f:annotations": fields.pop("f:annotations")}
-                owned = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
-                stored["metadata"]["managedFields"] = [owned]
-        return stored
+        self.cluster.apply(body)
+        return self.cluster.objects[body["kind"], body["metadata"]["name"]]
+
+
+def owned(body: Body, version: int) -> Body:
+    """The object as it is stored: with its version, and with the maps that an apply owns.
+
+    A Job, a claim or a NetworkPolicy is created, and owned by nobody's apply.
+    """
+    metadata = body["metadata"] | {"resourceVersion": str(version)}
+    if not kind_of(body).created:
+        fields: Body = {f"f:{name}": {f"f:{key}": {} for key in value} for name, value in _maps(body).items()}
+        if "f:annotations" in fields:
+            fields["f:metadata"] = {"f:annotations": fields.pop("f:annotations")}
+        metadata["managedFields"] = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
+    return body | {"metadata": metadata}
 
 
 def _maps(body: Body) -> Body:

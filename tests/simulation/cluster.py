@@ -1,8 +1,8 @@
-"""A cluster in memory: takes what plan() wants, runs Jobs and servers in small steps, and lets tests inject failures.
+"""A cluster in memory: the real Reconciler acts on it, Jobs and servers run in small steps, and tests inject failures.
 
 It stands for the API server (apply, delete, immutable templates), the Job and Deployment controllers and the kubelet,
-as far as plan() sees them. Time passes only in `step`. Jobs and pods arrive over different watches: `order` says in
-which order the end of a Job's containers, of its pod and of the Job itself become visible.
+as far as the operator sees them. Time passes only in `step`. Jobs and pods arrive over different watches: `order` says
+in which order the end of a Job's containers, of its pod and of the Job itself become visible.
 """
 
 import hashlib
@@ -13,17 +13,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from tests.simulation.answers import GOOD, Fate, Fates, all_good, counted, message, mismatch
+from tests.simulation.api_server import KEY, ApiServer, owned
 from tests.simulation.edits import Edit
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.results import Counters
 from triton_converters.contract.stages import STAGES
 from triton_operator import names
 from triton_operator.api.deployment import parse
-from triton_operator.kube.drift import drift
-from triton_operator.kube.kinds import kind_of
+from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.observed.snapshot import observe
-from triton_operator.planning.plan import Event, Plan, Reference, plan
-from triton_operator.runtime.reconcile import STARTS_WORK
+from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -36,6 +37,12 @@ SETTINGS = Settings(
     gateway_api=True,
 )
 STEP = timedelta(seconds=2)
+MOST_PASSES = 20
+"""Passes in a row that may start something before one reports."""
+METRICS = Metrics()
+"""Of all operators; nobody reads them."""
+SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
+"""Fields of `metadata` that the API server sets, so that an apply does not change them."""
 ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
 QUOTA: list[Body] = [
@@ -117,6 +124,8 @@ class Cluster:
     served: set[str] = field(default_factory=set)
     """Names of the Deployments that ever served."""
     serial: int = 0
+    version: int = 1
+    """The resource version of what was written last."""
 
     # The operator's side ---------------------------------------------------------------------------------------
 
@@ -151,10 +160,9 @@ class Cluster:
     def intent(self) -> Plan:
         """What plan() wants now."""
         deployment = parse(self.body())
-        seen = [each for each in self.objects.values() if not each.get("hidden")]
         observed = observe(
             "digits",
-            seen,
+            self.objects.values(),
             self.gpu_product_exists,
             self.neighbours,
             deployment.claim_name,
@@ -166,25 +174,26 @@ class Cluster:
     def act(self) -> int:
         """The operator's passes until one of them reports; how many writes they made.
 
-        As in the Reconciler, a pass that makes room, or starts a Job, does nothing else, and the next one plans anew.
+        A pass that makes room, or starts Jobs, is followed by another one at once. One that reports is followed by the
+        next `act`: the operator itself would look again before time passes.
         """
-        writes = 0
-        while started := self._make_room_or_start(wanted := self.intent()):
-            writes += started
-        writes += sum(map(self._apply, wanted.objects))
-        status = wanted.status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
-        if status == self.status:
-            assert not wanted.events, "events without a change of the status"
-            return writes
-        self.status = status
-        self.events += wanted.events
-        return writes + 1
-
-    def _make_room_or_start(self, wanted: Plan) -> int:
-        if any((each.kind, each.name) in self.objects for each in wanted.deletions):
-            records = [each for each in wanted.objects if each["kind"] == "ConfigMap"]
-            return sum(map(self._apply, records)) + sum(map(self._delete, wanted.deletions))
-        return sum(self._apply(each) for each in wanted.objects if kind_of(each) in STARTS_WORK)
+        api = ApiServer(self)
+        known = [(SCALED_OBJECT, self.has_keda), (HTTP_ROUTE, self.has_gateway_api)]
+        operator = Reconciler(
+            api,  # type: ignore[arg-type] # what the Reconciler asks of a Cluster, it answers
+            api,  # type: ignore[arg-type] # and of a Store
+            self.settings,
+            METRICS,
+            lambda: self.now,
+            optional=[kind for kind, served in known if served],
+        )
+        for _ in range(MOST_PASSES):
+            before = api.starts
+            result = operator.reconcile(KEY)
+            assert not result.failed, f"a pass failed: {self.status.get('conditions')}"
+            if api.starts == before:
+                return api.count
+        raise AssertionError(f"{MOST_PASSES} passes in a row started something: {self.story[-8:]}")
 
     def run(self, steps: int) -> None:
         """Passes and steps in turn."""
@@ -269,12 +278,13 @@ class Cluster:
 
     # The API server's side ---------------------------------------------------------------------------------------
 
-    def _apply(self, desired: Body) -> int:
+    def apply(self, desired: Body) -> bool:
+        """Store an object as somebody wants it; whether that made it, or made it another one.
+
+        What the API server and the controllers set stays, and a Job that is there stays as it is.
+        """
         key = (desired["kind"], desired["metadata"]["name"])
         old = self.objects.get(key)
-        # What we set before and no longer do, drift() finds in managedFields; there are none here.
-        if old is not None and drift(desired, old) is None and _kept(desired) == _kept(old):
-            return 0
         new = deepcopy(desired)
         if old is None:
             new["metadata"] |= self._identity()
@@ -283,15 +293,18 @@ class Cluster:
                 new["spec"]["suspend"] = True
             self._tell(new)
         else:
-            new["metadata"] |= {name: old["metadata"][name] for name in ("uid", "creationTimestamp")}
-            new["metadata"]["generation"] = old["metadata"]["generation"] + 1
             new["status"] = old["status"]
+            new["metadata"] |= {name: old["metadata"][name] for name in SERVER_SET if name in old["metadata"]}
+            if new == old or key[0] == "Job":
+                return False
+            new["metadata"]["generation"] += 1
             template = old.get("spec", {}).get("template")
             assert new.get("spec", {}).get("template") == template, f"the template of {key} was patched"
             if key == ("Service", "digits"):
                 self.story.append("flip")
-        self.objects[key] = new
-        return 1
+        self.version += 1
+        self.objects[key] = owned(new, self.version)
+        return True
 
     def _identity(self) -> Body:
         self.serial += 1
@@ -308,12 +321,6 @@ class Cluster:
             self.story.append("server")
         elif (kind, name) == ("Service", "digits"):
             self.story.append("service")
-
-    def _delete(self, reference: Reference) -> int:
-        if (reference.kind, reference.name) not in self.objects:
-            return 0
-        self.delete(reference.kind, reference.name)
-        return 1
 
     def delete(self, kind: str, name: str) -> None:
         """Delete an object and the pods it made."""
@@ -640,11 +647,6 @@ def framework(pod: Body) -> Body:
     """The container of a Job's pod that runs the model's framework; without one, the main container."""
     own: Body = next((each for each in pod.get("initContainers", []) if each["name"] == "run"), pod["containers"][0])
     return own
-
-
-def _kept(body: Body) -> tuple[Any, Any]:
-    """The maps of which an apply removes what it no longer names."""
-    return body.get("data"), body["metadata"].get("annotations")
 
 
 def gpu_of(spec: Body) -> str:

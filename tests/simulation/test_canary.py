@@ -311,7 +311,7 @@ def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluste
         wanted = cluster.intent()
         if any("SoakFailed" in text for each in wanted.objects for text in each.get("data", {}).values()):
             for body in wanted.objects[: len(wanted.objects) - writes]:
-                cluster._apply(body)
+                cluster.apply(body)
             break
         gateway.run(1)
     gateway.settle()

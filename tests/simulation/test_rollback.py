@@ -243,7 +243,7 @@ def test_an_operator_that_dies_as_the_service_moves_goes_on(cluster: Cluster, di
     cluster.until(lambda cluster: moves(cluster.intent(), old or ""))
     wanted = cluster.intent()
     for body in wanted.objects[: len(wanted.objects) - died]:
-        cluster._apply(body)
+        cluster.apply(body)
     cluster.settle()
     assert (active(cluster), cluster.serving() != old) == (before, True)
     assert cluster.condition("Ready")["status"] == "True"

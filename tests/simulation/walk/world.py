@@ -41,7 +41,7 @@ class World:
     """Of the newest pass."""
 
     def __post_init__(self) -> None:
-        self.api = ApiServer(self.cluster, self._look)
+        self.api = ApiServer(self.cluster, self._look, claims={"team"})
         self.service = Service(self.cluster)
         self.metrics = Metrics()
         self.start()
