@@ -57,6 +57,8 @@ class ApiServer:
 
     def children(self, key: Key) -> list[Body]:
         """All that belongs to it."""
+        if self.cluster.broken:
+            raise ValueError(self.cluster.broken)
         return list(self.cluster.objects.values())
 
     def others_on_claim(self, key: Key) -> tuple[str, ...]:

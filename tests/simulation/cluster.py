@@ -24,6 +24,7 @@ from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.settings import Settings
 
@@ -107,6 +108,10 @@ class Cluster:
     """Whether the API server knows the Gateway API's kinds."""
     gateway: Callable[[Body], list[Body]] = accepted
     """What the Gateways write into the status of a route, as its parents."""
+    refuses: set[tuple[str, str]] = field(default_factory=set)
+    """The verbs (`create`, `apply`, `delete`) and kinds that a policy forbids."""
+    broken: str = ""
+    """The words of a bug in the operator, by which every pass ends; empty: there is none."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
@@ -172,12 +177,19 @@ class Cluster:
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:
-        """The operator's passes until one of them reports; how many writes they made.
+        """The operator's passes until one of them reports; how many writes they made."""
+        api = ApiServer(self, refused=self.refuses)
+        result = self.report(api)
+        expected = self.refuses or self.broken
+        assert expected or not result.failed, f"a pass failed: {self.status.get('conditions')}"
+        return api.count
+
+    def report(self, api: ApiServer) -> Result:
+        """The operator's passes over that API server until one of them reports; what the queue is told.
 
         A pass that makes room, or starts Jobs, is followed by another one at once. One that reports is followed by the
-        next `act`: the operator itself would look again before time passes.
+        next one after a step: the operator itself would look again before time passes.
         """
-        api = ApiServer(self)
         known = [(SCALED_OBJECT, self.has_keda), (HTTP_ROUTE, self.has_gateway_api)]
         operator = Reconciler(
             api,  # type: ignore[arg-type] # what the Reconciler asks of a Cluster, it answers
@@ -190,9 +202,8 @@ class Cluster:
         for _ in range(MOST_PASSES):
             before = api.starts
             result = operator.reconcile(KEY)
-            assert not result.failed, f"a pass failed: {self.status.get('conditions')}"
             if api.starts == before:
-                return api.count
+                return result
         raise AssertionError(f"{MOST_PASSES} passes in a row started something: {self.story[-8:]}")
 
     def run(self, steps: int) -> None:

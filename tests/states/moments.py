@@ -4,13 +4,14 @@ They are come by at test time: keys change with everything that can change a res
 written anew together with what is expected of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tests.simulation.answers import FINAL, Fate, Fates, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, only
+from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
 from tests.simulation.made_jobs import WEB
 from tests.simulation.moving import move
 from tests.states import nvidias_resnet50
@@ -206,4 +207,25 @@ MOMENTS: dict[str, State] = {
     "newer-images": READY.upgraded(server_image="example/server:2"),
     "canary-undone": replaced(CANARY, failing=5).until_has("SoakFailed", "Soaked"),
 }
-"""By the case's name. A page in objects/ shows the first object of its kind, in this order."""
+"""Moments that a plan answers, by the case's name."""
+
+
+def _about_to_make(kind: str) -> Callable[[Cluster], bool]:
+    """Whether the next pass makes an object of that kind."""
+
+    def holds(cluster: Cluster) -> bool:
+        wanted = {(each["kind"], each["metadata"]["name"]) for each in cluster.intent().objects}
+        return any(each not in cluster.objects for each in wanted if each[0] == kind)
+
+    return holds
+
+
+REPORTS: dict[str, State] = {
+    "spec-invalid": SERVING.edited(merged("selection", constraints={"p99Latency": "soon"})),
+    "field-renamed": SERVING.edited(serving={"soak": {"seconds": 60}}),
+    "job-refused": a_deployment().where(refuses={("create", "Job")}),
+    "newer-server-refused": EDITED.until(_about_to_make("Deployment")).where(refuses={("create", "Deployment")}),
+    "scaler-refused": SCALED.until(_about_to_make("ScaledObject")).where(refuses={("create", "ScaledObject")}),
+    "pass-failed": SERVING.where(broken="no such stage"),
+}
+"""Moments whose status no plan has, by the case's name: the Reconciler makes it of what went wrong in the pass."""

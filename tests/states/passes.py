@@ -1,12 +1,15 @@
-"""What `plan()` wants at the golden moments, for all suites that look at it; each moment is come by once a process."""
+"""What the operator does at the moments that have a name, for all suites that look at it; each pass is made once."""
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tests.simulation.api_server import ApiServer
 from tests.simulation.cluster import Cluster
-from tests.states.moments import MOMENTS
-from triton_operator.planning.plan import Plan
+from tests.states.moments import MOMENTS, REPORTS
+from triton_operator.planning.plan import Event, Plan
+from triton_operator.runtime.queue import Result
 
 
 @cache
@@ -30,3 +33,28 @@ def objects(case: str) -> list[dict[str, Any]]:
 def status(case: str) -> dict[str, Any]:
     """The status that the pass writes, as the API server shows it; the caller's own."""
     return planned(case).status.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a pass did that the Reconciler reports itself; not to be changed."""
+
+    spec: dict[str, Any]
+    writes: tuple[str, ...]
+    """In their order, each as "VERB KIND NAME"."""
+    events: tuple[Event, ...]
+    result: Result
+    status: dict[str, Any]
+
+
+@cache
+def reported(case: str) -> Report:
+    """What the pass of a moment in REPORTS did."""
+    cluster, writes = REPORTS[case].cluster(), list[str]()
+    told = len(cluster.events)
+
+    def look(verb: str, body: dict[str, Any]) -> None:
+        writes.append(f"{verb} {body['kind']} {body['metadata']['name']}")
+
+    result = cluster.report(ApiServer(cluster, look, cluster.refuses))
+    return Report(cluster.spec, tuple(writes), tuple(cluster.events[told:]), result, cluster.status)
