@@ -245,7 +245,9 @@ class Cluster:
         quiet = 0
         for _ in range(steps):
             quiet = quiet + 1 if self.act() + self.step() == 0 else 0
-            if quiet == 2 and self.intent().requeue_after is None:
+            if quiet == 2 and (wanted := self.intent()).requeue_after is None:
+                others = [name for each in wanted.objects if (name := self._other(each))]
+                assert not others, f"the operator rests, and these are not what it wants: {others}"
                 return
         raise AssertionError(f"no end after {steps} steps: {self.story[-8:]}")
 
@@ -304,8 +306,7 @@ class Cluster:
                 new["spec"]["suspend"] = True
             self._tell(new)
         else:
-            new["status"] = old["status"]
-            new["metadata"] |= {name: old["metadata"][name] for name in SERVER_SET if name in old["metadata"]}
+            new = _kept(new, old)
             if new == old or key[0] == "Job":
                 return False
             new["metadata"]["generation"] += 1
@@ -316,6 +317,12 @@ class Cluster:
         self.version += 1
         self.objects[key] = owned(new, self.version)
         return True
+
+    def _other(self, desired: Body) -> str:
+        """The name of a wanted object if the one that is there is another one; empty: it is as it is wanted."""
+        name = f"{desired['kind']} {desired['metadata']['name']}"
+        old = self.objects.get((desired["kind"], desired["metadata"]["name"]))
+        return "" if desired["kind"] == "Job" or (old is not None and _kept(desired, old) == old) else name
 
     def _identity(self) -> Body:
         self.serial += 1
@@ -652,6 +659,12 @@ class Cluster:
 
 def _but_for(conditions: list[Body]) -> list[Body]:
     return [each for each in conditions if each["type"] != "ReplicaFailure"]
+
+
+def _kept(desired: Body, old: Body) -> Body:
+    """An object as it is wanted, with what the API server and the controllers have set of it."""
+    metadata = {name: old["metadata"][name] for name in SERVER_SET if name in old["metadata"]}
+    return {**desired, "status": old["status"], "metadata": desired["metadata"] | metadata}
 
 
 def framework(pod: Body) -> Body:
