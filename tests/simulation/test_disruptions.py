@@ -67,7 +67,12 @@ def test_of_the_users_claim_its_own_modes_count(modes: list[str] | None, there: 
     )
     if modes is not None:
         metadata = {"name": "models", "uid": "uid-claim", "creationTimestamp": "2026-11-01T00:00:00Z", "labels": {}}
-        claim = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {"accessModes": modes}}
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata,
+            "spec": {"accessModes": modes},
+        }
         cluster.objects["PersistentVolumeClaim", "models"] = claim
     cluster.settle()
     assert (BUDGET in cluster.objects) is there

@@ -442,7 +442,8 @@ def named_claim(cluster: Cluster, name: str) -> None:
     """The user makes a claim."""
     cluster.serial += 1
     metadata = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": cluster.now.isoformat()}
-    cluster.objects["PersistentVolumeClaim", name] = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+    cluster.objects["PersistentVolumeClaim", name] = claim
 
 
 @pytest.mark.parametrize("exists", [True, False])
