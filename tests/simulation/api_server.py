@@ -1,5 +1,6 @@
 """The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 KEY = Key("vision", "digits")
 BORN = "2026-11-20T00:00:00Z"
+MERGED_BY = (("mountPath",), ("uid",), ("port", "protocol"), ("containerPort", "protocol"), ("name",))
+"""What the items of a list go by, in the lists that the API server merges; the first that all items have."""
 NEEDED_BY_JOBS = {"PersistentVolumeClaim", "NetworkPolicy"}
 
 
@@ -126,19 +129,26 @@ class ApiServer:
 
 
 def owned(body: Body, version: int) -> Body:
-    """The object as it is stored: with its version, and with the maps that an apply owns.
+    """The object as it is stored: with its version, and with the fields that an apply owns.
 
     A Job, a claim or a NetworkPolicy is created, and owned by nobody's apply.
     """
     metadata = body["metadata"] | {"resourceVersion": str(version)}
     if not kind_of(body).created:
-        fields: Body = {f"f:{name}": {f"f:{key}": {} for key in value} for name, value in _maps(body).items()}
-        if "f:annotations" in fields:
-            fields["f:metadata"] = {"f:annotations": fields.pop("f:annotations")}
+        ours = {name: body["metadata"][name] for name in ("labels", "annotations") if name in body["metadata"]}
+        wanted = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "status")}
+        fields = _fields(wanted | {"metadata": ours})
         metadata["managedFields"] = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
     return body | {"metadata": metadata}
 
 
-def _maps(body: Body) -> Body:
-    found = {"data": body.get("data"), "annotations": body["metadata"].get("annotations")}
-    return {name: value for name, value in found.items() if value}
+def _fields(value: Any) -> Body:
+    """The fields below a value, as fieldsV1 writes them; lists whose items have no key of their own are one field."""
+    if isinstance(value, dict):
+        return {f"f:{name}": _fields(each) for name, each in value.items()}
+    items = [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []
+    for keys in MERGED_BY:
+        found = {json.dumps({key: each.get(key, "TCP") for key in keys}): each for each in items if keys[0] in each}
+        if items and len(found) == len(items):
+            return {f"k:{key}": _fields(each) for key, each in found.items()}
+    return {}
