@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation import cluster as simulated
+from tests.simulation import kubelet
 from tests.simulation.answers import GOOD, Fate, row
 from tests.simulation.cluster import Cluster, pulled
 from tests.states.deployment import a_deployment
@@ -64,7 +64,7 @@ def test_containers_that_a_webhook_adds_count_too() -> None:
 def test_an_answer_that_no_pod_can_give_names_the_containers_that_somebody_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[:1000].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[:1000].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 1000)
     cluster = a_deployment().faring(long_profiles).where(injects="istio-proxy").settled().cluster()
     failed = cluster.candidate("onnx-fp32")
@@ -103,7 +103,7 @@ def test_a_pod_that_goes_on_does_not_keep_the_reader_from_its_quota() -> None:
 
 def test_an_answer_that_is_nowhere_else_is_told_as_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A source is looked at every time, and no other Job has its mounts."""
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[:2457].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[:2457].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 2 * 2457)
     cluster = a_deployment().faring(long_sources).where(injects="vault-agent").settled().cluster()
     failed = cluster.condition("SourceResolved")
@@ -136,7 +136,7 @@ def test_an_answer_is_read_although_an_earlier_job_of_that_name_failed() -> None
 
 def test_a_retry_measures_again_what_could_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = [1000]
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[: cut[0]].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[: cut[0]].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 1000)
     cluster = a_deployment().faring(long_profiles).settled().cluster()
     assert cluster.candidate("onnx-fp32")["reason"] == "ResultMissing"
