@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation import answers
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import MetricsResult, ReferenceResult, Tensor
 from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
@@ -39,9 +39,7 @@ def computing(monkeypatch: pytest.MonkeyPatch, **values: float) -> None:
 
 def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     computing(monkeypatch, accuracy=0.98, **{f"a_recall_{number:02}": 0.9 for number in range(20)})
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().serving().cluster()
     found = cluster.candidate("onnx-fp32")
     assert len(found["metrics"]) == 16
     assert found["metrics"][0]["metric"] == "accuracy"
@@ -53,8 +51,12 @@ def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytes
 def test_a_metric_that_failed_is_shown_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     computing(monkeypatch, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
     thresholds = [{"metric": f"a_good_{number:02}", "min": 0.95} for number in range(15)]
-    cluster = Cluster(a_spec(accuracy={"thresholds": [*thresholds, {"metric": "bad", "min": 0.95}]}))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(accuracy={"thresholds": [*thresholds, {"metric": "bad", "min": 0.95}]})
+        .settled()
+        .cluster()
+    )
     assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
     assert cluster.candidate("onnx-fp32")["metrics"][0] == {"metric": "bad", "value": "0.1"}
 
@@ -68,9 +70,7 @@ def test_a_model_of_a_hundred_inputs_is_served(monkeypatch: pytest.MonkeyPatch) 
         return replace(result, signature=replace(result.signature, inputs=tensors))
 
     answering(monkeypatch, wide)
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().serving().cluster()
     signature = cluster.status["signature"]
     assert [len(signature["inputs"]), signature["omitted"]] == [64, 36]
 

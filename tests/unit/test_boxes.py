@@ -32,9 +32,7 @@ SPECS = {
 def settled(spec: Body, older: bool = False) -> Cluster:
     cluster = Cluster(spec)
     if older:
-        while "images" not in cluster.status:
-            cluster.act()
-            cluster.step()
+        cluster.until(lambda cluster: "images" in cluster.status)
         del cluster.status["images"]["commandsVersion"]
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.status

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from tests.upgrades.stored import HERE, STORED, state
 from triton_operator.api.deployment import parse, parse_status
 from triton_operator.api.duration import amount
@@ -107,8 +106,7 @@ def test_the_figures_of_what_serves_outlive_the_pass(name: str) -> None:
 
 def test_images_that_were_asked_for_under_the_old_name_stay() -> None:
     """Those of the status and those of the history; else everything would be converted once more."""
-    cluster = Cluster(a_spec(), updates=1)
-    cluster.settle()
+    cluster = a_deployment().where(updates=1).settled().cluster()
     images = cluster.status["images"]
     images["asked"], images["commands"] = images.pop("requestDigest"), images.pop("commandsVersion")
     newer = replace(cluster.settings, converter_image="example/converter:2")

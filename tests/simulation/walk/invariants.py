@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from tests.simulation.api_server import Body, require
 from tests.simulation.cluster import Cluster, gpu_of
-from tests.simulation.walk.api_server import Body, require
 from tests.simulation.walk.schema import faults
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, record_name
