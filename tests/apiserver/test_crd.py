@@ -9,6 +9,7 @@ import pytest
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
+from tests.printed_columns import columns
 from tests.simulation.answers import repository
 from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
@@ -730,9 +731,6 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
 
 def test_columns(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
-    header = kubectl("get", "td").splitlines()[0].split()
-    state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99(US)", "ACCURACY", "AGE"]
-    wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
-    assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
+    assert kubectl("get", "td").splitlines()[0].split() == ["NAME", *columns()]
+    assert kubectl("get", "td", "-o", "wide").splitlines()[0].split() == ["NAME", *columns(wide=True)]
     assert "digits" in kubectl("get", "triton")

@@ -57,6 +57,9 @@ def a_trial(**changes: Any) -> Trial:
         "tolerance": DEFAULT_TOLERANCES["fp32"],
         "scales": dict,
         "batches": [Batch(numpy.arange(1), {"X": x}, {}, {"Y": x})],
+        "sizes": (),
+        "files": (),
+        "keep_outputs": False,
     }
     return Trial(**facts | changes)
 

@@ -89,6 +89,16 @@ def test_every_section_of_the_api_has_an_example_and_no_other() -> None:
     assert generate_api.examples().keys() == sections
 
 
+def test_a_section_without_an_example_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = generate_api.examples()
+    monkeypatch.setattr(generate_api, "examples", lambda: {k: v for k, v in there.items() if k != "status.serving"})
+    assert generated.main(["--check"]) == 1
+    said = "status.serving has no example in hack/docs/api_examples.yaml: add a document that begins with"
+    assert capsys.readouterr().err == f"{said} `# status.serving`\n"
+
+
 @pytest.mark.parametrize("section", generate_api.examples())
 def test_the_examples_of_the_api_are_valid(section: str) -> None:
     part, _, field = section.partition(".")
