@@ -35,5 +35,5 @@ def _labels(metrics: Metrics, family: Any) -> tuple[str, ...]:
     """Return the names of a family's labels, which prometheus_client keeps to itself until there is a sample."""
     found: Any = getattr(family, "_labelnames", None)
     if found is None:
-        found = metrics.registry._names_to_collectors[family.name]._labelnames  # type: ignore[attr-defined]
+        found = metrics.registry._names_to_collectors[family.name]._labelnames  # type: ignore[attr-defined]  # noqa: SLF001 - no public name
     return tuple(found)

@@ -80,9 +80,7 @@ def start_stage(
         *(word for pair in ("TERMINATION_LOG=/tmp/message", *environment) for word in ("--env", pair)),
         "--", *command,
     ]  # fmt: skip
-    return subprocess.Popen(  # noqa: S603
-        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    return subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def outcome_in(output: str) -> Outcome:
@@ -119,7 +117,7 @@ def serving(root: Path, revision: str, control: Sequence[str] = ("--model-contro
         "--exit-timeout-secs=3",
     ]  # fmt: skip
     with log.open("w") as file:
-        server = subprocess.Popen(argv, cwd=ROOT, stdout=file, stderr=file, text=True)  # noqa: S603
+        server = subprocess.Popen(argv, cwd=ROOT, stdout=file, stderr=file, text=True)
     try:
         deadline = time.monotonic() + START_SECONDS
         while "Started Metrics Service" not in log.read_text():

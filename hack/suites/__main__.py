@@ -95,8 +95,8 @@ class Suites:
         with tempfile.TemporaryDirectory(prefix="suite-") as folder:
             self._folder = Path(folder)
             told = {outcomes.FOLDER: folder, outcomes.PLUGINS: outcomes.__name__}
-            self._process = subprocess.Popen(  # noqa: S603
-                ["make", "--no-print-directory", f"test-{name}"],  # noqa: S607
+            self._process = subprocess.Popen(
+                ["make", "--no-print-directory", f"test-{name}"],
                 env={**os.environ, **told},
                 stdin=subprocess.DEVNULL,
                 process_group=0,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -123,7 +124,7 @@ class Display:
         """When the last change was shown, in seconds since the start."""
         self.printed = 0.0
 
-    def __enter__(self) -> "Display":
+    def __enter__(self) -> Self:
         if self.live:
             self.live.start()
         return self

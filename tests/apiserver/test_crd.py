@@ -649,7 +649,7 @@ def test_a_model_of_a_repository_is_a_folder(kubectl_shared: Kubectl, fields: di
 
 def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
     kubectl("create", "--validate=strict", "-f", "-", body={**MINIMAL, "spec": REPOSITORY_SPEC})
-    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]
+    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]  # JSON
     said = told.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     resolved = {"models": [{"name": "ocr", "format": "onnx", "maxBatchSize": 8, "repository": said}]}
     patch = json.dumps({"status": {"resolved": resolved}})

@@ -184,7 +184,7 @@ def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: H
     assert [each["mountPath"] for each in server["volumeMounts"] if each["name"] == "repository"] == [
         f"/repository/.triton-operator/revisions/{revision}"
     ]
-    assert "/dev/shm" in mounts  # noqa: S108
+    assert "/dev/shm" in mounts
     command = [*server.get("command", []), *server.get("args", [])]
     assert f"--model-repository=/repository/.triton-operator/revisions/{revision}/models" in command
     assert "--model-control-mode=none" in command

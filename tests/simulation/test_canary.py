@@ -145,7 +145,7 @@ def test_a_revision_that_does_worse_never_gets_more_than_the_first_share(
 def test_latencies_are_those_of_the_same_time(cluster: Cluster) -> None:
     """What slows both revisions undoes none."""
     _, new, gateway = begun(cluster)
-    cluster.counters = lambda pod: Clients(cluster, "none", slower=3.0)(pod)
+    cluster.counters = lambda pod: Clients(cluster, "none", slower=3.0)(pod)  # noqa: PLW0108 - anew for each pod
     gateway.settle()
     assert (cluster.serving(), gateway.seen) == (new, [0, *SHARES, 0])
 

@@ -142,7 +142,7 @@ def test_another_candidate_serves_if_the_best_cannot_be_repaired() -> None:
     cluster.settle()
     broken = {cluster.status["serving"]["revision"]}
     best = cluster.status["serving"]["candidate"]
-    cluster.damaged = lambda revision: saying(broken)(revision)
+    cluster.damaged = lambda revision: saying(broken)(revision)  # noqa: PLW0108 - `broken` grows
     for _ in range(3):
         restart(cluster)
         cluster.settle()

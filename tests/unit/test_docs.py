@@ -54,7 +54,7 @@ def test_the_index_of_the_decisions_has_each_with_its_date() -> None:
     rows = []
     for page in sorted(folder.glob("[0-9]*.md")):
         title, _, date = page.read_text(encoding="utf-8").splitlines()[:3]
-        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]
+        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]  # a title matches
         assert page.name.startswith(f"{int(number):04d}-")
         rows.append(f"| {number} | {date.removeprefix('Decided on ').rstrip('.')} | [{name}]({page.name}) |")
     index = (folder / "README.md").read_text(encoding="utf-8").splitlines()

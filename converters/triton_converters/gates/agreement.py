@@ -261,7 +261,7 @@ def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[st
     )
 
 
-def _digits(value: float | int) -> str:
+def _digits(value: float) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(int(value))
 
 

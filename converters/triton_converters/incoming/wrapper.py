@@ -52,7 +52,7 @@ class _Child:
 
     def run(self, command: list[str], lines: deque[bytes]) -> int:
         """Run the command to its end, show what it prints and keep the last lines; returns its exit code."""
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
         )
         assert self.process.stdout is not None

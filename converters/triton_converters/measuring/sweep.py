@@ -66,7 +66,7 @@ def run_process(
     ``environment``: variables besides our own. ``most_bytes``: memory that it may have; 0: whatever it wants.
     """
     try:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             argv,
             cwd=directory,
             env=os.environ | environment,
