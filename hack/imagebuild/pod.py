@@ -22,6 +22,7 @@ from triton_converters.contract.stages import STAGES
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]
 START_SECONDS = 300
+"""How long the server in an image may take to load its models on a busy machine."""
 PROGRAM = "python3 -m triton_converters"
 THREE_CONTAINERS = f'{PROGRAM} prepare "$@"; {PROGRAM} run "$1"; {PROGRAM} publish "$@"'
 

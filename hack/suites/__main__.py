@@ -19,6 +19,7 @@ from typing import NamedTuple
 from hack.suites import outcomes
 
 NAMES_SHOWN = 20
+"""Names of tests in the last line: more are no longer read there."""
 
 
 class Run(NamedTuple):

@@ -18,7 +18,7 @@ STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "P
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
 UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
-"""Its reasons while the object is not where the spec wants it."""
+"""The reasons of UpToDate while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
 """Time without a change after which a line says that the work goes on."""

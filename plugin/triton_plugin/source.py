@@ -22,6 +22,7 @@ TIMEOUT_SECONDS = 20
 LOG_TIMEOUT_SECONDS = 5
 """The display does not wait for a log."""
 LOG_LINES = 40
+"""Last lines of a log that are fetched: a screen."""
 
 
 class Cluster:
@@ -154,7 +155,10 @@ class Cluster:
 
 @contextmanager
 def answered(asked: str) -> Iterator[None]:
-    """Turn the client's errors into a SubjectError about what was asked, with the API server's words."""
+    """Turn the client's errors into a SubjectError about what was asked, with the API server's words.
+
+    Raises SubjectError if the API server refuses, or cannot be reached.
+    """
     try:
         yield
     except ApiException as error:

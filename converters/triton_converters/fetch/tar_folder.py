@@ -19,6 +19,7 @@ COPY_BYTES = 2**20
 MOST_HEADER_BYTES = 2**16
 """Most that is read of all headers of one member: their extended ones, and the map of a sparse file."""
 MOST_MEMBERS = 2 * MOST_FILES
+"""Names in an archive: as many folders and links as there may be files."""
 
 
 def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> set[str]:

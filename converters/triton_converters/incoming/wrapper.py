@@ -27,7 +27,7 @@ from triton_converters.incoming.documents import End
 EXIT_TERMINATED = 128 + signal.SIGTERM
 EXIT_KILLED = 128 + signal.SIGKILL
 CONTAINER = "run"
-"""Its name in the pod."""
+"""The name of this container in the pod."""
 LAST_LINES, LAST_CHARACTERS = 8, 700
 """How much of the child's output a message quotes, as of any container that ends without a message."""
 DRAIN_SECONDS = 2

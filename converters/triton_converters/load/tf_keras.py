@@ -72,7 +72,7 @@ def _own_names(model: Any, path: str) -> dict[str, list[str]]:
 
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Those that are passed by position, and those by name."""
+"""What is passed by position, and what by name."""
 
 
 def _function(model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Callable[..., Any]:

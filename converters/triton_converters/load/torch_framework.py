@@ -74,7 +74,7 @@ def call(module: Any, tensors: Sequence[torch.Tensor], keywords: Sequence[str]) 
 
 
 _WRAPPERS = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
-"""They and what torch.compile returns have a forward that takes anything."""
+"""Modules around a module: these, and what torch.compile returns, have a forward that takes anything."""
 
 
 def parameters(module: Any) -> list[Parameter]:

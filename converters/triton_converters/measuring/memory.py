@@ -9,6 +9,7 @@ from typing import Self
 POLL_SECONDS = 0.5
 """Pause between two readings; Triton updates its figures every two seconds by default (--metrics-interval-ms)."""
 _MEBIBYTE = 2**20
+"""Unit of the peak: smaller steps say nothing."""
 _SAMPLE = re.compile(r"^nv_(gpu|cpu)_memory_used_bytes(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 

@@ -13,6 +13,7 @@ from triton_plugin.python_files import FolderError
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found"})
 CHUNK = 1 << 20
+"""Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 
 
 @dataclass(frozen=True)
