@@ -20,7 +20,6 @@ OPERATOR = (
     "api/",
     "candidates/",
     "crdgen.py",
-    "effects.py",
     "installed.py",
     "jobs/",
     "kube/",
@@ -137,11 +136,14 @@ def test_docstrings_stand_alone(rule: Rule) -> None:
 
 
 def test_no_room_is_left_out_without_need() -> None:
-    for start in BEING_CHANGED:
-        trees = [tree for path, tree in SOURCES.items() if path.startswith(start)]
-        assert any(fault for tree in trees for rule in RULES for fault in rule(tree)), (
-            f"{start} holds the rules: list it no more"
+    sound = [
+        start
+        for start in BEING_CHANGED
+        if not any(
+            fault for path, tree in SOURCES.items() if path.startswith(start) for rule in RULES for fault in rule(tree)
         )
+    ]
+    assert sound == [], "these hold the rules: list them no more"
 
 
 CODE = '''

@@ -11,7 +11,7 @@ from triton_operator.resources.as_made import as_made, scaled
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
-    """The wish to record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
+    """Record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
 
     ``model``: the name under which a target serves the model; empty: the spec's.
     """

@@ -15,7 +15,7 @@ from triton_operator.rollout.available import started
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.serve import Found, RolledOut, roll_out
+from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
 RECORDED: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
 """Conditions of what was done when the revision was made."""
@@ -46,12 +46,12 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
-def _find(context: Context, revision: Revision) -> Found:
+def _find(context: Context, revision: Revision) -> ObservedTarget:
     """What is observed of the revision."""
     view = context.observed.servers.get(revision.server)
     state, waits = started(context, revision.server, view)
     words = f"revision {revision.key} was measured before it served first; status.performance has its figures"
-    return Found(
+    return ObservedTarget(
         revision=revision.key,
         candidate=revision.candidate,
         model=revision.model,
