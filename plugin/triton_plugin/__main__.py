@@ -307,7 +307,7 @@ def _print_comparison(left: str, right: str, found: Comparison) -> None:
             out.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = ("Scenario", "Load", "Figure", left, right, "Change")
-    out.print(tables.Grid("Measured alike (latencies in µs)", headings, found.rows))
+    out.print(tables.Grid("Measured alike", headings, found.rows))
     if found.unmatched:
         out.print(f"Left out: {found.unmatched} loads that only one of the two was measured at", markup=False)
 

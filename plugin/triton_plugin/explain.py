@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.scoring import P99
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, ServingStatus
@@ -126,7 +125,7 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        figures = _told(subject, serving)
+        figures = _told(serving)
         line += (
             f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
         )
@@ -141,7 +140,7 @@ def _serving(subject: Subject) -> str:
 def _measured_at(subject: Subject, serving: ServingStatus) -> str:
     """The load at which the active revision did so, and whether its windows agreed; empty if no row tells."""
     for row in subject.status.performance.online if subject.status.performance else ():
-        if (row.throughput, row.p99) == (serving.throughput, serving.p99_latency_microseconds):
+        if (row.throughput, row.p99_latency) == (serving.throughput, serving.p99_latency):
             return f" at batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
     return ""
 
@@ -210,9 +209,9 @@ def _searches(subject: Subject) -> str:
         lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {space}")
         if each.message:
             lines.append(f"    {each.message}")
-        if each.configuration is not None:
-            figures = f"{_told(subject, each)} at {each.load}"
-            lines.append(f"    best: {each.configuration}: {figures}")
+        if each.config is not None:
+            figures = f"{_told(each)} at {each.load}"
+            lines.append(f"    best: {each.config}: {figures}")
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
@@ -225,15 +224,15 @@ def _others(subject: Subject, above: str) -> str:
         if each.state == "Selected":
             continue
         message = "the message is above" if each.message in above else each.message
-        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason) or each.state)
+        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason or "") or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
-            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(subject, each)}")
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(each)}")
         if words := margin(each):
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
-            lines.append(f"    revision: {each.key}")
-        to_do = advice(each.reason, subject.name, subject.namespace) if each.state == "Failed" else ""
+            lines.append(f"    revision: {each.revision}")
+        to_do = advice(each.reason or "", subject.name, subject.namespace) if each.state == "Failed" else ""
         if to_do and to_do not in "\n".join([above, *lines]):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
@@ -254,7 +253,7 @@ def _saturation(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.saturation is None:
         return ""
-    words = sentence(performance.saturation, subject.spec.selection.constraints)
+    words = sentence(performance.saturation)
     return f"Saturation in the online sweep on its private server: {words}"
 
 
@@ -294,13 +293,12 @@ def _measured(subject: Subject) -> str:
     return f"Measured at {performance.measured_at}. Environment: {where}."
 
 
-def _told(subject: Subject, measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
-    p99 = subject.spec.selection.constraints.figure(P99, measured.p99_latency_microseconds or 0)
-    return f"{measured.throughput} inferences/s, {p99}"
+def _told(measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
+    return f"{measured.throughput} inferences/s, p99Latency {measured.p99_latency}"
 
 
-def _figures(subject: Subject, candidate: CandidateStatus) -> str:
-    text = f"{_told(subject, candidate)} at {candidate.load}"
+def _figures(candidate: CandidateStatus) -> str:
+    text = f"{_told(candidate)} at {candidate.load}"
     return text if candidate.stable is not False else f"{text} (unstable)"
 
 

@@ -94,7 +94,7 @@ class Subject:
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""
-        record = self.records.get(record_name("profile", candidate.profile))
+        record = self.records.get(record_name("profile", candidate.profile_key))
         result = record.outcome.result if record else None
         return result if isinstance(result, ProfileResult) else None
 
@@ -106,7 +106,7 @@ class Subject:
 
     def conversion(self, candidate: CandidateStatus) -> ConvertResult | None:
         """Return the result of a candidate's conversion; None before it was converted, or if the record is gone."""
-        record = self.records.get(record_name("convert", candidate.key))
+        record = self.records.get(record_name("convert", candidate.revision))
         result = record.outcome.result if record else None
         return result if isinstance(result, ConvertResult) else None
 

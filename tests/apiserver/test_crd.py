@@ -717,7 +717,7 @@ def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
 def test_every_field_is_explained(kubectl: Kubectl) -> None:
     text = kubectl("explain", "td.spec.performance.measurement.interval")
     assert "Default: 5s" in text
-    assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
+    assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99Latency")
     for field, words in (
         ("format", "tf-keras"),
         ("path", "a directory for tf-savedmodel"),

@@ -45,7 +45,7 @@ def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], mon
     assert main(["compare", saved, saved]) == 0
     out = capsys.readouterr().out
     assert "Measured alike" in out
-    assert "+0.0 %" in out
+    assert "+0 %" in out
     assert "…" not in out
 
 

@@ -12,7 +12,6 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
 from triton_operator.api.performance import Regression
 from triton_operator.api.renamed import as_before
-from triton_operator.api.selection import Constraints
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown
@@ -103,7 +102,7 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
         ({"ended": "Constraint"}, "One replica meets the latency constraints at no concurrency that was measured."),
         (
             {"ended": "Constraint", "concurrency": 4},
-            "at concurrency 4, with p99Latency 0.9ms: a higher concurrency breaks a",
+            "at concurrency 4, with p99Latency 900us: a higher concurrency breaks a",
         ),
         ({"ended": "RangeEnd", "concurrency": 4, "lowerBound": True}, "at least 12.5 inferences/s"),
         (
@@ -114,8 +113,8 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
     ],
 )
 def test_what_limits_a_replica_is_told(fields: dict[str, Any], words: str) -> None:
-    figures = {"throughput": "12.5", "p99LatencyMicroseconds": 900}
-    assert words in sentence(SaturationStatus.model_validate(figures | fields), Constraints())
+    figures = {"throughput": "12.5", "p99Latency": "900us"}
+    assert words in sentence(SaturationStatus.model_validate(figures | fields))
 
 
 def test_what_the_operator_filled_in_is_told() -> None:

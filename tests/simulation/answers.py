@@ -26,6 +26,7 @@ from triton_converters.contract.results import (
     ReferenceResult,
     RepositoryModel,
     Row,
+    SearchEnd,
     SearchPoint,
     SearchResult,
     Signature,
@@ -237,7 +238,8 @@ def _search(request: SearchRequest, fate: Fate) -> SearchResult:
     """One part of a walk over more instances and longer delays; the best point is the 18th."""
     first = request.part * PART_POINTS
     last = min(first + PART_POINTS, request.measurements - REPEATS, SPACE)
-    ended = "" if last == first + PART_POINTS else "MeasurementsSpent" if last < SPACE else "Converged"
+    whole = SearchEnd.CONVERGED if last == SPACE else SearchEnd.MEASUREMENTS_SPENT
+    ended = SearchEnd.GOES_ON if last == first + PART_POINTS else whole
     best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * fate.speed
     points = tuple(
         SearchPoint(

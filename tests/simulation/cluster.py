@@ -22,7 +22,7 @@ from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import kind_of
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Deletion, Event, Plan, plan
-from triton_operator.runtime.reconcile import STARTS_WORK
+from triton_operator.runtime.carrying_out import STARTS_WORK
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]

@@ -52,14 +52,14 @@ def test_nothing_is_rolled_out_before_somebody_approves(awaiting: Cluster) -> No
     assert awaiting.of_kind("Deployment") == []
     best = awaiting.candidate("onnx-fp32")
     assert (best["rank"], best["reason"]) == (1, "AwaitingApproval")
-    assert f"approvedRevision: {best['key']}" in awaiting.condition("Ready")["message"]
+    assert f"approvedRevision: {best['revision']}" in awaiting.condition("Ready")["message"]
     assert not [each for each in awaiting.events if each.type == "Warning"]
 
 
 @pytest.mark.parametrize("name", ["onnx-fp32", "ts-script-fp32"])
 def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluster, name: str) -> None:
     story = len(awaiting.story)
-    edit_selection(awaiting, approvedRevision=awaiting.candidate(name)["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate(name)["revision"])
     awaiting.settle()
     assert awaiting.story[story:] == ["server", f"measure {name}", "service"]
     assert awaiting.status["serving"]["candidate"] == name
@@ -69,7 +69,7 @@ def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluste
 def test_an_operator_with_newer_images_proceeds_with_what_was_approved(awaiting: Cluster) -> None:
     story = len(awaiting.story)
     awaiting.settings = replace(awaiting.settings, server_image="s:2", converter_image="c:2")
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     assert awaiting.story[story:] == ["server", "measure onnx-fp32", "service"]
     assert awaiting.status["images"]["server"] == "example/server:1"
@@ -81,7 +81,7 @@ def test_a_key_that_is_no_candidates_is_named(awaiting: Cluster) -> None:
     assert reasons(awaiting, "Selected", "Stalled") == [("False", "ApprovalInvalid"), ("True", "ApprovalInvalid")]
     message = awaiting.condition("Ready")["message"]
     assert "0123456789abcdef is not the key of a candidate" in message
-    assert f"onnx-fp32 {awaiting.candidate('onnx-fp32')['key']}" in message
+    assert f"onnx-fp32 {awaiting.candidate('onnx-fp32')['revision']}" in message
     assert awaiting.of_kind("Deployment") == []
 
 
@@ -89,14 +89,14 @@ def test_a_revision_that_failed_a_gate_is_not_to_be_approved() -> None:
     failed = Fate(sidecar_crashes="failed to load all models")
     cluster = Cluster(a_spec(selection={"approval": "Manual"}), when("profile", failed, "onnx-fp16"))
     cluster.settle()
-    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16")["key"])
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16")["revision"])
     cluster.settle()
     assert reasons(cluster, "Selected") == [("False", "ApprovalInvalid")]
     assert "is onnx-fp16, which is Failed" in cluster.condition("Ready")["message"]
 
 
 def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Cluster) -> None:
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     before, serving = awaiting.serving(), awaiting.status["serving"]
     awaiting.edit(source=OTHER_SOURCE)
@@ -104,7 +104,7 @@ def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Clust
     assert reasons(awaiting, "Ready", "Stalled") == [("False", "AwaitingApproval"), ("False", "NoStall")]
     assert (awaiting.serving(), awaiting.status["serving"]) == (before, serving)
     assert awaiting.condition("Available")["status"] == "True"
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     assert awaiting.serving() != before
     assert awaiting.condition("Ready")["status"] == "True"
@@ -114,7 +114,7 @@ def test_an_approval_searches_nothing_again() -> None:
     cluster = Cluster(a_spec(selection={"approval": "Manual", "search": {"mode": "Quick"}}))
     cluster.settle()
     story = len(cluster.story)
-    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["key"])
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["revision"])
     cluster.settle()
     assert cluster.story[story:] == ["server", "measure onnx-fp16.tuned", "service"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp16.tuned"
@@ -156,7 +156,7 @@ def test_an_approval_does_not_make_up_for_a_broken_constraint() -> None:
     cluster = Cluster(a_spec(selection={**TOO_SLOW, "approval": "Manual"}))
     cluster.settle()
     assert reasons(cluster, "Selected") == [("False", "ConstraintsNotMet")]
-    edit_selection(cluster, approvedRevision=cluster.candidate("ts-script-fp32")["key"])
+    edit_selection(cluster, approvedRevision=cluster.candidate("ts-script-fp32")["revision"])
     cluster.settle()
     assert reasons(cluster, "Selected", "Stalled") == [("False", "ConstraintsNotMet"), ("True", "ConstraintsNotMet")]
     assert "the approved candidate breaks a constraint: ts-script-fp32" in cluster.condition("Selected")["message"]
@@ -460,4 +460,4 @@ def test_the_condition_and_the_status_tell_the_same_row_whatever_sweep_is_ranked
     cluster.settle()
     assert cluster.condition("PerformanceMeasured")["message"].startswith("1400 inferences/s, p99Latency 4000us at ")
     serving = cluster.status["serving"]
-    assert (serving["throughput"], serving["p99LatencyMicroseconds"]) == ("1400.0", 4000)
+    assert (serving["throughput"], serving["p99Latency"]) == ("1400.0", "4ms")

@@ -79,7 +79,7 @@ def test_another_queue_delay_converts_nothing() -> None:
 def test_servers_are_told_where_the_tables_are() -> None:
     cluster = Cluster(an_ensemble("onnx-fp32"), all_good)
     cluster.settle()
-    key = cluster.candidate("onnx-fp32")["key"]
+    key = cluster.candidate("onnx-fp32")["revision"]
     told = f"--backend-config=hps,ps=/repository/.triton-operator/revisions/{key}/ps.json"
     server = cluster.of_kind("Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
     assert told in server["args"]

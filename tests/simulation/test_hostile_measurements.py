@@ -11,7 +11,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.test_remeasuring import OTHER_SOURCE, SLOWER
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 
 ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
 
@@ -39,20 +39,23 @@ def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked()
 
 
 def crowd(result: SearchResult) -> SearchResult:
-    return replace(result, points=result.points[:1] * 500, repeats=(), ended="")
+    return replace(result, points=result.points[:1] * 500, repeats=(), ended=SearchEnd.GOES_ON)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (crowd, f"{PART_POINTS + 1} points and 0 repeats, where {PART_POINTS}"),
-        (lambda result: replace(result, points=(), repeats=(), ended=""), "0 points and 0 repeats, although"),
         (
-            lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=""),
+            lambda result: replace(result, points=(), repeats=(), ended=SearchEnd.GOES_ON),
+            "0 points and 0 repeats, although",
+        ),
+        (
+            lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=SearchEnd.GOES_ON),
             "48 measurements",
         ),
-        (lambda result: replace(result, ended="<b>Nonsense</b>"), "an end that no search has"),
-        (lambda result: replace(result, ended="Failed"), "an end that no search has"),
+        (lambda result: replace(result, ended="<b>Nonsense</b>"), "succeeded without a valid result"),
+        (lambda result: replace(result, ended=SearchEnd.FAILED), "an end that no search has"),
     ],
 )
 def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Callable[[Any], Any], words: str) -> None:
@@ -76,7 +79,9 @@ def test_seconds_of_a_search_give_no_other_one_more_than_the_budget(seconds: flo
 
 def test_a_part_with_a_thousand_points_is_read_as_far_as_it_takes_to_refuse_it() -> None:
     point = SearchPoint(Tuning(8, 1, True, (), 0, False), None)
-    answer = Outcome("search", "0" * 16, SearchResult("s", (point,) * 1000, "", 1, 0.0, ENVIRONMENT)).to_json()
+    answer = Outcome(
+        "search", "0" * 16, SearchResult("s", (point,) * 1000, SearchEnd.GOES_ON, 1, 0.0, ENVIRONMENT)
+    ).to_json()
     result = Outcome.from_json(answer).result
     assert isinstance(result, SearchResult)
     assert len(result.points) == PART_POINTS + 1

@@ -21,7 +21,7 @@ def test_one_job_computes_the_metrics_of_every_candidate_that_agrees_with_the_re
     assert cluster.started("metrics") == 1
     (job,) = (each for each in cluster.of_kind("Job") if "-metrics-" in each["metadata"]["name"])
     request = MetricsRequest.from_json(job["spec"]["template"]["spec"]["containers"][0]["args"][-1])
-    profiled = [cluster.candidate(name)["profile"] for name in NAMES if name != "onnx-fp16"]
+    profiled = [cluster.candidate(name)["profileKey"] for name in NAMES if name != "onnx-fp16"]
     assert [each.profile for each in request.candidates] == profiled
     assert request.required == ("accuracy",)
     assert {cluster.candidate(name).get("metricsKey") for name in NAMES} == {request.key, None}

@@ -146,7 +146,7 @@ def test_another_candidate_serves_if_the_best_cannot_be_repaired() -> None:
     for _ in range(3):
         restart(cluster)
         cluster.settle()
-        broken.add(next(each["key"] for each in cluster.status["candidates"] if each["name"] == best))
+        broken.add(next(each["revision"] for each in cluster.status["candidates"] if each["name"] == best))
     assert cluster.status["serving"]["candidate"] != best
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -171,13 +171,13 @@ def test_a_profile_that_refuses_the_revision_repairs_it_too() -> None:
 def test_an_approval_covers_the_revision_published_anew() -> None:
     cluster = served(selection={"approval": "Manual"})
     (found,) = cluster.status["candidates"]
-    cluster.edit(selection={"approval": "Manual", "approvedRevision": found["key"]})
+    cluster.edit(selection={"approval": "Manual", "approvedRevision": found["revision"]})
     cluster.settle()
-    cluster.damaged = saying([found["key"]])
+    cluster.damaged = saying([found["revision"]])
     restart(cluster)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
-    assert cluster.status["serving"]["revision"] != found["key"]
+    assert cluster.status["serving"]["revision"] != found["revision"]
 
 
 def test_what_a_server_compares_is_the_installations_and_restarts_none() -> None:

@@ -54,7 +54,7 @@ def test_a_sweep_without_an_end_says_where_one_replica_is_saturated() -> None:
         "ended": "Plateau",
         "concurrency": 8,
         "throughput": "3600.0",
-        "p99LatencyMicroseconds": 5000,
+        "p99Latency": "5ms",
     }
 
 

@@ -22,7 +22,7 @@ from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.measurement_requests import SearchRequest
-from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 from triton_operator import names
 
 ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
@@ -76,15 +76,14 @@ def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(
     assert searched.condition("Ready")["status"] == "True"
     assert searched.status["serving"]["candidate"] == "onnx-fp32.tuned"
     tuned = searched.candidate("onnx-fp32.tuned")
-    assert tuned["configuration"] == {
+    assert tuned["config"] == {
         "maxBatchSize": 8,
         "instances": 3,
-        "dynamicBatching": True,
-        "maxQueueDelayMicroseconds": 400,
+        "dynamicBatching": {"maxQueueDelay": "400us"},
     }
     assert (tuned["state"], tuned["rank"]) == ("Selected", 1)
     for one, other in (("onnx-fp32", "onnx-fp32.tuned"), ("onnx-fp16", "onnx-fp16.tuned")):
-        assert searched.candidate(one)["key"] != searched.candidate(other)["key"]
+        assert searched.candidate(one)["revision"] != searched.candidate(other)["revision"]
 
 
 def test_what_was_found_is_the_same_file_with_another_configuration(searched: Cluster) -> None:
@@ -229,7 +228,7 @@ def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = 
     def fates(stage: str, candidate: str, request: Any) -> Fate:
         if stage != "search":
             return GOOD
-        result = SearchResult(request.search, points, "Converged", SPACE, 1.0, ENVIRONMENT, repeats)
+        result = SearchResult(request.search, points, SearchEnd.CONVERGED, SPACE, 1.0, ENVIRONMENT, repeats)
         return Fate(answer=Outcome("search", request.key, result).to_json())
 
     return fates
@@ -264,7 +263,7 @@ def test_the_best_point_is_taken(points: Any, repeats: Any, instances: int) -> N
     online = {"online": {"batchSize": 2, "concurrency": {"start": 4, "end": 4}}}
     cluster = Cluster(a_spec(models=ONE_CANDIDATE, performance=online, **searching()), answers(points, repeats))
     cluster.settle()
-    assert cluster.candidate("onnx-fp32.tuned")["configuration"]["instances"] == instances
+    assert cluster.candidate("onnx-fp32.tuned")["config"]["instances"] == instances
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
 

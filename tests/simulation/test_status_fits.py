@@ -12,9 +12,10 @@ from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import MetricsResult, ReferenceResult, Tensor
 from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
-from triton_operator.api.search_status import ConfigurationStatus
-from triton_operator.api.status import CandidateStatus, TensorStatus, condition, timestamp
+from triton_operator.api.search_status import BatchingStatus
+from triton_operator.api.status import CandidateStatus, TensorStatus, timestamp
 from triton_operator.api.status import MetricValue as Metric
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.kube.bodies import event_body
 
 
@@ -76,9 +77,7 @@ def test_a_model_of_a_hundred_inputs_is_served(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_search_may_find_as_many_preferred_sizes_as_a_spec_may_have() -> None:
     sizes = list(range(1, 17))
-    found = ConfigurationStatus(
-        max_batch_size=16, instances=1, dynamic_batching=True, preferred_batch_sizes=[*sizes, 17, 18]
-    )
+    found = BatchingStatus(preferred_batch_sizes=[*sizes, 17, 18])
     assert found.preferred_batch_sizes == sizes
 
 
@@ -99,7 +98,7 @@ def test_a_number_of_any_size_fits() -> None:
 
 def test_messages_of_conditions_and_events_fit(serving: Cluster) -> None:
     text = "what happened " + "\ud800€" * 2000 + " what to do"
-    said = condition("Ready", False, Reason.CRASHED, text, 1, serving.now)
+    (said,) = conditions_of([Verdict("Ready", False, Reason.CRASHED, text)], [], 1, serving.now)
     assert said.message.startswith("what happened")
     assert said.message.endswith("what to do")
     said.message.encode()

@@ -19,7 +19,7 @@ NEWER = replace(
 OLD_IMAGES = {
     "converter": "example/converter:1",
     "converterTensorflow": "example/converter-tensorflow:1",
-    "commands": 2,
+    "commandsVersion": 2,
     "server": "example/server:1",
 }
 NEW_IMAGES = OLD_IMAGES | {
@@ -32,7 +32,8 @@ OTHER_SOURCE = {"source": {"uri": "pvc://models/digits", "revision": "v2"}}
 
 def images(cluster: Cluster) -> dict[str, Any]:
     """The pinned images."""
-    return {name: value for name, value in cluster.status["images"].items() if name not in ("specDigest", "asked")}
+    digests = ("specDigest", "requestDigest")
+    return {name: value for name, value in cluster.status["images"].items() if name not in digests}
 
 
 def used(cluster: Cluster, stage: str) -> set[str]:
@@ -241,7 +242,7 @@ def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> Non
     cluster = Cluster(a_spec(selection={"approval": "Manual"}))
     cluster.settle()
     cluster.settings = NEWER
-    first, second = (cluster.candidate(name)["key"] for name in ("onnx-fp32", "ts-script-fp32"))
+    first, second = (cluster.candidate(name)["revision"] for name in ("onnx-fp32", "ts-script-fp32"))
     approved = {"approval": "Manual", "approvedRevision": first}
     assert edited(cluster, selection=approved, serving={"replicas": 2}) == ["server", "measure onnx-fp32", "service"]
     again = edited(cluster, selection=approved | {"approvedRevision": second})

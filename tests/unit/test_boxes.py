@@ -35,7 +35,7 @@ def settled(spec: Body, older: bool = False) -> Cluster:
         while "images" not in cluster.status:
             cluster.act()
             cluster.step()
-        del cluster.status["images"]["commands"]
+        del cluster.status["images"]["commandsVersion"]
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.status
     return cluster

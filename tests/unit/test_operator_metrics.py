@@ -10,6 +10,7 @@ from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.deployment import parse, parse_status
+from triton_operator.api.duration import seconds
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.object_metrics import FAMILIES, samples
@@ -108,7 +109,7 @@ def test_the_active_revision_tells_what_was_measured() -> None:
     labels = ("vision", "digits", "digits", active["revision"])
     assert found["triton_operator_active_revision"] == [((*labels, "onnx-fp32", "onnx", "fp32"), 1)]
     assert found["triton_operator_measured_throughput"] == [(labels, float(active["throughput"]))]
-    assert found["triton_operator_measured_p99_latency_seconds"] == [(labels, active["p99LatencyMicroseconds"] / 1e6)]
+    assert found["triton_operator_measured_p99_latency_seconds"] == [(labels, seconds(active["p99Latency"]))]
     (candidate,) = [each for each in status["candidates"] if each["state"] == "Selected"]
     assert found["triton_operator_replica_throughput"] == [(labels, float(candidate["throughput"]))]
     rows = status["performance"]["online"]
@@ -116,7 +117,8 @@ def test_the_active_revision_tells_what_was_measured() -> None:
         (str(row["batchSize"]), str(row["concurrency"])) for row in rows
     ]
     assert [each[1] for each in found["triton_operator_sweep_server_latency_seconds"]] == [
-        (row["queue"] + row["computeInput"] + row["computeInfer"] + row["computeOutput"]) / 1e6 for row in rows
+        sum(seconds(row[f"{part}Time"]) for part in ("queue", "computeInput", "computeInfer", "computeOutput"))
+        for row in rows
     ]
     assert found["triton_operator_stalled"] == []
 

@@ -144,7 +144,12 @@ class Reason(StrEnum):
         "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
     )
 
-    # The operator's own fault.
+    # What the operator tries again by itself.
+    APPLY_FAILED = (
+        "ApplyFailed",
+        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
+    )
+    STATUS_REFUSED = "StatusRefused", "The API server refuses the status; the active revision stays as it is."
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
     # Failures that last until the user changes something.

@@ -1,6 +1,6 @@
 """From a snapshot to the whole plan: objects, deletions, status, events. Pure; the flow of data is told here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from triton_operator.planning.always import ALWAYS, Draft, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.resources.claim import claim
-from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
+from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
 from triton_operator.resources.results import results_config_map
 from triton_operator.rollout.active import recorded
 from triton_operator.settings import Settings
@@ -103,9 +103,10 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     for do in ALWAYS:
         draft = do(context, draft)
     own = _requeue(context, draft.progress)
+    objects = (*_surroundings(context, draft), *draft.effects.objects)
     return Plan(
-        objects=(*_surroundings(context, draft), *draft.effects.objects),
-        deletions=_deletions(context, draft.effects),
+        objects=objects,
+        deletions=(*_deletions(context, draft.effects), *_closed(context, objects)),
         status=draft.status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, draft.status)),
         requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
@@ -150,6 +151,14 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     wanted = {each["kind"] for each in effects.objects}
     gone += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in wanted]
     return tuple(gone)
+
+
+def _closed(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
+    """Yield the NetworkPolicies that open something to pods that nobody wants any more."""
+    wanted = {each["metadata"]["name"] for each in objects if each["kind"] == "NetworkPolicy"}
+    for name in opening(context.name):
+        if name in context.observed.network_policies and name not in wanted:
+            yield Deletion("networking.k8s.io/v1", "NetworkPolicy", name)
 
 
 def _requeue(context: Context, progress: Progress) -> float | None:

@@ -155,7 +155,7 @@ class Service:
         status = wanted.status
         chosen = [each for each in status.candidates if each.state == "Selected"]
         key, spec = body["metadata"]["labels"][names.KEY_LABEL], self.cluster.spec.get("selection", {})
-        require([each.key for each in chosen] == [key], f"{server} becomes active, and {chosen} is selected")
+        require([each.revision for each in chosen] == [key], f"{server} becomes active, and {chosen} is selected")
         meets = chosen[0].satisfies_constraints is True or spec.get("fallback") == "Closest"
         served = self.cluster.status.get("serving", {}).get("revision")
         require(meets or served is None, f"{server} becomes active and misses a constraint")
