@@ -8,11 +8,12 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.edits import a_narrower_batch, a_wider_batch
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_canary import begun, serving
-from tests.simulation.test_rollback import ONE, active, keys, made, roll_back, version
-from tests.simulation.test_soak import NARROW, SWEEP, WIDER, ask, asking, clients, flipped, soaked
+from tests.simulation.test_rollback import active, keys, made, roll_back, version
+from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
+from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.history import chosen, notes, table
 from triton_plugin.subject import Subject, SubjectError, parse
@@ -25,8 +26,7 @@ def seen(cluster: Cluster) -> Subject:
 @pytest.fixture(scope="module")
 def three() -> Cluster:
     """Three sources served, one after the other; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
     for number in (2, 3):
         cluster.edit(**version(number))
         cluster.settle()
@@ -106,10 +106,10 @@ def test_an_update_of_the_server_image_alone_is_undone_by_the_image(three: Clust
 @pytest.fixture(scope="module")
 def soaked_once() -> Cluster:
     """An object whose second revision passed its soak, with clients; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
-    cluster.settle()
+    counters = {"counters": lambda pod: replace(SWEEP, pod=pod)}
+    cluster = a_deployment().one_candidate().asking(**asking()).where(**counters).settled().cluster()
     ask(cluster)
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     cluster.settle()
     assert soaked(cluster) == ("True", "SoakPassed")
     return cluster
@@ -119,7 +119,7 @@ def test_a_soak_that_undid_the_newest_left_nothing_to_go_back_from(soaked_once: 
     cluster = copy.deepcopy(soaked_once)
     key, before = keys(cluster)
     clients(cluster).failing = 0.5
-    cluster.edit(models=NARROW)
+    cluster.edit(a_narrower_batch())
     cluster.settle()
     assert active(cluster) == key
     assert refusal(cluster) == (
@@ -132,7 +132,7 @@ def test_a_soak_that_undid_the_newest_left_nothing_to_go_back_from(soaked_once: 
 def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key = active(cluster)
-    flipped(cluster, NARROW)
+    flipped(cluster, a_narrower_batch())
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster) != key) == ("Soaking", True)
     assert chosen(seen(cluster), None) == key
@@ -142,7 +142,7 @@ def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> No
 def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key, server = active(cluster), cluster.serving()
-    flipped(cluster, WIDER, serving=asking()["serving"] | {"logVerbose": 1})
+    flipped(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster)) == ("Soaking", key)
     roll_back(cluster, chosen(seen(cluster), None))
@@ -151,8 +151,7 @@ def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_onc
 
 
 def test_a_canary_is_not_what_serves() -> None:
-    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
     ask(cluster)
     key = active(cluster)
     begun(cluster)
