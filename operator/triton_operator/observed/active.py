@@ -28,3 +28,10 @@ class Active(Document):
     previous: str = ""
     """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
     there was none, or an older version recorded it."""
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """The template of its pods; empty if the record has none."""
+        spec = self.deployment.get("spec")
+        template = spec.get("template") if isinstance(spec, dict) else None
+        return template if isinstance(template, dict) else {}
