@@ -3,7 +3,6 @@
 The package's dynamic client would look every kind up first, and take longer over a plain dict than the API server.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +11,8 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes import client, config
 from kubernetes.client.rest import RESTResponse
+
+from triton_operator.kube.nesting import loads
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -82,7 +83,7 @@ class Connection:
         seconds: float,
     ) -> dict[str, Any]:
         """Send one request and return the parsed answer. `seconds`: the longest silence of the API server."""
-        parsed: dict[str, Any] = json.loads(self._answer(method, path, query, body, content_type, seconds).read())
+        parsed: dict[str, Any] = loads(self._answer(method, path, query, body, content_type, seconds).read())
         return parsed
 
     def stream(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[dict[str, Any]]:
@@ -95,7 +96,7 @@ class Connection:
             rest = b""
             for chunk in response.stream(amt=None):
                 *lines, rest = (rest + chunk).split(b"\n")
-                yield from map(json.loads, lines)
+                yield from map(loads, lines)
         finally:
             # It is not reused for other requests, because more of the answer may be on its way.
             response.close()
@@ -124,7 +125,7 @@ class Connection:
 def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:
     """Make an error from the API server's Status, or from the raw answer."""
     try:
-        said = json.loads(answer)
+        said = loads(answer)
         causes = said.get("details", {}).get("causes", [])
         return AnswerError(status, str(said["message"]), retry_after, [cause.get("reason", "") for cause in causes])
     except (ValueError, KeyError, TypeError, AttributeError):

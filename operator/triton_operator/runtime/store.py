@@ -5,7 +5,6 @@ a small part of the memory of its dicts, gives the garbage collector nothing to 
 kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
-import json
 import threading
 import zlib
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from triton_operator.kube.drift import FIELD_MANAGER
 from triton_operator.kube.kinds import EVENT, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import DEPLOYMENT_LABEL, claim
 
 REMEMBERED_DELETIONS = 10_000
@@ -214,12 +214,12 @@ class Store:
             del self._families[family.key]
 
     def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes:
-        text = json.dumps(_trimmed(kind, body), separators=(",", ":")).encode()
+        text = dumps(_trimmed(kind, body)).encode()
         compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
         return compression.compress(text) + compression.flush()
 
     def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
+        body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
         return body
 
     def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
@@ -227,7 +227,8 @@ class Store:
             return _key(body)
         if kind is EVENT:
             family = self._family_of.get(body["involvedObject"].get("uid", ""))
-            return None if family is None else family.key
+            # Whoever may see an object's uid can make Events about it in a namespace of their own.
+            return None if family is None or family.key.namespace != _key(body).namespace else family.key
         name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
         return None if name is None else Key(body["metadata"]["namespace"], name)
 
