@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from triton_operator.observed.pod import SERVER
-from triton_operator.observed.revision import Revision
 from triton_plugin.subject import Subject, SubjectError, printable
 from triton_plugin.tables import Grid
 
@@ -39,10 +37,5 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
     for key, revision in subject.history.revisions.items():
         notes = ["active"] if active is not None and active.revision == key else []
         notes += ["named by spec.rollout.revision"] if key == named else []
-        measured = revision.told.get("performance", {}).get("measuredAt", "")
-        yield tuple(printable([key, revision.candidate, str(measured), _image(revision), ", ".join(notes)]))
-
-
-def _image(revision: Revision) -> str:
-    containers = (revision.template or {}).get("spec", {}).get("containers", [])
-    return next((str(each.get("image", "")) for each in containers if each.get("name") == SERVER), "")
+        told = (revision.candidate, revision.measured_at, revision.image)
+        yield tuple(printable([key, *told, ", ".join(notes)]))

@@ -11,7 +11,7 @@ import pytest
 from tests.hostile_records import RESULTS, forge_active, forge_revision
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.test_rollback import keys, made, reasons, roll_back, three, version  # noqa: F401
 from tests.simulation.walk.api_server import KEY
 from tests.simulation.walk.world import World
@@ -289,3 +289,80 @@ def test_a_claim_that_is_no_longer_allowed_is_not_read_again(cluster: Cluster) -
     roll_back(cluster, before)
     cluster.settle()
     assert (keys(cluster)[0], cluster.condition("UpToDate")["reason"]) == (newest, "NotAllowed")
+
+
+SCALED = {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}}
+QUESTION = 'x"}[1s])) or count(kube_secret_info{namespace="other"}) #'
+
+
+def scaled() -> Cluster:
+    cluster = Cluster(a_spec(serving=SCALED), has_keda=True)
+    cluster.settle()
+    return cluster
+
+
+def test_the_scalers_query_asks_for_the_object_alone() -> None:
+    cluster = scaled()
+    cluster.fates = CONVERTING
+    cluster.edit(models=[a_model(name="renamed")])
+    forge_active(cluster, model=QUESTION)
+    cluster.run(5)
+    assert cluster.of_kind("ScaledObject")
+    assert "kube_secret_info" not in json.dumps(cluster.of_kind("ScaledObject"))
+
+
+def test_no_value_of_a_label_ends_the_query() -> None:
+    cluster = scaled()
+    cluster.status["serving"]["revision"] = QUESTION
+    (body,) = (each for each in cluster.intent().objects if each["kind"] == "ScaledObject")
+    for trigger in body["spec"]["triggers"]:
+        assert f"revision={json.dumps(QUESTION)}}}[120s]" in trigger["metadata"]["query"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("measuredAt",), "no time"),
+        (("measuredAt",), "2026-11-21T00:00:00"),
+        (("measuredAt",), "9999-12-31T23:59:59Z"),
+        (("saturation", "throughput"), "no figure"),
+        (("saturation", "throughput"), "1) or vector(1"),
+        (("saturation", "throughput"), "nan"),
+        (("saturation",), "no figures"),
+    ],
+    ids=str,
+)
+def test_what_a_record_tells_is_typed_and_the_object_recovers(place: tuple[str, ...], value: str) -> None:
+    cluster = scaled()
+    cluster.edit(**version(2))
+    cluster.settle()
+
+    def forged(told: Body) -> Body:
+        holder = told["performance"]
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = value
+        return told
+
+    cluster.edit(rollout={"revision": forge_revision(cluster, told=forged)})
+    cluster.settle()
+    assert json.dumps(value) not in json.dumps(cluster.status)
+    assert "vector" not in json.dumps(cluster.of_kind("ScaledObject"))
+    cluster.edit(rollout={})
+    cluster.delete(*RESULTS)
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "Ready"
+
+
+@pytest.mark.parametrize("field", ["at", "window_since", "held_since", "again_at"])
+def test_a_soak_since_no_time_does_not_fail_a_pass(field: str) -> None:
+    cluster = Cluster(a_spec(serving={"soak": {"duration": "10m"}}))
+    cluster.settle()
+    cluster.edit(**version(2))
+    while "Soaking" not in str(cluster.status):
+        cluster.run(1)
+    data = cluster.objects[RESULTS]["data"]
+    (name,) = (name for name, text in data.items() if name.startswith("soak.") and json.loads(text).get("before"))
+    data[name] = json.dumps(json.loads(data[name]) | {field: "9999-12-31T23:59:59+00:00"})
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "Ready"

@@ -20,7 +20,7 @@ import urllib3
 
 from triton_operator.kube.connection import APPLY, MERGE, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.kube.drift import FIELD_MANAGER
-from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
@@ -34,6 +34,8 @@ EVENTS_WATCH_SECONDS = 60
 """The same for Events, of which it sends no bookmarks: they are not in its watch cache."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
+LONG_BODIES = {CONFIG_MAP: 10}
+"""The same of a kind whose objects anybody may make long: a ConfigMap of 1 MiB takes 8 MiB once it is parsed."""
 NEVER_A_VERSION = "1"
 """A resource version that no object has: etcd starts at 1, and every object comes later."""
 
@@ -130,7 +132,7 @@ class Cluster:
 
         The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
         """
-        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(PAGE)}
+        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(LONG_BODIES.get(kind, PAGE))}
         first = self._call(kind, "list", _path(kind, namespace), query)
 
         def items() -> Iterator[dict[str, Any]]:

@@ -36,10 +36,10 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     progress = replace(progress, effects=progress.effects + Effects(jobs=ended, failures=context.observed.failures))
     key = context.spec.rollout.revision
     revision = context.observed.history.revisions.get(key or "")
-    if revision is None:
+    if revision is None or revision.template is None:
         verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, key or ""))
         return progress.waiting(verdict, stalled=True)
-    words = refusal(context, revision.server, revision.key, revision.template or {})
+    words = refusal(context, revision.server, revision.key, revision.template)
     if words is not None:
         words = (
             f"spec.rollout.revision {revision.key} is not served: {words}; or name another one; the active one stays"
