@@ -11,8 +11,10 @@ from triton_operator.api.deployment import InvalidSpecError, parse
 from triton_operator.kube import nesting
 from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.kinds import TRITON_DEPLOYMENT
+from triton_operator.kube.drift import FIELD_MANAGER, drift
+from triton_operator.kube.kinds import DEPLOYMENT, TRITON_DEPLOYMENT
 from triton_operator.kube.nesting import LEVELS
+from triton_operator.names import DEPLOYMENT_LABEL
 from triton_operator.observed.active import Active
 from triton_operator.runtime.store import Key, Store
 
@@ -81,3 +83,25 @@ def test_a_record_that_is_nested_counts_as_absent(levels: int) -> None:
     text = f'{{"server":"s","uid":"u","revision":"r","model":"m","deployment":{deep}}}'
     with pytest.raises(ValueError, match="nested more than 32 levels"):
         Active.from_json(text)
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+def test_what_somebody_writes_in_the_operators_name_is_nothing_it_set(levels: int) -> None:
+    fields: dict[str, Any] = {}
+    for _ in range(levels):
+        fields = {"f:a": fields}
+    metadata = {"name": "digits-0", "namespace": "t", "uid": "u", "resourceVersion": "7"}
+    entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
+    labels = {DEPLOYMENT_LABEL: "digits"}
+    store = Store()
+    store.put(DEPLOYMENT, {"metadata": metadata | {"labels": labels, "managedFields": [entry]}})
+    (found,) = store.children(Key("t", "digits"))
+    assert drift({"metadata": {"name": "digits-0"}}, found) == ("a" if levels < LEVELS else None)
+
+
+def test_a_deep_key_of_a_list_is_no_key_of_the_operators() -> None:
+    deep = "v:" + "[" * 5_000 + "]" * 5_000
+    fields = {"f:spec": {"f:values": {deep: {}}}}
+    entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
+    body = {"metadata": {"managedFields": [entry]}, "spec": {"values": ["a"]}}
+    assert drift({"spec": {"values": ["a"]}}, body) is not None

@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from triton_converters.contract.document import is_deeper
 from triton_operator.kube.drift import FIELD_MANAGER
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
-from triton_operator.kube.nesting import dumps, loads
+from triton_operator.kube.nesting import LEVELS, dumps, loads
 from triton_operator.names import DEPLOYMENT_LABEL, claim, results
 
 REMEMBERED_DELETIONS = 10_000
@@ -267,12 +268,18 @@ def _ready_reason(body: dict[str, Any]) -> str:
 
 
 def _trimmed(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
-    """The body without others' managed fields: they are half of its size, and drift.py needs only the operator's."""
+    """The body without others' managed fields: they are half of its size, and drift.py needs only the operator's.
+
+    Anybody who may edit an object may write some in the operator's name, deeper than it ever sets a field.
+    """
     entries = body["metadata"].get("managedFields", [])
     ours = [
         entry
         for entry in entries
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
+        if entry.get("manager") == FIELD_MANAGER
+        and entry.get("operation") == "Apply"
+        and not entry.get("subresource")
+        and not is_deeper(entry, LEVELS)
     ]
     return {
         "apiVersion": kind.api_version,
