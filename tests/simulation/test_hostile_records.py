@@ -88,6 +88,23 @@ def test_what_is_active_comes_back_as_it_was_made() -> None:
     assert made(cluster) == template
 
 
+def test_what_is_active_does_not_come_back_with_an_image_that_is_no_longer_allowed() -> None:
+    cluster = Cluster(a_spec(serving={"image": "old.example/server:1"}))
+    cluster.settle()
+    cluster.settings = replace(cluster.settings, allowed_images=("registry.corp/",))
+    cluster.settle()
+    assert made(cluster)["spec"]["containers"][0]["image"].startswith("old.example/"), "what serves goes on"
+    assert reasons(cluster, "UpToDate") == [("False", "NotAllowed")]
+    cluster.edit(serving={"image": "old.example/server:1", "replicas": 2})
+    cluster.settle()
+    (server,) = cluster.of_kind("Deployment")
+    assert server["spec"]["replicas"] == 2, "and is scaled"
+    cluster.delete("Deployment", server["metadata"]["name"])
+    cluster.run(5)
+    assert cluster.of_kind("Deployment") == []
+    assert reasons(cluster, "Stalled") == [("True", "NotAllowed")]
+
+
 def on_the_host(template: Body) -> None:
     template["spec"]["hostPID"] = True
 
