@@ -101,7 +101,7 @@ def test_what_somebody_writes_in_the_operators_name_is_nothing_it_set(levels: in
 
 def test_a_deep_key_of_a_list_is_no_key_of_the_operators() -> None:
     deep = "v:" + "[" * 5_000 + "]" * 5_000
-    fields = {"f:spec": {"f:values": {deep: {}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:values": {deep: {}}}}
     entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
     body = {"metadata": {"managedFields": [entry]}, "spec": {"values": ["a"]}}
     assert drift({"spec": {"values": ["a"]}}, body) is not None
