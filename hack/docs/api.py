@@ -94,7 +94,9 @@ def _section(path: str, schema: Schema, described: dict[str, str]) -> str:
 
 def _rows(schema: Schema, section: str, prefix: str, described: dict[str, str]) -> Iterator[str]:
     """Return a row for each field below a schema. ``described``: the place of every large object that has rows."""
-    for name, field in schema.get("properties", {}).items():
+    # What Kubernetes describes has no description.
+    found = {name: field for name, field in schema.get("properties", {}).items() if "description" in field}
+    for name, field in found.items():
         place, below = f"{prefix}{name}", _inner(field)
         meaning, _, default = field["description"].partition("Default: ")
         default = "required" if name in schema.get("required", ()) else default.removesuffix(".")

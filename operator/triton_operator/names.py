@@ -210,6 +210,13 @@ def tuned(candidate: str) -> str:
     return f"{candidate}.tuned"
 
 
+def repository(image: str) -> str:
+    """An image's name without its tag and digest."""
+    name, _, _ = image.partition("@")
+    path, slash, last = name.rpartition("/")
+    return path + slash + last.partition(":")[0]
+
+
 def labels(deployment: str, component: str) -> dict[str, str]:
     """Labels of every child."""
     return {

@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from ipaddress import ip_network
 from socket import gethostname
 from typing import Any, Literal, Self, TypeVar, cast
@@ -117,6 +118,20 @@ class Settings:
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
     keeps what it was made with."""
+
+    @property
+    def own_images(self) -> tuple[str, ...]:
+        """The images of the installation; one that it does not have is empty."""
+        converters = (self.converter_image, self.converter_tensorflow_image, self.converter_gpu_image)
+        return (*converters, self.server_image)
+
+    def allows_image(self, image: str) -> bool:
+        """Whether an object may name an image; the installation's own are always allowed."""
+        return not self.allowed_images or image in self.own_images or image.startswith(self.allowed_images)
+
+    def allows_claim(self, name: str) -> bool:
+        """Whether an object may name a claim of its namespace. The one that the operator makes for it needs no name."""
+        return not self.allowed_claims or any(fnmatchcase(name, each) for each in self.allowed_claims)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -34,6 +34,11 @@ class Grid:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    def __post_init__(self) -> None:
+        """Make each cell one line: by a line end in it, a text could show a row of its own."""
+        lines = [[" ".join(cell.split()) for cell in row] for row in self.rows]
+        object.__setattr__(self, "rows", lines)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rendered by Console.print."""
         kept = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]

@@ -493,9 +493,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving.pod.tolerations": [{"key": f"taint-{i}", "operator": "Exists"} for i in range(17)]},
         "must have at most 16 items",
     ),
-    "affinity of four kinds": (
-        {"spec.serving.pod.affinity": {"a": {}, "b": {}, "c": {}, "d": {}}},
-        "must have at most 3 items",
+    "an affinity that is a list": (
+        {"spec.serving.pod.affinity": {"podAffinity": [[[[]]]]}},
+        "must be of type object",
     ),
     "an annotation that lifts AppArmor": (
         {"spec.conversion.pod.annotations": {f"{APPARMOR}/convert": "unconfined"}},

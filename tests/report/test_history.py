@@ -127,3 +127,16 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
     assert (status, FakeCluster.patched) == (0, ("digits", {"spec": {"rollout": {"revision": wanted}}}))
     assert "make the same change in Git" in out
     assert (BEFORE in out) == (wanted is not None), "the list is shown with a choice"
+
+
+def test_a_line_end_in_the_history_makes_no_row() -> None:
+    found = table(subject(revision(NEWEST, f"onnx\r\n{BEFORE}  onnx\u2028active")))
+    assert [len(cell.splitlines()) for cell in found.rows[0]] == [1, 1, 1, 1, 1]
+    assert len(found.rows) == 1
+
+
+@pytest.mark.parametrize("template", [{"a": 1}, {"spec": 1}, {"spec": {"containers": ["x"]}}], ids=str)
+@pytest.mark.parametrize("told", [{}, {"performance": "x"}, {"performance": {"measuredAt": [1]}}], ids=str)
+def test_a_forged_history_is_listed(template: dict[str, Any], told: dict[str, Any]) -> None:
+    forged = Revision.of(NEWEST, "onnx", "digits", "digits-1", template, told)
+    assert [tuple(row) for row in table(subject(forged)).rows] == [(NEWEST, "onnx", "", "", "active")]

@@ -3,6 +3,7 @@
 import base64
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,22 @@ def test_of_two_states_of_a_revision_the_newer_one_counts() -> None:
         packed(b"[" * 100_000),
     ],
 )
-def test_what_cannot_be_read_cannot_be_named(revision: Revision) -> None:
+def test_of_what_cannot_be_read_there_is_no_template(revision: Revision) -> None:
     assert revision.template is None
     assert revision.told == {}
-    assert History((State(("a",), revision=revision),)).revisions == {}
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ({"a": 1}, {}),
+        ({"spec": 1}, {"performance": "x"}),
+        ({"spec": {"containers": 1}}, {"performance": {"measuredAt": 1}}),
+        ({"spec": {"containers": ["x", {"name": "tritonserver"}]}}, {"performance": []}),
+        ({"spec": {"containers": [{"name": "tritonserver", "image": {}}]}}, {"performance": None}),
+    ],
+    ids=str,
+)
+def test_a_forged_revision_tells_nothing(template: dict[str, Any], told: dict[str, Any]) -> None:
+    revision = Revision.of("0a", "onnx-fp32", "digits", "digits-1", template, told)
+    assert (revision.image, revision.measured_at) == ("", "")

@@ -93,6 +93,15 @@ def _check(value: Any, levels: int) -> None:
             _check(each, levels - 1)
 
 
+def is_deeper(value: Any, levels: int = DEPTH_LIMIT) -> bool:
+    """Return whether lists and objects are nested in more than ``levels`` levels, the value's own among them."""
+    if not isinstance(value, dict | list):
+        return False
+    return not levels or any(
+        is_deeper(each, levels - 1) for each in (value.values() if isinstance(value, dict) else value)
+    )
+
+
 def _too_deep() -> DocumentError:
     return DocumentError(f"lists and objects are nested more than {DEPTH_LIMIT} levels deep")
 

@@ -103,6 +103,17 @@ class Outcome:
         return cls(envelope.stage, envelope.key, None, envelope.reason, envelope.message)
 
 
+def inflated_bytes(text: str) -> int:
+    """Return how many bytes of JSON a message is, once its result is inflated: reading it takes as long as they do.
+
+    Raises DocumentError if it cannot be inflated.
+    """
+    if '"deflated"' not in text or len(text) > MESSAGE_CUT_BYTES:
+        return len(text)
+    deflated = _Envelope.from_json(text).deflated
+    return len(text) if deflated is None else len(_inflate(deflated))
+
+
 @lru_cache(maxsize=32)
 def read_again(text: str) -> Outcome:
     """Parse an envelope, or return what the same text was parsed to: each pass over an object reads all its results.

@@ -165,8 +165,9 @@ class Reason(StrEnum):
     CONTESTED = "Contested", "Another client keeps undoing what the operator applies; an Event names the objects."
     NOT_ALLOWED = (
         "NotAllowed",
-        "The spec names an image, a claim or a ServiceAccount that this installation does not allow,"
-        " or asks for traces without a collector.",
+        "The spec, or the recorded revision that it names, has an image, a claim or a ServiceAccount that this"
+        " installation does not allow; or it asks for traces without a collector; or the record of that revision is not"
+        " one that the operator writes.",
     )
     SOURCE_NOT_FOUND = (
         "SourceNotFound",

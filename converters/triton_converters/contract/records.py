@@ -4,7 +4,7 @@ Standard library only.
 """
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import Outcome, read_again
+from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, Outcome, inflated_bytes, read_again
 
 CLAIM = "claim"
 """Entry with the name and the uid, NAME/UID, of the claim that holds the results; another claim does not have them."""
@@ -36,6 +36,14 @@ def record_name(stage: str, key: str) -> str:
 def is_record(name: str) -> bool:
     """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
     return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, SOAK, FINISHED, IMAGE))
+
+
+def record_bytes(text: str) -> int:
+    """Return what reading an entry costs, as the bytes of its JSON; one that cannot be inflated counts as a whole."""
+    try:
+        return inflated_bytes(text)
+    except DocumentError:
+        return INFLATED_LIMIT_BYTES
 
 
 def read_record(name: str, text: str) -> Outcome:

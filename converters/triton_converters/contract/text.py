@@ -1,5 +1,7 @@
 """Safe handling of text that people read and that anybody may have written. Standard library only."""
 
+from datetime import datetime
+
 
 def printable(text: str, replacement: str = " ") -> str:
     """Return the text without what a terminal obeys or hides; tabs and line ends stay.
@@ -10,6 +12,15 @@ def printable(text: str, replacement: str = " ") -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each in "\n\t" else replacement for each in text)
+
+
+def is_time(text: str) -> bool:
+    """Return whether the text is a time with its zone, as RFC 3339 has it, of a year that one can compute with."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return time.tzinfo is not None and 2000 <= time.year < 2200
 
 
 _CUT = " ... "

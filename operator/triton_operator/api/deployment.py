@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
 from triton_operator.api import renamed
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -123,7 +124,9 @@ def _asked(spec: TritonDeploymentSpec) -> str:
 
 
 def _check_size(spec: dict[str, Any]) -> None:
-    """Raise InvalidSpecError for a spec that is too long, whatever makes it so."""
+    """Raise InvalidSpecError for a spec that is too long or too deep, whatever makes it so."""
+    if deep := [field for field, value in spec.items() if is_deeper(value)]:
+        raise InvalidSpecError(f"spec.{deep[0]} is nested more than {DEPTH_LIMIT} levels deep: correct it")
     # As in a request: characters that are not ASCII are escaped.
     sizes = {field: len(json.dumps(value)) for field, value in spec.items()}
     if (size := sum(sizes.values())) > LONGEST_SPEC_BYTES:

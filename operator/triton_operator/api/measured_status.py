@@ -1,17 +1,39 @@
 """What the status tells of measurements: rows, accuracy, saturation, and where they were made."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import saturation, sustained
+from triton_converters.contract.text import is_time
 from triton_operator.api import quantity
 from triton_operator.api.duration import MeasuredDuration, measured
 from triton_operator.api.fitting import StatusType
+
+_FIGURE = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,2})?")
+
+
+def _figure(text: str) -> str:
+    if text and not _FIGURE.fullmatch(text):
+        raise ValueError("it is no decimal number")
+    return text
+
+
+def _time(text: str) -> str:
+    if text and not is_time(text):
+        raise ValueError("it is no time in RFC 3339")
+    return text
+
+
+Figure = Annotated[str, AfterValidator(_figure)]
+"""A number that is computed with. A status may hold what somebody wrote into a record of it."""
+Time = Annotated[str, AfterValidator(_time)]
+"""A time that is computed with."""
 
 
 class AccuracyStatus(StatusType):
@@ -52,7 +74,7 @@ class RowStatus(StatusType):
     """Requests in flight. Absent if `requestRate` is set."""
     request_rate: int | None = None
     """Requests per second that were sent, however fast the server answered. Absent if `concurrency` is set."""
-    throughput: str
+    throughput: Figure
     """Throughput in inferences (samples) per second, as a decimal string."""
     client_send_time: MeasuredDuration
     """Time that the client takes to serialize and send the request."""
@@ -121,7 +143,7 @@ class SaturationStatus(StatusType):
     concurrency: int | None = None
     """Lowest concurrency whose throughput is within 5 % of the highest that meets the latency constraints. Absent if no
     measurement meets them."""
-    throughput: str = ""
+    throughput: Figure = ""
     """Throughput at that concurrency, in inferences (samples) per second, as a decimal string."""
     p99_latency: MeasuredDuration | None = None
     """P99 latency at that concurrency, such as 18.3ms."""
@@ -147,7 +169,7 @@ class PerformanceStatus(StatusType):
     """The throughput at which one replica is saturated."""
     environment: EnvironmentStatus | None = None
     """Where the measurements were made."""
-    measured_at: str = ""
+    measured_at: Time = ""
     """When the online sweep's Job ended, as an RFC 3339 time in UTC."""
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from triton_operator import names
+from triton_operator.api.affinity import AFFINITY
 from triton_operator.api.quantity import Quantity
 from triton_operator.api.schema import KEYS, ApiType, DnsName, LabelValue, cel_list, list_map, rules
 
@@ -120,10 +121,7 @@ class Placement(ApiType):
     """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
     """Taints that the pod tolerates. Default: none."""
-    affinity: (
-        Annotated[dict[str, Any], Field(max_length=3, json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
-        | None
-    ) = None
+    affinity: Annotated[dict[str, Any], Field(json_schema_extra=AFFINITY)] | None = None
     """Affinity of the pod, as in a pod's spec, at most 16 KiB as JSON. Default: none."""
     topology_spread_constraints: Annotated[
         list[TopologySpread], Field(max_length=4, json_schema_extra=list_map("topologyKey"))

@@ -27,7 +27,7 @@ from triton_operator.kube.connection import (
     NoAnswerError,
     configuration,
 )
-from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 
 CONNECT_SECONDS = 3.0
@@ -52,6 +52,8 @@ EVENTS_WATCH_SECONDS = 60
 cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
+LONG_BODIES = {CONFIG_MAP: 10}
+"""The same of a kind whose objects anybody may make long: a ConfigMap of 1 MiB takes 8 MiB once it is parsed."""
 NEVER_A_VERSION = "1"
 """A resource version that no object has: etcd starts at 1, and every object comes later."""
 
@@ -161,7 +163,7 @@ class Cluster:
 
         The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
         """
-        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(PAGE)}
+        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(LONG_BODIES.get(kind, PAGE))}
         first = self._call(kind, "list", _path(kind, namespace), query)
 
         def items() -> Iterator[dict[str, Any]]:

@@ -3,7 +3,6 @@
 The package's dynamic client would look every kind up first, and take longer over a plain dict than the API server.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
+
+from triton_operator.kube.nesting import loads
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -147,7 +148,7 @@ def _no_answer() -> Iterator[None]:
 
 def _parsed(text: bytes) -> dict[str, Any]:
     try:
-        parsed: dict[str, Any] = json.loads(text)
+        parsed: dict[str, Any] = loads(text)
     except ValueError as error:
         raise NoAnswerError(f"what answered is no API server, because it sent no JSON: {error}") from error
     return parsed
@@ -156,7 +157,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
 def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:
     """Make an error from the API server's Status, or from the raw answer."""
     try:
-        said = json.loads(answer)
+        said = loads(answer)
         causes = said.get("details", {}).get("causes", [])
         return AnswerError(status, str(said["message"]), retry_after, [cause.get("reason", "") for cause in causes])
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -4,12 +4,12 @@ Pure. An apply that changes nothing is still a write in the audit log, so a pass
 others set (the API server's defaults, a service mesh's labels) are not drift, because an apply would not change them.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from triton_operator.api.quantity import amount
 from triton_operator.kube.managed_fields import owned
+from triton_operator.kube.nesting import loads
 
 _MERGE_KEYS = {
     "containers": ("name",),
@@ -120,9 +120,9 @@ def _abandoned(fields: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -
         here = (*path, name)
         if kind == "f" and isinstance(desired, dict) and name in desired:
             value = desired[name]
-        elif kind == "k" and (item := _matching(json.loads(name), desired)) is not None:
+        elif kind == "k" and (item := _matching(loads(name.encode()), desired)) is not None:
             value = item
-        elif kind == "v" and isinstance(desired, list | tuple) and json.loads(name) in desired:
+        elif kind == "v" and isinstance(desired, list | tuple) and loads(name.encode()) in desired:
             continue
         else:
             return ".".join(here)

@@ -7,7 +7,9 @@ is not removed, although the manager has the same name. NetworkPolicies that ear
 from collections.abc import Mapping
 from typing import Any
 
+from triton_converters.contract.document import is_deeper
 from triton_operator.kube.kinds import Kind
+from triton_operator.kube.nesting import LEVELS
 
 FIELD_MANAGER = "triton-operator"
 """The name under which the API server records the fields that the operator sets."""
@@ -53,7 +55,9 @@ def as_applied(body: Mapping[str, Any]) -> list[Entry]:
 
 
 def _ours(body: Mapping[str, Any]) -> list[Entry]:
-    return [each for each in body.get("metadata", {}).get("managedFields", []) if _is_ours(each)]
+    """The operator's entries, without any that is deeper than it ever sets a field: anybody may write its name."""
+    found = body.get("metadata", {}).get("managedFields", [])
+    return [each for each in found if _is_ours(each) and not is_deeper(each, LEVELS)]
 
 
 def _is_ours(entry: Entry) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_converters.contract.document import Document
+from triton_operator.observed.revision import check_names
 
 
 @dataclass(frozen=True)
@@ -28,3 +29,14 @@ class Active(Document):
     previous: str = ""
     """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
     there was none, or an older version recorded it."""
+
+    def __post_init__(self) -> None:
+        """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""
+        check_names(self.server, self.model)
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """The template of its pods; empty if the record has none."""
+        spec = self.deployment.get("spec")
+        template = spec.get("template") if isinstance(spec, dict) else None
+        return template if isinstance(template, dict) else {}

@@ -17,7 +17,9 @@ from triton_converters.contract.records import (
     SOAK,
     is_record,
     read_record,
+    record_bytes,
 )
+from triton_converters.contract.text import is_time
 from triton_operator.observed.active import Active
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
@@ -25,6 +27,12 @@ from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 
 D = TypeVar("D", bound=Document)
+
+MOST_BYTES = 6 * 1024 * 1024
+"""The most JSON of records that a pass reads, once they are inflated. A ConfigMap has 1 MiB, and what Jobs answer
+becomes a third of its length, so they fill half of this. It takes about a second."""
+LEAST_BYTES = 1024
+"""What a record counts at least, because even an empty one takes time."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +77,21 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
 
 
 def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
-    """Return the records, and the texts of those that cannot be read."""
-    records, unreadable = {}, {}
+    """Return the records, and the texts of those that cannot be read, or that are too many to be read."""
+    records, unreadable, left = {}, {}, MOST_BYTES
     for name in filter(is_record, entries):
         text = entries[name]
         try:
-            outcome = read_record(name, text)
+            left -= max(LEAST_BYTES, record_bytes(text)) if left > 0 else 0
+            outcome = read_record(name, text) if left > 0 else None
         except DocumentError:
+            outcome = None
+        if outcome is None:
             unreadable[name] = text
         else:
-            records[name] = Record(outcome, text, entries.get(FINISHED + name, ""), entries.get(IMAGE + name, ""))
+            finished = entries.get(FINISHED + name, "")
+            image = entries.get(IMAGE + name, "")
+            records[name] = Record(outcome, text, finished if is_time(finished) else "", image)
     return records, unreadable
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from triton_converters.contract.document import Document
+from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import is_time
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,9 @@ class Flip(Document):
     """When it is judged again, in RFC 3339; empty: it was not judged yet."""
     window_since: str = ""
     """Since when the soak's requests count, in RFC 3339; empty: since the Service moved."""
+
+    def __post_init__(self) -> None:
+        """Raise DocumentError for a time that is none: whoever may edit the ConfigMap may have written it."""
+        times = (self.canary_since, self.held_since, self.again_at, self.window_since)
+        if not all(map(is_time, (self.at, *filter(None, times)))):
+            raise DocumentError("a time of the record is none")

@@ -3,10 +3,14 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from triton_converters.contract.document import Document, given
 from triton_operator.observed.revision import Revision
+
+MOST_STATES = 21
+"""The active one and as many others as spec.revisionHistoryLimit may ask for."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,12 @@ class History:
         kept = served[: limit + 1]
         return History(kept, self.dropped + (len(kept) < len(served)))
 
-    @property
+    @cached_property
     def revisions(self) -> dict[str, Revision]:
-        """The revisions to which one can go back, newest first, by their keys."""
+        """The revisions that served, newest first, by their keys. What they hold is not read yet."""
         found: dict[str, Revision] = {}
         for revision in (each.revision for each in self.served):
-            if revision is not None and revision.template is not None:
+            if revision is not None:
                 found.setdefault(revision.key, revision)
         return found
 
@@ -82,7 +86,7 @@ class History:
             profiles = kept.profiles or ("",) * count
             others = kept.images or nothing, kept.resolved or nothing, kept.revisions or (None,) * count
             states = zip(kept.served, profiles, *others, strict=True)
-            return cls(tuple(State(*state) for state in states), kept.dropped)
+            return cls(tuple(State(*state) for state in states)[:MOST_STATES], kept.dropped)
         except ValueError:
             return cls()
 

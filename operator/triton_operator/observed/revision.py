@@ -2,15 +2,27 @@
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from triton_converters.contract.document import Document, decode
+from triton_converters.contract.document import Document, DocumentError, decode
+from triton_operator.observed.pod import SERVER
 
-LARGEST_BYTES = 1024 * 1024
-"""The most bytes of the parts without compression: a text that somebody wrote by hand may become much longer."""
+LARGEST_BYTES = 256 * 1024
+"""The most bytes of the parts without compression: a text that somebody wrote by hand may become much longer. A spec
+has at most 64 KiB, of which a template doubles the signs for variables, and a status at most 32 KiB."""
+_SERVER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def check_names(server: str, model: str) -> None:
+    """Raise DocumentError unless these can be the names of a Deployment and of a model, which are put into queries."""
+    if not _SERVER.fullmatch(server) or not _MODEL.fullmatch(model):
+        raise DocumentError("the name of a server or a model in the record is none")
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,10 @@ class Revision(Document):
     parts: str
     """The template of the Deployment's pods and what the status told of the revision: JSON, compressed, in Base64."""
 
+    def __post_init__(self) -> None:
+        """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""
+        check_names(self.server, self.model)
+
     @classmethod
     def of(
         cls, key: str, candidate: str, model: str, server: str, template: Mapping[str, Any], told: Mapping[str, Any]
@@ -38,15 +54,28 @@ class Revision(Document):
     @property
     def template(self) -> dict[str, Any] | None:
         """The template of the Deployment's pods as it was made; None if it cannot be read."""
-        template, _ = self._unpacked()
+        template, _ = self._unpacked
         return template or None
 
     @property
     def told(self) -> dict[str, Any]:
         """What the status told of it."""
-        _, told = self._unpacked()
+        _, told = self._unpacked
         return told
 
+    @property
+    def image(self) -> str:
+        """The server's image; empty if the record does not tell."""
+        containers = _field(_field(self.template, "spec"), "containers")
+        named = (each for each in containers if _field(each, "name") == SERVER) if isinstance(containers, list) else ()
+        return _text(_field(next(iter(named), None), "image"))
+
+    @property
+    def measured_at(self) -> str:
+        """When it was measured, in RFC 3339; empty if the record does not tell."""
+        return _text(_field(_field(self.told, "performance"), "measuredAt"))
+
+    @cached_property
     def _unpacked(self) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
             text = zlib.decompressobj().decompress(base64.b64decode(self.parts), LARGEST_BYTES)
@@ -54,3 +83,12 @@ class Revision(Document):
         except (ValueError, TypeError, zlib.error):
             return {}, {}
         return (template, told) if isinstance(template, dict) and isinstance(told, dict) else ({}, {})
+
+
+def _field(value: Any, name: str) -> Any:
+    """The field of a value that anybody may have written; None if it has none."""
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

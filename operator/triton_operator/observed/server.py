@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import is_time
 from triton_operator import names
 from triton_operator.observed.ending import revision_trouble, server_crash
 from triton_operator.observed.events import node_is_coming
@@ -15,6 +16,9 @@ from triton_operator.observed.trouble import Trouble, pod_trouble
 
 DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
 """Reasons for which a revision is published anew if a server cannot start on it."""
+
+LONGEST_NUMBER = 10
+"""Digits of a number of pods; Python reads no number of thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
         revision_key=revision,
         makes_way_for=notes.get(names.MAKES_WAY_ANNOTATION, ""),
         makes_way_since=datetime.fromisoformat(since) if since else None,
-        makes_way_pods=int(gives) if gives.isdecimal() else None,
+        makes_way_pods=int(gives) if gives.isdecimal() and len(gives) < LONGEST_NUMBER else None,
         node_is_coming=any(node_is_coming(pod.uid, events) for pod in own),
         progress_deadline_exceeded=_condition(body, "Progressing").get("reason") == "ProgressDeadlineExceeded",
         addresses={pod.name: pod.address for pod in own if pod.address},
@@ -134,8 +138,5 @@ def _condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _time(note: str) -> str:
-    """Return a note that is a time with its zone; empty for any other, which somebody wrote by hand."""
-    try:
-        return note if note and datetime.fromisoformat(note).tzinfo else ""
-    except ValueError:
-        return ""
+    """Return a note that is a time; empty for any other, which somebody wrote by hand."""
+    return note if is_time(note) else ""

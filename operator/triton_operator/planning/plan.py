@@ -128,7 +128,8 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
 def _walk(context: Context) -> Progress:
     """Take the steps in order, as far as they go on; or none of them, if the spec names the revision to serve."""
     if context.spec.rollout.revision is not None:
-        return rollback.roll_back(context, Progress(attempts=()))
+        permitted = permission.permit(context, Progress(attempts=()))
+        return permitted if permitted.waits else rollback.roll_back(context, permitted)
     progress = Progress(attempts=skipping.first_attempts(context))
     for take in STEPS:
         progress = take(context, progress)

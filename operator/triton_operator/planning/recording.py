@@ -38,5 +38,4 @@ def _revision(
     told = status.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
     )
-    template = active.deployment["spec"]["template"]
-    return Revision.of(progress.target.key, progress.target.name, active.model, active.server, template, told)
+    return Revision.of(progress.target.key, progress.target.name, active.model, active.server, active.template, told)

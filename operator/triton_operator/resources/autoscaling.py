@@ -4,6 +4,7 @@ The measured figures are constants of the queries and not series of the operator
 runs. Each query gives a percentage, because KEDA cuts the target of a trigger to a whole number when it falls back.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ def scaled_object(context: Context, autoscaling: Autoscaling, at: Saturated, *, 
     """The ScaledObject, whose name is the TritonDeployment's. ``paused``: the replicas stay as they are."""
     series = (
         f'{{namespace="{context.deployment.namespace}",object="{context.name}",'
-        f'model="{context.served_name}",revision="{at.revision}"}}[{WINDOW_SECONDS}s]'
+        f"model={_quoted(context.served_name)},revision={_quoted(at.revision)}}}[{WINDOW_SECONDS}s]"
     )
     # By Little's law the time that all requests spend in the servers, per second, is the number of those in flight.
     # nv_inference_pending_request_count leaves out those that a backend executes, and an ensemble has none.
@@ -60,6 +61,11 @@ def scaled_object(context: Context, autoscaling: Autoscaling, at: Saturated, *, 
             ],
         },
     }
+
+
+def _quoted(value: str) -> str:
+    """A label's value as PromQL has it, so that no value ends the query. JSON escapes the same characters."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _trigger(context: Context, autoscaling: Autoscaling, name: str, query: str) -> dict[str, Any]:

@@ -34,6 +34,9 @@ flags exist since server 2.39 (23.10)."""
 RESTRICTIONS = tuple(
     f"--{flag}={RESTRICTED}:triton-operator=$(POD_UID)" for flag in ("http-restricted-api", "grpc-restricted-protocol")
 )
+CHECK_COMMAND = ["python3", "-m", "triton_converters.revision_check"]
+UNWRITTEN = {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}
+POD_UID = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
 LONGEST_START_SECONDS = 86400
 """The startup probe never kills a server that is still loading. The deadline of the Deployment decides when to give up;
 it can be edited without a new pod."""
@@ -91,9 +94,9 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
         "name": CHECK,
         "image": context.images.converter,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python3", "-m", "triton_converters.revision_check"],
+        "command": CHECK_COMMAND,
         "args": [request.to_json()],
-        "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
+        "env": [UNWRITTEN],
         # A quota asks for them on every container; no more is reserved, because it ends before the server starts.
         "resources": pod.resources(context, context.server_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
@@ -132,10 +135,7 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     return container | {
         # Before the installation's own arguments, which may set another age.
         "args": [program, RECONNECTING, *arguments, *RESTRICTIONS, *_observation(context)],
-        "env": [
-            *container.get("env", []),
-            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
-        ],
+        "env": [*container.get("env", []), POD_UID],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "startupProbe": {
             "httpGet": {"path": _ready_path(context), "port": "http"},

@@ -7,7 +7,9 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.active import Active
 from triton_operator.observed.server import ServerView
+from triton_operator.resources.as_built import refusal
 from triton_operator.resources.as_made import as_made, scaled
+from triton_operator.resources.server import deployment
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
@@ -55,12 +57,16 @@ def recorded(context: Context, active: Active | None, *, complete: bool) -> Acti
 
 
 def restored(context: Context) -> Effects:
-    """The active revision's Deployment as it was made, if somebody deleted it; empty otherwise."""
+    """The active revision's Deployment as it was made, if somebody deleted it; empty otherwise.
+
+    Empty too if the record is not one of the operator's, or has what the installation no longer allows.
+    """
     known = context.observed.active
     if known is None or known.server != context.serving or known.server in context.observed.servers:
         return Effects()
-    made = as_made(dict(known.deployment), None)
-    return Effects((made | {"spec": made["spec"] | {"replicas": context.spec.serving.replicas}},))
+    if refusal(context, known.server, known.revision, known.template) is not None:
+        return Effects()
+    return Effects((as_made(deployment(context, known.server, known.revision, known.template), None),))
 
 
 def _as_made(view: ServerView) -> dict[str, Any] | None:

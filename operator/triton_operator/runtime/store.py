@@ -5,19 +5,23 @@ a small part of the memory of its dicts, gives the garbage collector nothing to 
 kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
-import json
 import threading
 import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import EVENT, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
-from triton_operator.names import DEPLOYMENT_LABEL, claim
+from triton_operator.kube.nesting import dumps, loads
+from triton_operator.names import DEPLOYMENT_LABEL, claim, results
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
 Nothing is as late as the deletion of so many others, and they take about 2 MB."""
+LARGEST_BYTES = 512 * 1024
+"""The longest body that is taken in, as JSON without others' managed fields: who may make objects may give them the
+operator's labels. The operator's longest is a Deployment, whose template is there twice and follows from a spec of at
+most 64 KiB. A TritonDeployment may be longer, because its conditions say that it is; a ConfigMap has at most 1 MiB."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -166,13 +170,14 @@ class Store:
         known = self._known(former, kind, key.name)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
-        if owner is None:
+        packed = self._packed(kind, body) if owner is not None else None
+        if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
         if former is not None and known is not None and (former is not family or known.uid != uid):
             self._unlink(former, kind, key.name)
         family = self._families.setdefault(owner, _Family(owner, {}))
-        family.members[kind, key.name] = _Known(uid, version, self._packed(kind, body))
+        family.members[kind, key.name] = _Known(uid, version, packed)
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
             self._use(key, _claim(body))
@@ -215,13 +220,16 @@ class Store:
         if not family.members:
             del self._families[family.key]
 
-    def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes:
-        text = json.dumps(trimmed(kind, body), separators=(",", ":")).encode()
+    def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes | None:
+        """The body as it is kept; None: the operator never made one of that size."""
+        text = dumps(trimmed(kind, body)).encode()
+        if len(text) > LARGEST_BYTES and kind not in (TRITON_DEPLOYMENT, CONFIG_MAP):
+            return None
         compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
         return compression.compress(text) + compression.flush()
 
     def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
-        body: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
+        body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
         return body
 
     def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
@@ -229,9 +237,13 @@ class Store:
             return _key(body)
         if kind is EVENT:
             family = self._family_of.get(body["involvedObject"].get("uid", ""))
-            return None if family is None else family.key
+            # Whoever may see an object's uid can make Events about it in a namespace of their own.
+            return None if family is None or family.key.namespace != _key(body).namespace else family.key
         name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
-        return None if name is None else Key(body["metadata"]["namespace"], name)
+        # Of ConfigMaps an object has one, and each may hold a MiB of entries.
+        if name is None or (kind is CONFIG_MAP and _key(body).name != results(name)):
+            return None
+        return Key(body["metadata"]["namespace"], name)
 
 
 def _key(body: dict[str, Any]) -> Key:

@@ -11,6 +11,7 @@ from triton_operator.kube.kinds import JOB, Kind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
+from triton_operator.runtime.bounds import check_bounds
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.store import Store
 
@@ -104,6 +105,7 @@ class Writer:
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
         """Apply an object if it drifts. Return whether that changed it."""
+        check_bounds(owner, desired)
         if observed is None:
             # The store does not have it: it is missing, or belongs to somebody else.
             try:

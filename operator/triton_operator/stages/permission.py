@@ -1,14 +1,12 @@
 """What the installation lets a spec name. Pure."""
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.uris import split
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.settings import Settings
 from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
@@ -30,10 +28,10 @@ def _refusals(context: Context) -> Iterator[str]:
     """Yield in words what the spec names and the installation does not allow, field by field."""
     settings = context.settings
     for field, image in _images(context):
-        if image and not _allows_image(settings, image):
+        if image and not settings.allows_image(image):
             yield _words(field, image, "image", "allowed.images")
     for field, claim in _claims(context):
-        if settings.allowed_claims and not any(fnmatchcase(claim, each) for each in settings.allowed_claims):
+        if not settings.allows_claim(claim):
             yield _words(field, claim, "claim", "allowed.claims")
     for field, files in _files(context):
         account = f"{context.deployment.namespace}/{files.service_account_name}"
@@ -50,16 +48,6 @@ def _images(context: Context) -> Iterator[tuple[str, str]]:
     spec = context.spec
     yield "spec.conversion.image", spec.conversion.image
     yield "spec.serving.image", spec.serving.image
-
-
-def _allows_image(settings: Settings, image: str) -> bool:
-    own = (
-        settings.converter_image,
-        settings.converter_tensorflow_image,
-        settings.converter_gpu_image,
-        settings.server_image,
-    )
-    return not settings.allowed_images or image in own or image.startswith(settings.allowed_images)
 
 
 def _claims(context: Context) -> Iterator[tuple[str, str]]:

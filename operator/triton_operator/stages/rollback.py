@@ -9,6 +9,7 @@ from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.observed.revision import Revision
+from triton_operator.resources.as_built import refusal
 from triton_operator.resources.server import deployment
 from triton_operator.rollout import canary, room, soak
 from triton_operator.rollout.available import started
@@ -35,9 +36,15 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     progress = replace(progress, effects=progress.effects + Effects(jobs=ended, failures=context.observed.failures))
     key = context.spec.rollout.revision
     revision = context.observed.history.revisions.get(key or "")
-    if revision is None:
+    if revision is None or revision.template is None:
         verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, key or ""))
         return progress.waiting(verdict, stalled=True)
+    words = refusal(context, revision.server, revision.key, revision.template)
+    if words is not None:
+        words = (
+            f"spec.rollout.revision {revision.key} is not served: {words}; or name another one; the active one stays"
+        )
+        return progress.waiting(Verdict("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
     rollout = roll_out(context, _find(context, revision))
     needed = Effects(needed=frozenset(context.observed.history.state(revision).records))
     for verdict in (*_recorded(revision), rollout.available):

@@ -1,0 +1,241 @@
+"""Whether a pod template that was recorded is one that the operator builds for a server. Pure.
+
+Records are kept in a ConfigMap, and in an annotation, that people of the namespace may edit. So a recorded template is
+compared with all that any version of the operator has built, and with what the installation allows today. What only
+the author of a spec decides, such as a toleration or an argument of a backend, may differ.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.contract import layout
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.text import printable, shortened
+from triton_converters.contract.upkeep_requests import CheckRequest
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.observed.pod import CHECK, SERVE, SERVER
+from triton_operator.resources import pod
+from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, POD_UID, RESTRICTIONS, UNWRITTEN
+
+Template = Mapping[str, Any]
+REPOSITORY = "repository"
+"""Name of the volume that is the claim."""
+LONGEST_PLACE = 200
+"""The longest name of a field in a refusal, in bytes: whoever wrote the record wrote it too."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A server of an object, as the names in its template have to say."""
+
+    deployment: str
+    """Name of the TritonDeployment."""
+    server: str
+    """Name of the Deployment."""
+    key: str
+    """Key of the revision."""
+
+
+def refusal(context: Context, server: str, key: str, template: Template) -> str | None:
+    """Words for why a server may not be made of a recorded template; None: it may.
+
+    ``server``, ``key``: name of its Deployment and key of its revision.
+    """
+    made = Made(context.name, server, key)
+    strange = strangeness(made, template)
+    if strange is not None:
+        return f"the record of Deployment {server} is not one that the operator writes: somebody changed {strange}"
+    return next(_forbidden(context, server, template["spec"]), None)
+
+
+def strangeness(made: Made, template: Template) -> str | None:
+    """The first field of a template that no version of the operator has built so; None: there is none."""
+    found = next(_strange(template, _shape(made), "template"), None)
+    return None if found is None else shortened(printable(found), LONGEST_PLACE)
+
+
+def _forbidden(context: Context, server: str, spec: Template) -> Iterator[str]:
+    """Yield words for what of a pod the installation does not allow."""
+    settings, pins = context.settings, context.pins
+    kept = {names.repository(each) for each in (*settings.own_images, pins.server, pins.converter) if each}
+    for container in (*spec["initContainers"], *spec["containers"]):
+        image = container["image"]
+        if not settings.allows_image(image) and names.repository(image) not in kept:
+            yield _words(server, f"image {image}", "allowed.images")
+    for claim in (each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"] if each["name"] == REPOSITORY):
+        if claim not in (context.claim_name, names.claim(context.name)):
+            yield f"the record of Deployment {server} has claim {claim}, which is not the one of this object"
+        elif claim != names.claim(context.name) and not settings.allows_claim(claim):
+            yield _words(server, f"claim {claim}", "allowed.claims")
+
+
+def _words(server: str, what: str, setting: str) -> str:
+    return (
+        f"the record of Deployment {server} has {shortened(printable(what), LONGEST_PLACE)}, which this installation"
+        f" does not allow; ask the administrator who installed the operator to add it to the Helm value {setting}"
+    )
+
+
+def _strange(value: Any, shape: Any, place: str) -> Iterator[str]:
+    """Yield the places where a value has not the shape; ``_shape`` says how shapes are written."""
+    if isinstance(shape, dict):
+        fields = value if isinstance(value, dict) else {}
+        wanted = {name.removesuffix("?"): inner for name, inner in shape.items()}
+        yield from (f"{place}.{name}" for name in fields if name not in wanted)
+        yield from (f"{place}.{name}" for name in shape if name.removesuffix("?") == name and name not in fields)
+        for name in wanted.keys() & fields.keys():
+            yield from _strange(fields[name], wanted[name], f"{place}.{name}")
+    elif isinstance(shape, tuple):
+        if not isinstance(value, list) or len(value) != len(shape):
+            yield place
+        else:
+            for number, (each, inner) in enumerate(zip(value, shape, strict=True)):
+                yield from _strange(each, inner, f"{place}[{number}]")
+    elif not (shape(value) if callable(shape) else value == shape):
+        yield place
+
+
+def _shape(made: Made) -> dict[str, Any]:
+    """What every version of the operator has built: the fields by their names, with ? after one that may be missing.
+
+    A tuple is a list of exactly these items, a function is a test, and any other value is the only one.
+    """
+    key, revision = made.key, layout.revision_directory(made.key)
+    part = {"name": REPOSITORY, "mountPath": str(revision), "subPath": _below(revision), "readOnly": True}
+    container = {
+        "image": _is_text,
+        "imagePullPolicy?": "IfNotPresent",
+        "env?": _all(_is_variable),
+        "resources?": {"limits?": _is_free, "requests?": _is_free},
+        "securityContext": pod.CONTAINER_SECURITY,
+        "terminationMessagePolicy?": "FallbackToLogsOnError",
+    }
+    check = {"name": CHECK, "command": CHECK_COMMAND, "args": _checks(key), "volumeMounts": (part,)}
+    server = {
+        "name": SERVER,
+        "args": _serves(key),
+        "volumeMounts": _all(lambda mount: mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _is_cache(mount)),
+        "ports?": _all(lambda port: isinstance(port, dict) and set(port) == {"name", "containerPort"}),
+        "lifecycle?": {"preStop": {"sleep": _is_free}},
+    } | {f"{probe}?": PROBE for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
+    return {
+        "metadata": {"labels": _labels(made), "annotations?": _is_unreserved},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks?": False,
+            "securityContext": USER,
+            "terminationGracePeriodSeconds?": _is_free,
+            "initContainers": (container | check,),
+            "containers": (container | server,),
+            "volumes": VOLUMES,
+        }
+        | {f"{field}?": _is_free for field in PLACEMENT},
+    }
+
+
+def _is_free(value: Any) -> bool:
+    """Whatever the spec says: the API server checks it with the Deployment."""
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_id(value: Any) -> bool:
+    """Whether it is the id of a user or a group that is not root."""
+    return type(value) is int and value > 0
+
+
+PLACEMENT = (
+    "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName", "runtimeClassName",
+    "imagePullSecrets",
+)  # fmt: skip
+"""The fields of a pod that the spec alone decides."""
+PROBE = {
+    "httpGet": {"path": _is_text, "port": "http"},
+    **{f"{field}?": _is_free for field in ("periodSeconds", "failureThreshold", "timeoutSeconds")},
+}
+USER = {
+    "runAsNonRoot": True,
+    "runAsUser": _is_id,
+    "runAsGroup": _is_id,
+    "fsGroup": _is_id,
+    "fsGroupChangePolicy?": _is_free,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+VOLUMES = (
+    {"name": REPOSITORY, "persistentVolumeClaim": {"claimName": _is_text, "readOnly?": True}},
+    {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": _is_text}},
+    {"name": "tmp", "emptyDir": {"sizeLimit": _is_text}},
+)
+
+
+def _all(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(test, value))
+
+
+def _is_unreserved(value: Any) -> bool:
+    return isinstance(value, dict) and not any(map(names.is_reserved, value))
+
+
+def _labels(made: Made) -> Callable[[Any], bool]:
+    """The test whether labels are those of the object's own server, and else only a user's."""
+    own = names.labels(made.deployment, "server") | {names.REVISION_LABEL: made.server, names.KEY_LABEL: made.key}
+    return lambda labels: (
+        isinstance(labels, dict)
+        and own.items() <= labels.items()
+        and not any(map(names.is_reserved, labels.keys() - own.keys()))
+    )
+
+
+def _is_variable(variable: Any) -> bool:
+    """Whether it is a variable that a user may set, or one of the operator's own. No Secret is named."""
+    if not isinstance(variable, dict):
+        return False
+    name, free = variable.get("name"), set(variable) == {"name", "value"} and _is_text(variable["value"])
+    own = variable in (pod.NO_GPU, pod.TF32_OFF, UNWRITTEN, POD_UID)
+    return own or (free and isinstance(name, str) and not names.is_reserved_variable(name))
+
+
+def _checks(key: str) -> Callable[[Any], bool]:
+    """The test whether arguments ask to check the revision before a server starts on it."""
+
+    def test(arguments: Any) -> bool:
+        try:
+            (text,) = arguments
+            request = CheckRequest.from_json(text)
+        except (DocumentError, TypeError, ValueError):
+            return False
+        return (request.stage, request.key, request.revision) == (SERVE, key, key)
+
+    return test
+
+
+def _serves(key: str) -> Callable[[Any], bool]:
+    """The test whether arguments are tritonserver's, which serves the revision and lets no client change that."""
+    repository = f"--model-repository={layout.model_repository(key)}"
+
+    def test(arguments: Any) -> bool:
+        if not _all(_is_text)(arguments) or arguments[:1] != ["tritonserver"]:
+            return False
+        repositories = [each for each in arguments if each.startswith(("--model-repository", "--model-store"))]
+        return repositories == [repository] and {FIXED_MODELS, *RESTRICTIONS} <= set(arguments)
+
+    return test
+
+
+def _is_cache(mount: Any) -> bool:
+    """Whether it mounts a directory of engines, the only part of the claim that a server may write to."""
+    if not isinstance(mount, dict) or set(mount) != {"name", "mountPath", "subPath"}:
+        return False
+    path, caches = str(mount["subPath"]), _below(layout.ROOT / "caches")
+    inside = path.startswith(f"{caches}/") and not {"", ".", ".."} & set(path.split("/"))
+    return inside and mount["name"] == REPOSITORY and mount["mountPath"] == str(layout.MOUNT / path)
+
+
+def _below(directory: Any) -> str:
+    """The path of a directory of the claim as a subPath."""
+    return str(directory.relative_to(layout.MOUNT))

@@ -1,0 +1,143 @@
+"""Reading a results ConfigMap takes bounded time, and what is no record of the operator's counts as absent."""
+
+import base64
+import json
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.hostile_records import packed
+from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.results import SourceResult
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.observed.history import MOST_STATES
+from triton_operator.observed.snapshot import Observed, observe
+
+MIB = 2**20
+SECONDS = 3.0
+"""Of one processor. Eight passes run at a time, and one that takes 300 s counts as hanging."""
+REVISION = {"key": "0", "candidate": "a", "model": "m", "server": "s"}
+ACTIVE = {"server": "s", "uid": "u", "revision": "r", "model": "m", "deployment": {}}
+AT = "2026-11-21T00:00:00+00:00"
+FLIP = {"revision": "r", "server": "s", "previous": "p", "previous_uid": "q", "at": AT}
+
+
+def read(**data: str) -> Observed:
+    return observe("digits", [{"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": data}])
+
+
+def cost(work: Callable[[], Any]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def filled(name: str, text: Callable[[str], str]) -> dict[str, str]:
+    """Entries that fill a ConfigMap; ``text``: of a key."""
+    size = len(name.format(0)) + 8 + len(text("00000000"))
+    return {name.format(f"{number:08x}"): text(f"{number:08x}") for number in range(MIB // size)}
+
+
+def a_record(plain: bytes, stage: str = "measure") -> Callable[[str], str]:
+    body = base64.b85encode(zlib.compress(plain, 9)).decode()
+    return lambda key: json.dumps({"stage": stage, "key": key, "deflated": body}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        a_record(b"[" + b"[]," * 21_500 + b"[]]"),
+        a_record(b'{"a":' * 10_000 + b"1" + b"}" * 10_000),
+        a_record(b" " * 65_530 + b"{}"),
+        a_record(b"x" * 10_000_000),
+        lambda key: "{}",
+        lambda key: "",
+        lambda key: "[" * 4_000,
+    ],
+    ids=["lists", "levels", "blanks", "bomb", "objects", "nothing", "brackets"],
+)
+def test_a_mebibyte_of_records_costs_little(text: Callable[[str], str]) -> None:
+    data = filled("measure.{}", text)
+    assert cost(lambda: read(**data)) < SECONDS
+
+
+@pytest.mark.parametrize("prefix", ["failure.", "damaged.", "soak."])
+def test_a_mebibyte_of_other_entries_costs_little(prefix: str) -> None:
+    data = filled(prefix + "{}", lambda key: "{}")
+    assert cost(lambda: read(**data)) < SECONDS
+
+
+def test_records_beyond_the_bound_are_kept_and_not_read() -> None:
+    data = filled("measure.{}", a_record(b"[" + b"[]," * 21_500 + b"[]]"))
+    outcome = Outcome("source", "0123456789abcdef", SourceResult("d" * 64, 3, 1000)).to_json()
+    name = "source.0123456789abcdef"
+    found = read(**{name: outcome}, **data, **{f"finished.{name}": AT})
+    assert list(found.records) == [name]
+    assert found.unreadable == data
+
+
+def a_history(count: int, parts: str) -> str:
+    revisions = [REVISION | {"key": f"{number:x}", "parts": parts} for number in range(count)]
+    return json.dumps({"served": [[]] * count, "dropped": 0, "revisions": revisions})
+
+
+def test_a_mebibyte_of_history_costs_little() -> None:
+    text = a_history(700, packed('[{"a":%s},{}]' % ("[" + "[]," * 330_000 + "[]]")))
+    found = read(history=text)
+
+    def work() -> None:
+        history = read(history=text).history
+        for _ in range(3):
+            assert history.revisions["3"].template is None
+            assert history.revisions["3"].told == {}
+
+    assert cost(work) < SECONDS
+    assert len(found.history.served) == MOST_STATES
+
+
+def test_as_many_states_are_read_as_a_spec_may_ask_for() -> None:
+    limit = TritonDeploymentSpec.model_fields["revision_history_limit"]
+    assert [each.le + 1 for each in limit.metadata if hasattr(each, "le")] == [MOST_STATES]
+
+
+TIMES = ("x", "2026-11-21", "2026-11-21T00:00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize("field", ["at", "canary_since", "held_since", "again_at", "window_since"])
+@pytest.mark.parametrize("text", TIMES)
+def test_a_change_at_no_time_counts_as_absent(field: str, text: str) -> None:
+    assert set(read(**{"soak.u": json.dumps(FLIP)}).flips) == {"u"}
+    assert read(**{"soak.u": json.dumps(FLIP | {field: text})}).flips == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model", 'x"}[1s])) or count(kube_secret_info) #'),
+        ("model", "a\nb"),
+        ("model", ""),
+        ("server", "../../../kube-system/deployments/x"),
+        ("server", "a" * 64),
+        ("deployment", []),
+    ],
+)
+def test_what_is_active_has_names(field: str, value: Any) -> None:
+    assert read(**{"soak.active": json.dumps(ACTIVE)}).active is not None
+    assert read(**{"soak.active": json.dumps(ACTIVE | {field: value})}).active is None
+
+
+@pytest.mark.parametrize("deployment", [{}, {"spec": 1}, {"spec": {"template": [1]}}], ids=str)
+def test_what_is_active_may_have_no_template(deployment: Any) -> None:
+    active = read(**{"soak.active": json.dumps(ACTIVE | {"deployment": deployment})}).active
+    assert active is not None
+    assert active.template == {}
+
+
+def test_a_record_that_finished_at_no_time_is_one_of_an_older_version() -> None:
+    outcome = Outcome("source", "0123456789abcdef", SourceResult("d" * 64, 3, 1000)).to_json()
+    name = "source.0123456789abcdef"
+    assert read(**{name: outcome, f"finished.{name}": AT}).records[name].finished_at == AT
+    assert read(**{name: outcome, f"finished.{name}": "x"}).records[name].finished_at == ""

@@ -1,0 +1,103 @@
+"""What strangers make with the operator's labels costs little, and is never taken for an object's own."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, TRITON_DEPLOYMENT
+from triton_operator.runtime.store import Key, Store
+
+LABELS = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
+KEY = Key("victim", "digits")
+
+
+def a_body(name: str, version: int = 5, **others: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "victim", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata | {"labels": LABELS}, **others}
+
+
+def an_event(namespace: str, message: str, version: int) -> dict[str, Any]:
+    metadata = {"name": "real", "namespace": namespace, "uid": namespace, "resourceVersion": str(version)}
+    return {"metadata": metadata, "involvedObject": {"uid": "uid-job"}, "message": message}
+
+
+def kept(store: Store) -> list[str]:
+    return [each["metadata"]["name"] for each in store.children(KEY)]
+
+
+def test_an_event_of_another_namespace_is_not_the_objects() -> None:
+    store = Store()
+    store.put(JOB, a_body("job"))
+    assert store.put(EVENT, an_event("victim", "truth", 6)) == KEY
+    assert store.put(EVENT, an_event("attacker", "lies", 7)) is None
+    assert [each["message"] for each in store.children(KEY) if "message" in each] == ["truth"]
+
+
+def test_of_config_maps_only_the_results_are_kept() -> None:
+    store = Store()
+    assert store.put(CONFIG_MAP, a_body("other", data={"a": "b"})) is None
+    assert store.put(CONFIG_MAP, a_body("digits-results", data={"a": "b"})) == KEY
+    assert kept(store) == ["digits-results"]
+
+
+def test_an_object_that_became_too_long_is_forgotten() -> None:
+    store = Store()
+    store.put(JOB, a_body("job"))
+    assert store.put(JOB, a_body("job", 6, spec={"a": "b" * 600_000})) == KEY
+    assert kept(store) == []
+
+
+def test_a_long_object_of_a_user_is_known_so_that_its_conditions_can_say_so() -> None:
+    store = Store()
+    body = a_body("digits", spec={"a": "b" * 600_000})
+    assert store.put(TRITON_DEPLOYMENT, body) == KEY
+    assert store.deployment(KEY) == body | {
+        "apiVersion": TRITON_DEPLOYMENT.api_version,
+        "kind": TRITON_DEPLOYMENT.kind,
+        "metadata": body["metadata"] | {"managedFields": []},
+    }
+
+
+PROGRAM = """
+import json, sys
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.kinds import CONFIG_MAP
+from triton_operator.runtime.store import Key, Store
+
+LABELS = json.loads(sys.argv[1])
+COUNT = 40
+
+def text(number):
+    name = "digits-results" if number == 3 else f"cm-{number}"
+    metadata = {"name": name, "namespace": "t", "uid": f"u{number}", "resourceVersion": str(number + 2)}
+    keys = range(number * 10**6, number * 10**6 + 85_000)
+    return json.dumps({"metadata": metadata | {"labels": LABELS}, "data": {f"{key:x}": "" for key in keys}})
+
+class Pages:
+    def request(self, method, path, query, *rest):
+        begin, limit = int(query.get("continue", 0)), int(query["limit"])
+        found = range(begin, min(COUNT, begin + limit))
+        metadata = {"resourceVersion": "99", "continue": str(found.stop) if found.stop < COUNT else ""}
+        return json.loads(f'{{"metadata":{json.dumps(metadata)},"items":[{",".join(map(text, found))}]}}')
+
+store = Store()
+store.replace(CONFIG_MAP, None, *Cluster(Pages()).list_all(CONFIG_MAP, None))
+children = store.children(Key("t", "digits"))
+assert [each["metadata"]["name"] for each in children] == ["digits-results"]
+print(int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024)
+"""
+
+
+def test_many_long_config_maps_of_a_stranger_fit_into_the_charts_memory() -> None:
+    command = [sys.executable, "-c", PROGRAM, json.dumps(LABELS)]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert peak < 400, f"{peak} MiB; the chart's limit is 512"
+
+
+@pytest.mark.parametrize("namespace", ["victim", "attacker"])
+def test_an_event_about_nothing_that_is_known_is_not_kept(namespace: str) -> None:
+    store = Store()
+    assert store.put(EVENT, an_event(namespace, "words", 6)) is None
