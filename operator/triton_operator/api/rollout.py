@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from triton_operator.api.schema import ApiType, ResultKey
+from triton_operator.api.schema import ApiType, RevisionName
 
 OnInconclusive = Literal["Hold", "Continue", "Undo"]
 
@@ -15,7 +15,10 @@ class Rollout(ApiType):
     their counters could not be read. `Hold` goes on as it is, both revisions with their pods, and judges again as more
     requests come; after 30 minutes a Warning says so. `Continue` takes the next step without a verdict. `Undo` goes
     back to the previous revision, as after a failure. Default: Hold, because no traffic proves nothing."""
-    revision: ResultKey | None = None
-    """Key of a revision that served before, which serves as long as the field is set, whatever the source and the rest
-    of the spec ask for. `kubectl triton history NAME` lists the keys. The revision is started from its record, as it
-    was made, without a soak or a canary. Default: none; the revision that the spec asks for serves."""
+    revision: RevisionName | None = None
+    """Name of a revision that served before, which serves as long as the field is set, whatever the source and the rest
+    of the spec ask for. It is `KEY`, or `KEY.SERVER` where several servers of one key served: an edit of `spec.serving`
+    or of the server's image alone changes no key. `kubectl triton history NAME` lists the names. `KEY` alone stands for
+    the active revision if it has that key, or else for the last of its servers that served. The revision is started
+    from its record, as it was made, without a soak or a canary. Default: none; the revision that the spec asks for
+    serves."""

@@ -28,3 +28,6 @@ class Active(Document):
     previous: str = ""
     """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
     there was none, or an older version recorded it."""
+    held: str = ""
+    """A digest of the spec whose `rollout.revision` it is; empty: the field is not set, or an older version recorded
+    it."""

@@ -9,7 +9,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.observed.history import History
-from triton_operator.planning.recording import served
+from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
@@ -91,15 +91,12 @@ def tell(context: Context, intent: Intent) -> Intent:
 
 
 def remember_state(context: Context, intent: Intent) -> Intent:
-    """Add the state of a target that is settled to the history, and clean what that drops."""
-    progress = intent.progress
-    if not isinstance(progress, RolledOut) or not intent.is_settled:
-        return intent
-    history = intent.history
+    """Keep the state that serves in the history; once nothing tries it any more, clean what the history dropped."""
+    history, settled = intent.history, intent.is_settled
     if HISTORY not in context.observed.unreadable:
-        state = served(context, progress, intent.effects, intent.status)
-        history = history.advanced(state, context.spec.revision_history_limit)
-    return replace(intent, history=history).plus(clean.clean(context, history))
+        history = remembered(context, intent.progress, intent.effects, intent.status, settled=settled)
+    noted = replace(intent, history=history)
+    return noted.plus(clean.clean(context, history)) if settled else noted
 
 
 def try_active(context: Context, intent: Intent) -> Intent:

@@ -65,15 +65,15 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
-    recorded = _recorded(progress)
+    read = _as_recorded(context, progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress, asked)),
         images=context.pins,
         new_images=newer(context.spec, context.pins, context.settings),
         resolved=context.resolved,
-        source=_source(context, progress) or recorded.source,
-        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
+        source=_source(context, progress) or read.source,
+        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else read.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
@@ -174,6 +174,16 @@ def _recorded(progress: Progress) -> TritonDeploymentStatus:
     if not isinstance(progress, RolledBack) or not progress.rollout.serves:
         return TritonDeploymentStatus()
     return parse_status({"status": progress.revision.told})
+
+
+def _as_recorded(context: Context, progress: Progress) -> TritonDeploymentStatus:
+    """What was told of the source while the spec names the revision to serve, so that none is read; else nothing."""
+    if context.spec.rollout.revision is None:
+        return TritonDeploymentStatus()
+    if (recorded := _recorded(progress)).active is not None:
+        return recorded
+    active = context.observed.history.of_server(context.serving)
+    return parse_status({"status": active.told}) if active is not None else context.deployment.status
 
 
 def _of_what_serves(

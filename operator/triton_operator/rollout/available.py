@@ -66,6 +66,11 @@ def late_name(context: Context, name: str) -> str:
     return f"{name}.{context.spec.serving.progress_deadline_seconds}"
 
 
+def is_late_name(name: str, server: str) -> bool:
+    """Whether it is the name of the record that a Deployment was late, by this deadline or a former one."""
+    return name.rpartition(".")[0] == server
+
+
 def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
     """The annotations by which a target's Deployment remembers its start; it forgets it with its last pod."""
     if view is None or replicas == 0 or context.serving == view.name:
