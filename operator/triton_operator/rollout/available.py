@@ -36,6 +36,8 @@ def _late(context: Context, view: ServerView) -> Verdict | None:
     known = context.observed.failures.get(late_name(context, view.name))
     if known is not None and (known.uid, known.retry) == (view.uid, context.deployment.retry):
         return Verdict("Available", False, known.reason, known.message)
+    if room.is_barred(context, view):
+        return None
     seconds = context.spec.serving.progress_deadline_seconds
     words = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
