@@ -157,6 +157,17 @@ def test_an_unknown_revision_leaves_what_is_told_of_the_source() -> None:
     assert (cluster.condition("Ready")["reason"], cluster.status["source"]) == ("RevisionUnknown", source)
 
 
+def test_after_a_rollback_an_approval_is_awaited() -> None:
+    cluster = served()
+    newest, before = keys(cluster)
+    selection = {"constraints": {"p99Latency": "10ms"}, "approval": "Manual", "approvedRevision": newest}
+    cluster.edit(selection=selection, rollout={"revision": before})
+    cluster.settle()
+    cluster.edit(rollout={}, **version(3))
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "AwaitingApproval", cluster.condition("Ready")["message"]
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_to_hold_what_serves_and_to_let_go_turns_no_failed_training_into_a_stall(restarts: bool) -> None:
     cluster = served()
