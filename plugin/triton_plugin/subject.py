@@ -50,6 +50,12 @@ class Subject:
     history: History = field(default_factory=History, repr=False)
     """The states that served."""
 
+    @property
+    def served_name(self) -> str:
+        """The name under which clients ask for the model now; of an object without an active revision, the spec's."""
+        active = self.status.active
+        return (active.model if active is not None else "") or self.spec.served_name
+
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""
         return next((each for each in self.status.conditions if each.type == kind), None)

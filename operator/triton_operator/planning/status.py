@@ -234,10 +234,12 @@ def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
 
 
 def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
-    """The active revision's part with what /scale shows, also of an object that has no active revision yet."""
+    """The active revision's part with its name and what /scale shows, also of an object without an active revision."""
     view = context.observed.servers.get(server or "")
+    called = context.served_name if serving is not None and server == context.serving else context.spec.served_name
     return (serving or ServingStatus()).model_copy(
         update={
+            "model": called if called != context.spec.served_name else "",
             "replicas": view.pods if view is not None else 0,
             "selector": names.selector(context.name, server),
         }

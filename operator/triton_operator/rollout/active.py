@@ -13,8 +13,8 @@ from triton_operator.resources.as_made import as_made, scaled
 
 TOLD = {"source", "signature", "serving", "accuracy", "performance"}
 """The parts of a status that tell of the active revision."""
-OF_NOW = {"serving": {"replicas", "selector"}}
-"""What they say of its pods, which come and go."""
+OF_NOW = {"serving": {"replicas", "selector", "model"}}
+"""What they say of the present: of its pods, which come and go, and of its name, which the record has."""
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
