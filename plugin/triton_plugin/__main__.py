@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("name")
     which = made.add_mutually_exclusive_group()
-    which.add_argument("key", nargs="?", metavar="KEY", help="its key; default: that of the one before the active one")
+    which.add_argument("revision", nargs="?", metavar="REVISION", help="its name; default: that of the one before")
     which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
     _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
@@ -277,11 +277,11 @@ def _history(options: argparse.Namespace) -> int:
 def _rollback(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
     subject = cluster.subject(options.name)
-    key = None if options.to_latest else chosen(subject, options.key)
-    if key is not None:
+    name = None if options.to_latest else chosen(subject, options.revision)
+    if name is not None:
         console().print(revisions(subject))
-    cluster.patch(options.name, patch(key))
-    what = f"is set to {key}" if key else "is removed"
+    cluster.patch(options.name, patch(name))
+    what = f"is set to {name}" if name else "is removed"
     say(
         f"TritonDeployment {options.name}: spec.rollout.revision {what}. If a GitOps tool applies this object, make the"
         f" same change in Git, or it takes this one back. To follow it: kubectl triton watch {options.name}"

@@ -49,6 +49,8 @@ class Subject:
     """The failures that a retry repeats, by the name of the Job that failed or of the record whose figures did."""
     history: History = field(default_factory=History, repr=False)
     """The states that served."""
+    damaged: frozenset[str] = frozenset()
+    """Keys of the revisions whose files on the claim are damaged."""
 
     @property
     def served_name(self) -> str:
@@ -165,6 +167,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             records={each: _printable_record(record) for each, record in observed.records.items()},
             failures=observed.failures,
             history=observed.history,
+            damaged=frozenset(observed.damaged),
         )
     except ValidationError as error:
         fault = error.errors()[0]

@@ -2,11 +2,13 @@
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.report.subjects import expected, golden
+from triton_operator import names
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
@@ -57,6 +59,31 @@ def test_without_a_key_it_is_the_one_before_the_active_one() -> None:
 def test_what_is_not_recorded_is_refused(key: str | None, words: str) -> None:
     with pytest.raises(SubjectError, match=words):
         chosen(subject(revision(NEWEST)), key)
+
+
+def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
+    newest, before = revision(NEWEST), replace(revision(NEWEST), server="digits-0a1b2c3d4e")
+    found = subject(newest, before, revision(BEFORE))
+    assert chosen(found, None) == f"{NEWEST}.0a1b2c3d4e"
+    assert chosen(found, NEWEST) == NEWEST, "the key alone stands for the active one"
+    names = [(row[0], row[-1]) for row in table(found).rows]
+    assert names == [(f"{NEWEST}.{NEWEST}", "active"), (f"{NEWEST}.0a1b2c3d4e", ""), (BEFORE, "")]
+
+
+def test_the_active_server_is_the_one_that_the_status_selects() -> None:
+    served = replace(revision(NEWEST), server="digits-0a1b2c3d4e")
+    found = subject(revision(NEWEST), served)
+    assert found.status.serving is not None
+    serving = found.status.serving.model_copy(update={"selector": names.selector("digits", served.server)})
+    found = replace(found, status=found.status.model_copy(update={"serving": serving}))
+    assert chosen(found, None) == f"{NEWEST}.{NEWEST}"
+
+
+def test_a_damaged_revision_is_marked_and_not_chosen_by_itself() -> None:
+    found = replace(subject(revision(NEWEST), revision(BEFORE), revision("2" * 16)), damaged=frozenset({BEFORE}))
+    assert chosen(found, None) == "2" * 16
+    assert chosen(found, BEFORE) == BEFORE
+    assert [row[-1] for row in table(found).rows] == ["active", "damaged", ""]
 
 
 class FakeCluster:
