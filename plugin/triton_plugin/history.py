@@ -27,7 +27,7 @@ def chosen(subject: Subject, name: str | None) -> str:
         name = next(others, None)
         if name is None:
             raise SubjectError(f"no revision of TritonDeployment {subject.name} served before the active one")
-    if not any(name in (each.key, each.name) for each in known.values()):
+    if subject.history.named(name, active) is None:
         raise SubjectError(
             f"TritonDeployment {subject.name} has no record of revision {name}; name one of these:"
             f" {', '.join(known) or 'none is recorded'}"
@@ -41,10 +41,11 @@ def patch(name: str | None) -> dict[str, object]:
 
 
 def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
-    active, named = _active(subject), subject.spec.rollout.revision
+    active = _active(subject)
+    held = subject.history.named(subject.spec.rollout.revision or "", active)
     for name, revision in subject.history.revisions.items():
         notes = ["active"] if revision == active else []
-        notes += ["named by spec.rollout.revision"] if named in (name, revision.name) else []
+        notes += ["named by spec.rollout.revision"] if revision == held else []
         notes += ["damaged"] if revision.key in subject.damaged else []
         measured = revision.told.get("performance", {}).get("measuredAt", "")
         yield tuple(printable([name, revision.candidate, str(measured), _image(revision), ", ".join(notes)]))

@@ -84,6 +84,15 @@ class History:
         servers = Counter(each.key for each in found.values())
         return {each.key if servers[each.key] == 1 else each.name: each for each in found.values()}
 
+    def named(self, name: str, active: Revision | None) -> Revision | None:
+        """Return the revision of that name; None: it is not known. ``active``: the active one, known or not.
+
+        KEY stands for the active one if it has that key, or else for the last server of that key that served. So it
+        goes on to mean the same while it is named. KEY.SERVER stands for that server.
+        """
+        known = [*([active] if active is not None else []), *self.revisions.values()]
+        return next((each for each in known if name in (each.key, each.name)), None)
+
     def state(self, revision: Revision) -> State:
         """Return the state of a revision, with what is known of it."""
         return next((each for each in self.states if each.revision == revision), State.lost(revision))

@@ -32,30 +32,18 @@ class RolledBack(RolledOut):
 
 def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
-    name = context.spec.rollout.revision or ""
-    revision = _named(context, name)
+    name, history = context.spec.rollout.revision or "", context.observed.history
+    revision = history.named(name, history.of_server(context.serving) or active.serves(context))
     progress = replace(progress, effects=progress.effects + _ended(context, revision))
     if revision is None:
         verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
         return progress.waiting(verdict, stalled=True)
     rollout = roll_out(context, _find(context, revision))
-    needed = Effects(needed=frozenset(context.observed.history.state(revision).records))
+    needed = Effects(needed=frozenset(history.state(revision).records))
     for verdict in (*_recorded(name, revision), rollout.available):
         progress = progress.noting(verdict)
     noted = progress.noting(rollout.measured.verdict, rollout.effects + needed)
     return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
-
-
-def _named(context: Context, name: str) -> Revision | None:
-    """The revision of that name; None: it is not known.
-
-    KEY stands for the active revision if it has that key, or else for the last server of that key that served. So it
-    goes on to mean the same while it is named. KEY.SERVER stands for that server.
-    """
-    history = context.observed.history
-    serves = history.of_server(context.serving) or active.serves(context)
-    known = ([serves] if serves is not None else []) + list(history.revisions.values())
-    return next((each for each in known if name in (each.key, each.name)), None)
 
 
 def _ended(context: Context, revision: Revision | None) -> Effects:
