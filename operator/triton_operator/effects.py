@@ -41,7 +41,7 @@ class Effects:
     """The Deployment that is active from this pass on; None: nothing changes."""
 
     def __add__(self, other: "Effects") -> "Effects":
-        """Both stages' wishes."""
+        """Return what two stages want together; where both record something of one thing, ``other`` decides."""
         return Effects(
             self.objects + other.objects,
             self.needed | other.needed,

@@ -11,9 +11,7 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from urllib3.exceptions import HTTPError
-
-from triton_operator.kube.connection import AnswerError, ConfigurationError, Connection, configuration
+from triton_operator.kube.connection import AnswerError, ConfigurationError, Connection, NoAnswerError, configuration
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.names import API_VERSION, KIND
 
@@ -86,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (NotInstalledError, ConfigurationError) as error:
         print(error, file=sys.stderr)
         return 1
-    except (OSError, HTTPError) as error:
+    except NoAnswerError as error:
         print(f"no answer from the API server: {error}", file=sys.stderr)
         return 1
     return 0

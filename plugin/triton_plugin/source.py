@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,23 @@ from triton_plugin.job_log import TOLD, latest
 from triton_plugin.subject import Subject, SubjectError, parse, pick
 
 TIMEOUT_SECONDS = 20
+"""The longest silence of the API server, in seconds: a user waits, and a large list takes it some seconds."""
 LOG_TIMEOUT_SECONDS = 5
-"""The display does not wait for a log."""
+"""The longest silence of the API server before a log, in seconds: the display of progress does not wait for one."""
 LOG_LINES = 40
+"""How many of the last lines of a log are read: a measurement is one line, and a server's warnings may follow it."""
+
+
+class MissingError(SubjectError):
+    """What was asked for does not exist (404)."""
+
+
+class DeniedError(SubjectError):
+    """The user may not do what was asked (403)."""
+
+
+ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError}
+"""The error of each status that a command may go on after; any other is a SubjectError."""
 
 
 class Cluster:
@@ -56,14 +70,18 @@ class Cluster:
         """Return the object alone. Raises SubjectError."""
         return self._asked(self._custom.get_namespaced_custom_object, name)
 
-    def subjects(self) -> list[Subject]:
-        """Return all objects of the namespace, without their results. Raises SubjectError."""
+    def deployments(self) -> list[dict[str, Any]]:
+        """Return all objects of the namespace. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         with answered(f"the TritonDeployments of namespace {self.namespace}"):
             found: Any = self._custom.list_namespaced_custom_object(
                 kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
             )
-        return [parse(each, None) for each in found["items"]]
+        return list(found["items"])
+
+    def subjects(self) -> list[Subject]:
+        """Return all objects of the namespace, without their results. Raises SubjectError."""
+        return [parse(each, None) for each in self.deployments()]
 
     def retry(self, name: str, moment: str) -> None:
         """Ask the operator for another try of what failed; ``moment`` differs each time. Raises SubjectError."""
@@ -84,15 +102,12 @@ class Cluster:
         """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         try:
-            found: Any = request(
-                kind.group, kind.version, self.namespace, kind.plural, name, *body, _request_timeout=TIMEOUT_SECONDS
-            )
-        except ApiException as error:
-            if error.status == 404:
-                raise SubjectError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
-            raise SubjectError(f"the API server answered {error.status} {error.reason}") from error
-        except HTTPError as error:
-            raise SubjectError(f"the API server cannot be reached: {error}") from error
+            with answered(f"TritonDeployment {name}"):
+                found: Any = request(
+                    kind.group, kind.version, self.namespace, kind.plural, name, *body, _request_timeout=TIMEOUT_SECONDS
+                )
+        except MissingError as error:
+            raise MissingError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
         return dict(found)
 
     def measured(self, name: str) -> str:
@@ -102,53 +117,56 @@ class Cluster:
         measures, or if the log cannot be read at the moment. It needs the user's rights to list pods and to read their
         logs; if they are missing, the text says so.
         """
-        stages = f"{names.STAGE_LABEL} in ({','.join(TOLD)})"
         try:
-            pods: Any = self._core.list_namespaced_pod(
-                self.namespace,
-                label_selector=f"{names.DEPLOYMENT_LABEL}={name},{stages}",
-                # To Kubernetes, a pod is Pending until its last container starts, and others measure.
-                field_selector="status.phase!=Succeeded,status.phase!=Failed",
-                _request_timeout=LOG_TIMEOUT_SECONDS,
-            )
-            running = (pod.metadata for pod in pods.items)
-            newest = max(running, key=lambda each: each.creation_timestamp, default=self._measuring)
-            if newest is None:
-                return ""
-            self._measuring = newest
-            stage = newest.labels[names.STAGE_LABEL]
-            # As bytes: the client would print them as Python does.
-            answered: Any = self._core.read_namespaced_pod_log(
-                newest.name,
-                self.namespace,
-                container=(newest.annotations or {}).get(names.LOGGED_CONTAINER, stage),
-                tail_lines=LOG_LINES,
-                _preload_content=False,
-                _request_timeout=LOG_TIMEOUT_SECONDS,
-            )
-            log = answered.data.decode(errors="replace")
-        except ApiException as error:
+            with answered("measurements of running Jobs"):
+                self._measuring = self._newest_pod(name) or self._measuring
+                log = self._log(self._measuring) if self._measuring is not None else ""
+        except DeniedError:
             refused = "measurements of running Jobs are not shown: you need the rights to list pods and to get pods/log"
-            return f"{refused} in namespace {self.namespace}" if error.status == 403 else ""
-        except HTTPError:
+            return f"{refused} in namespace {self.namespace}"
+        except SubjectError:
             return ""
-        line = latest(stage, log)
-        where = " through the preview Service" if stage == "measure" else ""
-        return f"{newest.labels.get(names.CANDIDATE_LABEL, name)}{where}: {line}" if line else ""
+        if self._measuring is None:
+            return ""
+        labels = self._measuring.labels
+        line = latest(labels[names.STAGE_LABEL], log)
+        where = " through the preview Service" if labels[names.STAGE_LABEL] == "measure" else ""
+        return f"{labels.get(names.CANDIDATE_LABEL, name)}{where}: {line}" if line else ""
+
+    def _newest_pod(self, name: str) -> Any:
+        """Return the metadata of the pod that measures for the object; None if there is none."""
+        stages = f"{names.STAGE_LABEL} in ({','.join(TOLD)})"
+        pods: Any = self._core.list_namespaced_pod(
+            self.namespace,
+            label_selector=f"{names.DEPLOYMENT_LABEL}={name},{stages}",
+            # To Kubernetes, a pod is Pending until its last container starts, and others measure.
+            field_selector="status.phase!=Succeeded,status.phase!=Failed",
+            _request_timeout=LOG_TIMEOUT_SECONDS,
+        )
+        return max((pod.metadata for pod in pods.items), key=lambda each: each.creation_timestamp, default=None)
+
+    def _log(self, pod: Any) -> str:
+        """Return the last lines of the container that measures, from the metadata of its pod."""
+        # As bytes: the client would print them as Python does.
+        answer: Any = self._core.read_namespaced_pod_log(
+            pod.name,
+            self.namespace,
+            container=(pod.annotations or {}).get(names.LOGGED_CONTAINER, pod.labels[names.STAGE_LABEL]),
+            tail_lines=LOG_LINES,
+            _preload_content=False,
+            _request_timeout=LOG_TIMEOUT_SECONDS,
+        )
+        log: str = answer.data.decode(errors="replace")
+        return log
 
     def _results(self, name: str) -> dict[str, Any] | None:
         try:
-            found = self._core.read_namespaced_config_map(
-                names.results(name), self.namespace, _request_timeout=TIMEOUT_SECONDS
-            )
-        except ApiException as error:
-            if error.status == 404:
-                return None
-            raise SubjectError(
-                f"ConfigMap {names.results(name)} cannot be read: the API server answered {error.status} {error.reason}"
-            ) from error
-        except HTTPError as error:
-            raise SubjectError(f"the API server cannot be reached: {error}") from error
+            with answered(f"ConfigMap {names.results(name)} cannot be read"):
+                found = self._core.read_namespaced_config_map(
+                    names.results(name), self.namespace, _request_timeout=TIMEOUT_SECONDS
+                )
+        except MissingError:
+            return None
         return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": found.data or {}}
 
 
@@ -158,7 +176,7 @@ def answered(asked: str) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        raise SubjectError(
+        raise ERRORS.get(error.status, SubjectError)(
             f"{asked}: the API server answered {error.status} {_words(error)}{_remedy(error)}"
         ) from error
     except HTTPError as error:

@@ -231,12 +231,15 @@ def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubect
     theirs["metadata"] = {"name": ours["metadata"]["name"], "labels": labels}
     job = one("Job") | {"metadata": {"name": "their-job", "labels": labels}}
     job["spec"]["suspend"] = True
-    kubectl("create", "-f", "-", body=[theirs, job])
+    policy = one("NetworkPolicy") | {"metadata": {"name": "their-policy", "labels": labels}}
+    kubectl("create", "-f", "-", body=[theirs, job, policy])
     operator = as_operator.within(kubectl.namespace)
     with pytest.raises(KubectlError, match="ConfigMap digits-results belongs to no TritonDeployment"):
         operator("apply", "--server-side", "--force-conflicts", "--validate=false", "-f", "-", body=ours)
     with pytest.raises(KubectlError, match="Job their-job belongs to no TritonDeployment"):
         operator("delete", "job", "their-job", "--wait=false")
+    with pytest.raises(KubectlError, match="NetworkPolicy their-policy belongs to no TritonDeployment"):
+        operator("delete", "networkpolicy", "their-policy", "--wait=false")
     attack(HOLDER, "another's ConfigMap taken over, another's Job deleted", "belongs to no TritonDeployment")
     assert kubectl.get("configmap", "digits-results")["data"] == {"mine": "1"}
 

@@ -92,7 +92,7 @@ def test_a_job_is_created_once(connected: Cluster, kubectl: Kubectl) -> None:
     assert drift(job, created) is None
 
 
-def test_a_network_policy_is_created_and_its_lists_then_replaced(connected: Cluster, kubectl: Kubectl) -> None:
+def test_the_lists_and_selectors_of_a_network_policy_are_replaced(connected: Cluster, kubectl: Kubectl) -> None:
     spec = {
         "podSelector": {"matchLabels": {"a": "1"}},
         "policyTypes": ["Egress"],
@@ -106,6 +106,25 @@ def test_a_network_policy_is_created_and_its_lists_then_replaced(connected: Clus
     assert applied["spec"]["podSelector"] == {"matchLabels": {"b": "1"}}
     assert not applied["spec"].get("egress")
     assert drift(other, applied) is None
+
+
+def test_what_was_created_counts_as_applied_once_it_is_owned(connected: Cluster, kubectl: Kubectl) -> None:
+    metadata = {"name": "p", "namespace": kubectl.namespace, "labels": {"a": "1", "b": "1"}}
+    spec = {"podSelector": {}, "policyTypes": ["Ingress"]}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
+    created = policy | connected.create(NETWORK_POLICY, policy)
+    fewer = changed(policy, {"metadata.labels": {"a": "1"}})
+    assert drift(fewer, created) == "metadata.labels.b"
+    applied = connected.apply(fewer)
+    assert applied["metadata"]["labels"] == {"a": "1", "b": "1"}, "an apply alone removes nothing"
+    with pytest.raises(ConflictError):
+        connected.own(created)
+    owned = connected.own(applied)
+    assert owned["spec"] == applied["spec"]
+    assert drift(fewer, owned) == "metadata.labels.b"
+    last = connected.apply(changed(fewer, {"metadata.resourceVersion": owned["metadata"]["resourceVersion"]}))
+    assert last["metadata"]["labels"] == {"a": "1"}
+    assert drift(fewer, last) is None
 
 
 PEERS: tuple[Peer, ...] = (

@@ -10,7 +10,8 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import eventually, install_account
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, refused, simulated_objects, told
 from tests.conftest import Attack
-from triton_operator.kube.drift import FIELD_MANAGER, drift
+from triton_operator.kube.drift import drift
+from triton_operator.kube.managed_fields import FIELD_MANAGER
 
 KIND = "httproutes.gateway.networking.k8s.io"
 

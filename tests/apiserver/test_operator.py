@@ -223,7 +223,7 @@ def test_somebody_elses_object_is_not_taken_over(operator: Operator, kubectl: Ku
     kubectl("create", "-f", "-", body=MINIMAL)
     stalled = eventually(lambda: condition(kubectl, "Stalled"))
     assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
-    assert "PersistentVolumeClaim digits-repository exists and is not this TritonDeployment's" in stalled["message"]
+    assert "PersistentVolumeClaim digits-repository: it exists and is not this TritonDeployment's" in stalled["message"]
     assert condition(kubectl, "Ready")["reason"] == "ApplyRefused"
     assert kubectl.get("pvc", "digits-repository")["metadata"]["resourceVersion"] == version
     warned = kubectl.items("events", "--field-selector=reason=ApplyRefused")

@@ -1,7 +1,8 @@
 """Single passes against a real API server: what becomes of errors of each kind."""
 
 import json
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,17 +11,18 @@ import pytest
 
 from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
-from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.apiserver.operator_process import eventually
 from tests.apiserver.test_operator import children, condition
 from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.drift import FIELD_MANAGER
-from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import ALL, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.planning.plan import plan
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
-from triton_operator.runtime.reconcile import LONGEST_FIGHT, Reconciler
+from triton_operator.runtime.reconcile import LONGEST_FIGHT, TOLD_AFTER, Reconciler
 from triton_operator.runtime.store import Key, Store
 from triton_operator.settings import Settings
 
@@ -118,7 +120,7 @@ def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
 ) -> None:
     sent = requests(monkeypatch)
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent == ["POST persistentvolumeclaims", "POST networkpolicies", "POST jobs"]
+    assert sent == ["POST persistentvolumeclaims", "PATCH networkpolicies", "POST jobs"]
     assert bench.reconcile() == Result(again_after=0.0)
     assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
 
@@ -180,7 +182,7 @@ def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
 def test_a_bug_is_counted_and_told_of_and_leads_to_a_pause(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    planned(monkeypatch, lambda intent: 1 // 0)
+    planned(monkeypatch, lambda wanted: 1 // 0)
     assert bench.reconcile() == Result(failed=True)
     assert bench.errors("Bug") == 1
     assert "ZeroDivisionError" in caplog.text
@@ -284,17 +286,17 @@ def test_a_refused_job_stops_nothing_else(bench: Bench, kubectl: Kubectl) -> Non
 
 
 def test_no_server_is_made_before_its_policy(bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
-    def a_server(intent: Any) -> Any:
+    def a_server(wanted: Any) -> Any:
         labels = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
-        (job,) = (each for each in intent.objects if each["kind"] == "Job")
-        (policy,) = (each for each in intent.objects if each["kind"] == "NetworkPolicy")
+        (job,) = (each for each in wanted.objects if each["kind"] == "Job")
+        (policy,) = (each for each in wanted.objects if each["kind"] == "NetworkPolicy")
         metadata = job["metadata"] | {"name": "digits-server", "labels": labels}
         template = changed(job["spec"]["template"], {"metadata.labels": labels, "spec.restartPolicy": "Always"})
         del template["spec"]["activeDeadlineSeconds"]
         spec = {"selector": {"matchLabels": labels}, "template": template}
         server = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
         another = changed(policy, {"metadata.name": "digits-servers", "spec.policyTypes": [refusing or "Ingress"]})
-        return replace(intent, objects=(*intent.objects, another, server))
+        return replace(wanted, objects=(*wanted.objects, another, server))
 
     refusing = "Sideways"
     planned(monkeypatch, a_server)
@@ -340,11 +342,11 @@ def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
 ) -> None:
     passes = 0
 
-    def other_label(intent: Any) -> Any:
+    def other_label(wanted: Any) -> Any:
         nonlocal passes
         passes += 1
-        turned = [changed(each, {"metadata.labels.turn": str(passes)}) for each in intent.objects if is_results(each)]
-        return replace(intent, objects=(*(each for each in intent.objects if not is_results(each)), *turned))
+        turned = [changed(each, {"metadata.labels.turn": str(passes)}) for each in wanted.objects if is_results(each)]
+        return replace(wanted, objects=(*(each for each in wanted.objects if not is_results(each)), *turned))
 
     def is_results(body: JSON) -> bool:
         return bool(body["kind"] == "ConfigMap")
@@ -361,12 +363,12 @@ def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
 ) -> None:
     passes = 0
 
-    def other_label(intent: Any) -> Any:
+    def other_label(wanted: Any) -> Any:
         nonlocal passes
         passes += 1
         turn = {"metadata.labels.turn": str(passes)}
-        turned = [changed(each, turn) if each["kind"] == "NetworkPolicy" else each for each in intent.objects]
-        return replace(intent, objects=tuple(turned))
+        turned = [changed(each, turn) if each["kind"] == "NetworkPolicy" else each for each in wanted.objects]
+        return replace(wanted, objects=tuple(turned))
 
     planned(monkeypatch, other_label)
     for _ in range(LONGEST_FIGHT):
@@ -380,6 +382,114 @@ def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
     (event,) = [each for each in kubectl.items("events") if each["reason"] == "Contested"]
     assert "another client keeps undoing what the operator applies to NetworkPolicy digits-jobs" in event["message"]
     monkeypatch.undo()
+
+
+def test_a_policy_of_an_earlier_version_comes_under_the_apply(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was created with a label that nobody wants any more, and it is there all the time."""
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    policy = kubectl.get("networkpolicy", "digits-jobs")
+    kept = {name: policy["metadata"][name] for name in ("name", "labels", "ownerReferences")}
+    created = changed({**policy, "metadata": kept}, {"metadata.labels.former": "x"})
+    kubectl("delete", "networkpolicy", "digits-jobs")
+    bench.cluster.create(NETWORK_POLICY, created | {"metadata": created["metadata"] | {"namespace": kubectl.namespace}})
+    kubectl("label", "networkpolicy", "digits-jobs", "theirs=y")
+    uid = kubectl.get("networkpolicy", "digits-jobs")["metadata"]["uid"]
+    bench.look()
+    sent = requests(monkeypatch)
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent == ["PATCH networkpolicies"] * 2, "it is applied, and what was created counts as applied"
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent == ["PATCH networkpolicies"] * 3, "what is no longer wanted goes"
+    after = kubectl.get("networkpolicy", "digits-jobs", "--show-managed-fields")["metadata"]
+    assert after["uid"] == uid
+    assert (after["labels"].get("former"), after["labels"]["theirs"]) == (None, "y")
+    managers = [(each["manager"], each["operation"]) for each in after["managedFields"]]
+    assert (FIELD_MANAGER, "Apply") in managers
+    assert (FIELD_MANAGER, "Update") not in managers
+    assert any(manager.startswith("kubectl") for manager, _ in managers), "what others own stays theirs"
+    bench.look()
+    sent.clear()
+    assert bench.reconcile() == Result()
+    assert sent == [], "nobody fights"
+
+
+def test_a_policy_of_an_earlier_version_that_is_as_wanted_is_left_alone(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    policy = kubectl.get("networkpolicy", "digits-jobs")
+    kept = {name: policy["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences")}
+    kubectl("delete", "networkpolicy", "digits-jobs")
+    bench.cluster.create(NETWORK_POLICY, {**policy, "metadata": kept})
+    bench.look()
+    sent = requests(monkeypatch)
+    assert bench.reconcile() == Result()
+    assert sent == []
+
+
+def test_a_webhook_that_hangs_is_named_and_holds_up_nothing_else(bench: Bench, kubectl: Kubectl, silent: str) -> None:
+    """The API server gives the write up before the operator does, so that its answer tells what hangs."""
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    namespace = {"matchLabels": {"kubernetes.io/metadata.name": kubectl.namespace}}
+    webhook = {
+        "name": "hangs.example.com",
+        "clientConfig": {"url": silent},
+        "rules": [
+            {
+                "apiGroups": ["networking.k8s.io"],
+                "apiVersions": ["v1"],
+                "resources": ["networkpolicies"],
+                "operations": ["CREATE", "UPDATE"],
+            }
+        ],
+        "namespaceSelector": namespace,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    name = f"hangs-{kubectl.namespace}"
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    kubectl("create", "-f", "-", body=kind | {"metadata": {"name": name}, "webhooks": [webhook]})
+    try:
+        eventually(lambda: refuses(kubectl, "label", "networkpolicy", "digits-jobs", "a=b", "--dry-run=server"))
+        kubectl("delete", "networkpolicy", "digits-jobs")
+        kubectl("delete", "configmap", "digits-results")
+        bench.look()
+        assert bench.reconcile() == Result(failed=True)
+        assert bench.errors("Server") == 1
+        assert kubectl.get("configmap", "digits-results")
+        bench.now += TOLD_AFTER
+        bench.look()
+        assert bench.reconcile() == Result(failed=True)
+        reconciling = condition(kubectl, "Reconciling")
+        assert (reconciling["status"], reconciling["reason"]) == ("True", "ApplyFailed")
+        assert "NetworkPolicy digits-jobs: " in reconciling["message"]
+    finally:
+        kubectl("delete", kind["kind"], name)
+    bench.look()
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    assert kubectl.get("networkpolicy", "digits-jobs")
+    assert condition(kubectl, "Reconciling")["reason"] != "ApplyFailed"
+
+
+def refuses(kubectl: Kubectl, *arguments: str) -> bool:
+    try:
+        kubectl(*arguments)
+    except KubectlError:
+        return True
+    return False
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of what accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"https://127.0.0.1:{server.getsockname()[1]}/"
 
 
 def test_what_keeps_a_pod_waiting_is_read_from_its_events(bench: Bench, kubectl: Kubectl) -> None:

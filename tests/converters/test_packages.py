@@ -281,7 +281,7 @@ def test_an_index_that_refuses_everybody(index: PackageIndex) -> None:
 def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_CA_BUNDLE")
     error = failure("compass\n")
-    assert (error.reason, error.final) == (Reason.INDEX_UNREACHABLE, True)
+    assert (error.reason, error.final) == (Reason.INDEX_UNTRUSTED, True)
     assert "is not trusted" in error.message
     assert "sources.caBundle" in error.message
 
@@ -353,7 +353,7 @@ def test_an_index_that_redirects_to_plain_http_is_not_followed(server: Server, m
         monkeypatch.setenv("PIP_INDEX_URL", f"https://ann:{PASSWORD}@{server.host}/simple")
         error = failure("surveyor\n")
         plain.shutdown()
-    assert error.reason is Reason.INDEX_UNREACHABLE
+    assert error.reason is Reason.INDEX_UNTRUSTED
     assert "redirects to another address than one with https; have it answer by https itself" in error.message
     assert asked == []
 

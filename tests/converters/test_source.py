@@ -435,7 +435,7 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(
     monkeypatch.setattr(source, "wanted", swapping)
     with pytest.raises(StageError, match="changed while it was copied") as caught:
         source.run(request())
-    assert not caught.value.final
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)
     assert not list((layout.ROOT / "sources").rglob("*.*"))
 
 
@@ -452,5 +452,5 @@ def test_a_source_that_changes_while_it_is_copied_is_tried_again(
     monkeypatch.setattr(mounted_files, "copy", change_and_copy)
     with pytest.raises(StageError, match="changed while it was copied") as caught:
         source.run(request())
-    assert not caught.value.final
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)
     assert list((layout.ROOT / "sources").iterdir()) == []

@@ -8,6 +8,7 @@ from functools import partial
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.last_words import eventually
 from tests.e2e.suite import Suite
+from triton_operator.names import snapshot_policy
 
 CHILDREN = "jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies,poddisruptionbudgets"
 NAME = "unlabelled"
@@ -21,7 +22,8 @@ def run(suite: Suite) -> None:
     storage = {"requests": {"storage": "64Mi"}}
     shared = {"resources": storage, "storageClassName": "local-path-shared", "accessModes": ["ReadWriteMany"]}
     claim = {"repository": {"claimName": None, "volumeClaimTemplate": {"spec": shared}}}
-    generation = applied.apply({**claim, "serving": {"replicas": 2}})
+    # A soak has a NetworkPolicy of its own, which goes with it.
+    generation = applied.apply({**claim, "serving": {"replicas": 2, "soak": {"duration": "1m"}}})
     applied.wait("its first Job", lambda state: bool(applied.jobs()), generation=generation)
     unlabel(suite.busy)
     applied.wait_ready(generation)
@@ -35,6 +37,8 @@ def run(suite: Suite) -> None:
     generation = applied.apply({**spec, "model": {"candidates": candidates}})
     applied.wait("no node for the engine", lambda state: state.holds("Stalled"), generation=generation)
     eventually("an end of the budget", lambda: None if labelled(suite.busy, "poddisruptionbudgets") else {})
+    policy = snapshot_policy(NAME)
+    eventually("an end of the soak's policy", lambda: None if suite.busy.exists("networkpolicy", policy) else {})
 
 
 def relabelled(kubectl: Kubectl) -> None:

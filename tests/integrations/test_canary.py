@@ -31,8 +31,9 @@ from tests.integrations.traefik import Traefik
 NAME, MODEL, HOST = "routed", "scores", "scores.example"
 SHARES, SECONDS, TOLERANCE = [20, 50], 60, 0.1
 """The tolerance: how far the share of answers may be above that of requests, because slow answers come late."""
-WIDTH, PRODUCTS = 128, 2000
-"""Of the slow model: products of a row and a matrix, of which it does so many, one after the other."""
+WIDTH, PRODUCTS = 128, 5000
+"""Of the slow model: products of a row and a matrix, of which it does so many, one after the other. With 2,000 a busy
+machine once slowed the others so much that it was only three times as slow."""
 CLIENTS, PAUSE_SECONDS, SECONDS_AFTER = 2, 0.1, 30.0
 """Clients of each protocol, their pause after an answer, and the time in which another try would be seen."""
 SAMPLE = numpy.linspace(-1, 1, 8, dtype=numpy.float32).reshape(1, 8)

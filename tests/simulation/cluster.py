@@ -21,8 +21,8 @@ from triton_operator.api.deployment import parse
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import kind_of
 from triton_operator.observed.snapshot import observe
-from triton_operator.planning.plan import Event, Plan, Reference, plan
-from triton_operator.runtime.reconcile import STARTS_WORK
+from triton_operator.planning.plan import Deletion, Event, Plan, plan
+from triton_operator.runtime.carrying_out import STARTS_WORK
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -267,7 +267,7 @@ class Cluster:
         elif (kind, name) == ("Service", "digits"):
             self.story.append("service")
 
-    def _delete(self, reference: Reference) -> int:
+    def _delete(self, reference: Deletion) -> int:
         if (reference.kind, reference.name) not in self.objects:
             return 0
         self.delete(reference.kind, reference.name)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
-from triton_operator.kube.drift import FIELD_MANAGER, drift
+from triton_operator.kube.drift import drift
+from triton_operator.kube.managed_fields import FIELD_MANAGER
 
 Body = dict[str, Any]
 

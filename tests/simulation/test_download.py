@@ -56,12 +56,13 @@ def test_a_source_on_a_claim_is_let_out_nowhere() -> None:
     assert "triton-operator.dev/downloads" not in the_job(cluster)["metadata"]["labels"]
 
 
-def test_the_policy_that_is_left_lets_no_other_source_out() -> None:
-    """The operator may not delete policies; its label is on no pod of a source that is mounted."""
+def test_the_policy_of_a_download_goes_with_it() -> None:
+    """Until it is gone it lets nobody else out: its label is on no pod of a source that is mounted."""
     cluster = downloading()
+    assert policies(cluster)["digits-sources"]["podSelector"] == {"matchLabels": SELECTS}
     cluster.edit(source={"uri": "pvc://models/digits"})
     cluster.settle()
-    assert policies(cluster)["digits-sources"]["podSelector"] == {"matchLabels": SELECTS}
+    assert "digits-sources" not in policies(cluster)
     labels = [job["spec"]["template"]["metadata"]["labels"] for job in cluster.of_kind("Job")]
     assert not [each for each in labels if "triton-operator.dev/downloads" in each]
 

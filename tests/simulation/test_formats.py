@@ -156,6 +156,20 @@ def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadli
     assert cluster.status["serving"]["candidate"] == "trt-fp16"
 
 
+def test_if_no_other_candidate_is_left_a_node_that_comes_later_is_found() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU))
+    cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
+    cluster.fates = when("convert", Fate(pending=NO_NODE), "trt-fp16")
+    told = set()
+    for _ in range(50):
+        cluster.run(1)
+        told.add((cluster.condition("Stalled")["status"], cluster.condition("Stalled")["reason"]))
+    assert ("True", "AllCandidatesFailed") in told
+    cluster.fates = when("convert", Fate())
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
 def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
     cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU))
     cluster.settings = replace(SETTINGS, unschedulable_seconds=60)

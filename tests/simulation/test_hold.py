@@ -8,6 +8,7 @@ import pytest
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
+from tests.simulation.moving import move
 from tests.simulation.test_canary import SHARES, begun, serving
 from tests.simulation.test_soak import (
     CONTINUE,
@@ -88,6 +89,10 @@ def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Clust
     cluster.run(2 * WINDOW)
     assert told(cluster) == ["Warning"]
     assert (cluster.serving(), servers(cluster)) == (new, {old, new})
+    assert (
+        f"Deployment {old} still runs, because {new} is held after its soak" in cluster.condition("Soaked")["message"]
+    )
+    assert cluster.condition("UpToDate")["reason"] == "RolloutHeld"
 
 
 @pytest.mark.parametrize(("failing", "verdict"), [(0.0, "SoakPassed"), (0.5, "SoakFailed")])
@@ -225,3 +230,26 @@ def test_a_node_that_restarts_begins_the_step_anew(routed: Cluster) -> None:
     assert (routed.serving(), gateway.seen, soaked(routed)) == (old, [0, 5], ("Unknown", "Canary"))
     gateway.settle()
     assert (gateway.seen, soaked(routed)) == ([0, *SHARES, 0], ("True", "SoakPassed"))
+
+
+def test_a_choice_that_is_taken_back_tries_nothing_again(cluster: Cluster) -> None:
+    clients(cluster).rate = 0.0
+    flipped(cluster)
+    reached(cluster, "RolloutHeld")
+    cluster.edit(rollout={"onInconclusive": "Undo"})
+    cluster.settle()
+    story = len(cluster.story)
+    cluster.edit(rollout={})
+    cluster.run(60)
+    assert cluster.story[story:] == []
+
+
+def test_the_choice_that_a_message_offers_leaves_ready_what_was_ready(routed: Cluster) -> None:
+    """The canary is one of newer files: what serves is what the spec asks for."""
+    clients(routed).rate = 0.0
+    move(routed)
+    reached(routed, "RolloutHeld")
+    assert "set spec.rollout.onInconclusive to Continue or Undo" in routed.condition("Soaked")["message"]
+    routed.edit(rollout={"onInconclusive": "Undo"})
+    routed.settle()
+    assert [routed.condition(each)["status"] for each in ("Ready", "UpToDate", "Stalled")] == ["True", "False", "False"]

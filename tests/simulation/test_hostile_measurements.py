@@ -51,6 +51,8 @@ def crowd(result: SearchResult) -> SearchResult:
             lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=""),
             "48 measurements",
         ),
+        (lambda result: replace(result, ended="<b>Nonsense</b>"), "an end that no search has"),
+        (lambda result: replace(result, ended="Failed"), "an end that no search has"),
     ],
 )
 def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Callable[[Any], Any], words: str) -> None:

@@ -67,3 +67,22 @@ def test_what_somebody_opens_is_closed_again(serving: Cluster, name: str, direct
     serving.objects["NetworkPolicy", name]["spec"] = policies(serving)[name] | {direction: [*before, {}]}
     assert serving.act() == 1
     assert policies(serving)[name][direction] == before
+
+
+def test_a_policy_that_opens_something_goes_with_what_needed_it(serving: Cluster) -> None:
+    closing = {"digits-jobs", "digits-servers"}
+    serving.edit(serving={"soak": {"duration": "5m"}}, conversion={"requirements": "requirements.txt"})
+    serving.run(3)
+    assert set(policies(serving)) == closing | {"digits-measure", "digits-snapshot", "digits-sources"}
+    serving.edit(serving={}, conversion={})
+    serving.run(3)
+    assert set(policies(serving)) == closing | {"digits-measure"}
+
+
+def test_a_policy_that_closes_pods_stays(serving: Cluster) -> None:
+    """The pods of a Deployment that somebody deletes may live on for their grace period."""
+    serving.edit(suspend=True)
+    for each in serving.of_kind("Deployment"):
+        serving.delete("Deployment", each["metadata"]["name"])
+    deleted = {each.name for each in serving.intent().deletions if each.kind == "NetworkPolicy"}
+    assert deleted <= {"digits-measure"}

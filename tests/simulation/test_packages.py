@@ -184,7 +184,7 @@ def test_while_they_are_installed_the_condition_says_so() -> None:
     assert converted["message"] == "the packages Job runs"
 
 
-@pytest.mark.parametrize("reason", [Reason.PACKAGE_NOT_FOUND, Reason.PACKAGE_CONFLICT, Reason.INDEX_UNREACHABLE])
+@pytest.mark.parametrize("reason", [Reason.PACKAGE_NOT_FOUND, Reason.PACKAGE_CONFLICT, Reason.INDEX_UNTRUSTED])
 def test_a_failure_stops_the_object_until_somebody_acts(reason: Reason) -> None:
     cluster = requiring()
     cluster.fates = when("packages", Fate(exit_code=42, reason=reason, message="compass: no"))

@@ -183,13 +183,28 @@ def soaking(asks: Cluster) -> Cluster:
 
 def test_an_edit_is_in_progress_until_its_soak_is_over(soaking: Cluster) -> None:
     soaking.edit(models=WIDER)
-    assert passed(soaking) == [WORKS_ON_IT, DONE | {"Reconciling": "True"}, DONE]
+    assert passed(soaking) == [WORKS_ON_IT, DONE | {"UpToDate": "False", "Reconciling": "True"}, DONE]
 
 
-def test_newer_files_are_soaked_without_a_word_to_tools(soaking: Cluster) -> None:
+def test_newer_files_are_up_to_date_once_their_soak_has_passed(soaking: Cluster) -> None:
+    old = soaking.serving()
     move(soaking)
+    passed(soaking, lambda: soaking.serving() != old)
+    soaking.run(3)
+    assert summary(soaking) == BEHIND
+    assert (soaking.condition("UpToDate")["reason"], soaking.condition("Soaked")["reason"]) == ("Soaking", "Soaking")
     assert passed(soaking) == [BEHIND, DONE]
     assert soaking.condition("Soaked")["reason"] == "SoakPassed"
+
+
+def test_a_commit_that_a_rollback_keeps_from_serving_is_not_up_to_date(serving: Cluster) -> None:
+    serving.edit(rollout={"revision": serving.status["serving"]["revision"]})
+    serving.settle()
+    assert (summary(serving), serving.condition("UpToDate")["reason"]) == (BEHIND, "RolledBack")
+    serving.edit(models=WIDER)
+    serving.settle()
+    assert (summary(serving), serving.condition("UpToDate")["reason"]) == (BEHIND, "RolledBack")
+    assert "no other edit is served" in serving.condition("UpToDate")["message"]
 
 
 def test_an_edit_that_is_undone_is_stalled_and_not_ready(soaking: Cluster) -> None:

@@ -289,3 +289,34 @@ def test_another_architecture_of_the_installation_does_nothing_again(serving: Cl
     assert serving.act() == 0
     serving.settle()
     assert serving.story == story
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_vulnerable_server_that_serves_is_told_of_whatever_is_kept_for_the_next(held: bool) -> None:
+    old, new = "nvcr.io/nvidia/tritonserver:25.02-py3", "nvcr.io/nvidia/tritonserver:26.08-py3"
+    cluster = Cluster(a_spec(), settings=replace(SETTINGS, server_image=old))
+    cluster.settle()
+    first = cluster.status["serving"]["revision"]
+    if held:
+        cluster.edit(rollout={"revision": first})
+        cluster.settle()
+    cluster.settings = replace(SETTINGS, server_image=new, converter_image="example/converter:2")
+    cluster.updates += 1
+    cluster.settle()
+    cluster.edit(rollout={"revision": first})
+    cluster.settle()
+    assert cluster.status["serving"]["revision"] == first
+    assert cluster.condition("ServerVulnerable")["status"] == "True"
+    assert cluster.condition("NewImagesAvailable")["status"] == "True"
+
+
+def test_images_that_failed_are_still_newer_than_those_that_serve() -> None:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    cluster.settings = replace(SETTINGS, server_image="example/server:2")
+    cluster.settle()
+    cluster.fates = when("profile", FINAL)
+    cluster.updates += 1
+    cluster.settle()
+    assert "the next one, which does not serve yet" in cluster.condition("NewImagesAvailable")["message"]
+    assert cluster.status["newImages"]["server"] == "example/server:2"

@@ -14,7 +14,7 @@ from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.shortest import shortest
 from tests.simulation.walk.walking import Failed, drawn, replay, why
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.planning.plan import Plan, Reference, plan
+from triton_operator.planning.plan import Deletion, Plan, plan
 
 WALKS = 6
 """Of each seed, of 40 steps each."""
@@ -51,7 +51,7 @@ def test_a_fault_is_told_by_the_fewest_steps_that_show_it(monkeypatch: pytest.Mo
         if not deployment.spec.suspend or not observed.serving:
             return found
         kept = [each for each in found.objects if each["kind"] != "Deployment"]
-        gone = (*found.deletions, Reference("apps/v1", "Deployment", observed.serving))
+        gone = (*found.deletions, Deletion("apps/v1", "Deployment", observed.serving))
         return replace(found, objects=tuple(kept), deletions=gone)
 
     monkeypatch.setattr(world, "plan", faulty)

@@ -83,10 +83,11 @@ def test_an_operator_is_quiet_after_its_last_busy_second() -> None:
 def test_the_floor_of_a_burst_is_made_of_the_operators_requests() -> None:
     settings = Settings("converter:test", "server:test", "converter-tensorflow:test")
     first, others = floor.recorded("bench", settings)
-    assert [each.path.split("?")[0].rpartition("/")[2] for each in first] == [
-        "persistentvolumeclaims",
-        "networkpolicies",
-        "jobs",
+    within = "/namespaces/bench/"
+    assert [(each.method, each.path.partition(within)[2].partition("?")[0]) for each in first] == [
+        ("POST", "persistentvolumeclaims"),
+        ("PATCH", f"networkpolicies/{floor.NAME}-jobs"),
+        ("POST", "jobs"),
     ]
     assert [each.method for each in others] == ["PATCH", "PATCH", "POST"]
     about = first[-1].about(floor.Seen("another", "its-uid", "7"))

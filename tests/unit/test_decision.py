@@ -1,69 +1,45 @@
 """The truth table of a rollout's next move: every row, every combination of facts, and what no table may allow."""
 
-from collections.abc import Iterator, Sequence
-from itertools import product
-
 import pytest
 
-from triton_operator.rollout.decision import FAILED, TAKES_OVER, Facts, Figures, Move, Server, Trial, next_move
+from tests.unit.truth_table import ANY, decided, everything, idle
+from triton_operator.rollout.decision import FAILED, TAKES_OVER, Figures, Move, RolloutFacts, Server, Trial, next_move
 
-ANY = None
-ROWS = [
+ROWS = {
     # server, figures, trial, serves, alone, undone, yields -> move
-    (ANY, ANY, ANY, ANY, ANY, True, ANY, Move.UNDO),
-    (Server.READY, Figures.MISSED, ANY, ANY, True, ANY, ANY, Move.SETTLE),
-    (ANY, Figures.MISSED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (ANY, Figures.FAILED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (Server.LATE, ANY, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (ANY, ANY, ANY, ANY, ANY, ANY, True, Move.YIELD),
-    (ANY, ANY, Trial.GOES_ON, ANY, ANY, ANY, ANY, Move.SHARE),
-    (Server.UNWANTED, ANY, ANY, ANY, ANY, ANY, ANY, Move.STOP),
-    (Server.STARTING, ANY, ANY, ANY, ANY, ANY, ANY, Move.START),
-    (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, ANY, Move.MEASURE),
-    (ANY, ANY, Trial.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
-    (ANY, ANY, ANY, True, ANY, ANY, ANY, Move.SERVE),
-    (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.TAKE_OVER),
-]
-"""The first row that fits decides."""
-
-
-def everything() -> Iterator[Facts]:
-    """Every combination of facts."""
-    flags = (False, True)
-    for each in product(Server, Figures, Trial, flags, flags, flags, flags):
-        yield Facts(*each)
-
-
-def decided(rows: Sequence[tuple[object, ...]], facts: Facts) -> object:
-    """The move of the first row that fits; None if none does."""
-    return next(
-        (
-            row[-1]
-            for row in rows
-            if all(wanted in (ANY, got) for wanted, got in zip(row, vars(facts).values(), strict=False))
-        ),
-        None,
-    )
+    "the target was undone": (ANY, ANY, ANY, ANY, ANY, True, ANY, Move.UNDO),
+    "the first revision breaks a constraint": (Server.READY, Figures.MISSED, ANY, ANY, True, ANY, ANY, Move.SETTLE),
+    "a later one breaks a constraint": (ANY, Figures.MISSED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    "it cannot be measured": (ANY, Figures.FAILED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    "its server is late": (Server.LATE, ANY, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    "suspended while another made way": (ANY, ANY, ANY, ANY, ANY, ANY, True, Move.YIELD),
+    "its canary goes on": (ANY, ANY, Trial.GOES_ON, ANY, ANY, ANY, ANY, Move.SHARE),
+    "no replicas are wanted": (Server.UNWANTED, ANY, ANY, ANY, ANY, ANY, ANY, Move.STOP),
+    "its server starts": (Server.STARTING, ANY, ANY, ANY, ANY, ANY, ANY, Move.START),
+    "it is not measured yet": (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, ANY, Move.MEASURE),
+    "another canary has the preview Service": (ANY, ANY, Trial.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
+    "it serves": (ANY, ANY, ANY, True, ANY, ANY, ANY, Move.SERVE),
+    "the Service moves": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.TAKE_OVER),
+}
+EVERY = list(everything(RolloutFacts))
 
 
 def test_every_combination_of_facts_has_the_move_of_its_row() -> None:
-    for facts in everything():
+    for facts in EVERY:
         assert next_move(facts) is decided(ROWS, facts), facts
 
 
-@pytest.mark.parametrize("number", range(len(ROWS)))
-def test_no_row_is_idle(number: int) -> None:
-    others = [*ROWS[:number], *ROWS[number + 1 :]]
-    assert any(decided(others, facts) is not decided(ROWS, facts) for facts in everything())
+def test_no_row_is_idle() -> None:
+    assert idle(ROWS, EVERY) == []
 
 
 @pytest.mark.parametrize("move", Move)
 def test_every_move_is_taken(move: Move) -> None:
-    assert any(next_move(facts) is move for facts in everything())
+    assert any(next_move(facts) is move for facts in EVERY)
 
 
 def test_only_a_server_that_is_ready_and_measured_gets_requests() -> None:
-    for facts in everything():
+    for facts in EVERY:
         if next_move(facts) in TAKES_OVER:
             assert facts.server is Server.READY
             assert facts.figures is Figures.PASSED or (facts.figures is Figures.MISSED and facts.alone)
@@ -72,6 +48,6 @@ def test_only_a_server_that_is_ready_and_measured_gets_requests() -> None:
 
 
 def test_what_failed_or_was_undone_is_not_tried_further() -> None:
-    for facts in everything():
+    for facts in EVERY:
         failed = facts.undone or facts.server is Server.LATE or facts.figures in (Figures.MISSED, Figures.FAILED)
         assert (next_move(facts) in FAILED) == failed

@@ -175,11 +175,22 @@ def test_a_field_others_own_is_no_drift() -> None:
     desired, found = a_deployment(), observed_deployment()
     found["metadata"]["managedFields"] = [
         {**owned(), "manager": "kubectl"},
-        {**owned(), "operation": "Update"},
+        {**owned(), "manager": "kubectl", "operation": "Update"},
         {**owned(), "subresource": "status"},
     ]
     put(desired, "metadata.labels.app", ...)
     assert drift(desired, found) is None
+
+
+@pytest.mark.parametrize("applied", [[], [{**owned(), "fieldsV1": {"f:metadata": {"f:labels": {"f:other": {}}}}}]])
+def test_a_field_that_we_created_and_no_longer_want_is_drift(applied: list[JSON]) -> None:
+    """Earlier versions created NetworkPolicies, and may have applied a change since."""
+    desired, found = a_deployment(), observed_deployment()
+    desired["metadata"]["labels"]["other"] = found["metadata"]["labels"]["other"] = "x"
+    found["metadata"]["managedFields"] = [{**owned(), "operation": "Update"}, *applied]
+    assert drift(desired, found) is None
+    put(desired, "metadata.labels.app", ...)
+    assert drift(desired, found) == "metadata.labels.app"
 
 
 def test_items_of_a_set_we_own() -> None:

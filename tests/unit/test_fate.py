@@ -1,46 +1,32 @@
-"""What becomes of work without a result, by the whole table of facts."""
+"""The truth table of work without a result: every row, and every combination of facts."""
 
-from itertools import product
+from tests.unit.truth_table import ANY, decided, everything, idle
+from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
 
-import pytest
-
-from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
-
-NOTHING = Facts(known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
-"""Facts of work that nobody has done: its Job starts."""
-
-
-def facts(**others: object) -> Facts:
-    return Facts(**{**vars(NOTHING), **others})
-
-
-@pytest.mark.parametrize(
-    ("seen", "fate"),
-    [
-        (facts(), Fate.RUNS),
-        (facts(may_start=False), Fate.WAITS),
-        # A Job that exists goes on, whether another one may start or not.
-        (facts(job=State.ACTIVE, may_start=False), Fate.RUNS),
-        (facts(job=State.FAILED, may_start=False), Fate.FAILS),
-        (facts(job=State.ENDED, may_start=False), Fate.REPEATS),
-        (facts(known=Known.STANDS), Fate.FAILED_BEFORE),
-        (facts(known=Known.STANDS, job=State.FAILED), Fate.FAILED_BEFORE),
-        (facts(known=Known.STANDS, reading=Reading.GOES_ON), Fate.FAILED_BEFORE),
-        # The failed Job goes first: its name is that of the next one.
-        (facts(known=Known.REPEATS, job=State.FAILED), Fate.MAKES_WAY),
-        (facts(known=Known.REPEATS), Fate.RUNS),
-        (facts(known=Known.REPEATS, may_start=False), Fate.WAITS),
-        (facts(known=Known.REPEATS, reading=Reading.FAILED), Fate.UNREADABLE),
-        (facts(job=State.FAILED, reading=Reading.GOES_ON), Fate.READS),
-        (facts(job=State.FAILED, reading=Reading.FAILED), Fate.UNREADABLE),
-        (facts(job=State.ENDED, reading=Reading.GOES_ON), Fate.READS),
-        (facts(reading=Reading.GOES_ON, may_start=False), Fate.READS),
-    ],
-)
-def test_the_first_line_that_applies_decides(seen: Facts, fate: Fate) -> None:
-    assert next_fate(seen) is fate
+ROWS = {
+    # known, job, reading, may_start -> fate
+    "its failure is recorded and stands": (Known.STANDS, ANY, ANY, ANY, Fate.FAILED_BEFORE),
+    # The failed Job goes first: its name is that of the next one.
+    "it is tried again, and its Job is there": (Known.REPEATS, State.ACTIVE, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its failed Job is there": (Known.REPEATS, State.FAILED, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its ended Job is there": (Known.REPEATS, State.ENDED, ANY, ANY, Fate.MAKES_WAY),
+    "another Job reads its answer": (ANY, ANY, Reading.GOES_ON, ANY, Fate.READS),
+    "no other Job could read its answer": (ANY, ANY, Reading.FAILED, ANY, Fate.UNREADABLE),
+    "nobody has begun it": (ANY, State.ABSENT, ANY, True, Fate.RUNS),
+    "nobody may begin it": (ANY, State.ABSENT, ANY, False, Fate.WAITS),
+    # A Job that exists goes on, whether another one may start or not.
+    "its Job goes on": (ANY, State.ACTIVE, ANY, ANY, Fate.RUNS),
+    "its Job failed": (ANY, State.FAILED, ANY, ANY, Fate.FAILS),
+    "its Job ended without an answer": (ANY, State.ENDED, ANY, ANY, Fate.REPEATS),
+}
+EVERY = list(everything(WorkFacts))
 
 
-def test_every_fact_has_a_fate_and_every_fate_a_fact() -> None:
-    every = product(Known, State, Reading, (False, True))
-    assert {next_fate(Facts(*each)) for each in every} == set(Fate)
+def test_every_combination_of_facts_has_the_fate_of_its_row() -> None:
+    for facts in EVERY:
+        assert next_fate(facts) is decided(ROWS, facts), facts
+
+
+def test_no_row_is_idle_and_every_fate_is_met() -> None:
+    assert idle(ROWS, EVERY) == []
+    assert {next_fate(facts) for facts in EVERY} == set(Fate)

@@ -1,10 +1,13 @@
-"""What kopf is told."""
+"""What kopf is told, and what the log tells of what should never end."""
 
+import asyncio
 from collections.abc import Iterable
 from itertools import islice
 
 import kopf
+import pytest
 
+from triton_operator.runtime.controller import _log_end
 from triton_operator.runtime.handlers import configure
 
 
@@ -25,3 +28,23 @@ def test_kopf_copies_and_compares_nothing() -> None:
     body = kopf.Body({"metadata": {"annotations": {"a": "b"}}, "spec": {"models": []}})
     assert settings.persistence.diffbase_storage.build(body=body, extra_fields=[]) == {}
     assert settings.persistence.diffbase_storage.fetch(body=body) is None
+
+
+def test_a_bug_that_ends_the_queue_leaves_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        raise ValueError("no such key")
+
+    async def run() -> None:
+        ends, is_stopped = asyncio.create_task(work(0)), asyncio.create_task(work(60))
+        for task in (ends, is_stopped):
+            task.add_done_callback(_log_end)
+        await asyncio.wait([ends])
+        is_stopped.cancel()
+        await asyncio.wait([is_stopped])
+
+    asyncio.run(run())
+    (record,) = caplog.records
+    assert "ended because of a bug\nTraceback" in caplog.text
+    assert "ValueError: no such key" in caplog.text
+    assert record.levelname == "ERROR"

@@ -8,8 +8,9 @@ import pytest
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive, Rollout
 from triton_operator.observed.flips import Flip
-from triton_operator.rollout.inconclusive import Course, course, unjudged
+from triton_operator.rollout.inconclusive import Course, course
 from triton_operator.rollout.traffic import Judgement
+from triton_operator.rollout.wording import unjudged
 
 ANY = None
 ROWS = [
@@ -25,7 +26,7 @@ POLICIES: tuple[OnInconclusive, ...] = get_args(OnInconclusive)
 VERDICTS = (Reason.SOAK_PASSED, Reason.SOAK_FAILED, Reason.SOAK_INCONCLUSIVE)
 
 
-@pytest.mark.parametrize(("asked", "verdict", "spoiled"), product(POLICIES, VERDICTS, (False, True)))
+@pytest.mark.parametrize(("asked", "verdict", "spoiled"), list(product(POLICIES, VERDICTS, (False, True))))
 def test_every_judgement_has_the_course_of_its_row(asked: OnInconclusive, verdict: Reason, spoiled: bool) -> None:
     facts = (asked, verdict, spoiled)
     (wanted,) = {row[-1] for row in ROWS if all(each in (ANY, fact) for each, fact in zip(row, facts, strict=False))}

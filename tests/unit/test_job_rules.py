@@ -28,7 +28,7 @@ from triton_operator.observed.job_rules import (
     tries_again,
     without_pod,
 )
-from triton_operator.observed.pod import CHECK, SERVER, Container, End, PodView, pod_view
+from triton_operator.observed.pod import CHECK, SERVER, Container, End, PodView, Waiting, pod_view
 from triton_operator.observed.record import Record
 
 STAGE = "convert"
@@ -63,6 +63,9 @@ RUNS = a_pod("Running", a_container(STAGE))
 FAILED = a_pod("Failed", a_container(STAGE, 1))
 FINAL = a_pod("Failed", a_container(STAGE, 42))
 LATE = a_pod("Failed", a_container(STAGE, 137), reason="DeadlineExceeded")
+UNPULLED = replace(
+    LATE, containers=(replace(a_container(STAGE), waiting=Waiting("ImagePullBackOff", "503"), has_begun=False),)
+)
 EVICTED = a_pod("Failed", a_container(STAGE, 137), reason="Evicted", message="it used too much")
 KEPT = a_pod("Running", a_container(STAGE, 1), a_container("istio-proxy"))
 KEPT_FOR_GOOD = a_pod("Running", a_container(STAGE, 42), a_container("istio-proxy"))
@@ -82,6 +85,7 @@ TABLE = (
     (runs, a_job(RUNS, said="Complete"), "", ""),
     (runs, a_job(RUNS, said="Failed"), "", ""),
     (ran_late, a_job(LATE), "DeadlineExceeded", ""),
+    (ran_late, a_job(UNPULLED), "ImagePullFailed", ""),
     (ran_late, a_job(LATE, RUNS), "DeadlineExceeded", ""),
     (ran_late, a_job(LATE, EVICTED, EVICTED, EVICTED, suspend=True), "DeadlineExceeded", ""),
     (failed, a_job(LATE, FINAL, said="Failed"), "Crashed", ""),

@@ -9,7 +9,7 @@ from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.deployment import parse
+from triton_operator.api.deployment import parse, parse_status
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.object_metrics import FAMILIES, samples
@@ -152,3 +152,18 @@ def test_an_object_that_is_gone_and_a_replica_that_stands_by_tell_nothing() -> N
     assert 0 < len(series()) == len(both) / 2
     metrics.stand_by()
     assert series() == []
+
+
+def test_a_roll_out_that_is_held_has_a_metric_of_its_own() -> None:
+    conditions = [
+        {
+            "type": "Soaked",
+            "status": "Unknown",
+            "reason": "RolloutHeld",
+            "message": "no requests",
+            "observedGeneration": 1,
+            "lastTransitionTime": "2026-11-21T00:00:00Z",
+        }
+    ]
+    status = parse_status({"status": {"conditions": conditions}})
+    assert list(samples(DIGITS, None, status)) == [("triton_operator_rollout_held", ("vision", "digits"), 1.0)]

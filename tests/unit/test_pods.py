@@ -522,24 +522,35 @@ NEVER_STARTED = ended(137, "The container could not be located when the pod was 
 
 
 @pytest.mark.parametrize(
-    ("statuses", "seen"),
+    ("statuses", "seen", "reason"),
     [
         (
             ended(143, "batch 7 of 64\nthe stage was stopped by a signal"),
             "exit code 143 (SIGTERM): batch 7 of 64 | the stage was",
+            Reason.DEADLINE_EXCEEDED,
         ),
-        (waiting("ImagePullBackOff", "Back-off pulling image"), "container convert: Back-off pulling image"),
-        (NEVER_STARTED, "pod p: Startup probe failed: HTTP probe failed with statuscode: 400"),
+        (
+            waiting("ImagePullBackOff", "Back-off pulling image"),
+            "container convert: Back-off pulling image",
+            Reason.IMAGE_PULL_FAILED,
+        ),
+        (
+            NEVER_STARTED,
+            "pod p: Startup probe failed: HTTP probe failed with statuscode: 400",
+            Reason.DEADLINE_EXCEEDED,
+        ),
     ],
 )
-def test_a_pod_past_its_deadline_tells_what_it_did_or_waited_for(statuses: list[Body], seen: str) -> None:
+def test_a_pod_past_its_deadline_tells_what_it_did_or_waited_for(
+    statuses: list[Body], seen: str, reason: Reason
+) -> None:
     events: list[Mapping[str, Any]] = [
         an_event("pod-1", "FailedScheduling", "0/1 nodes are available"),
         an_event("pod-1", "Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 400"),
     ]
     view = job_of(a_job(), [a_pod("Failed", **LATE, containerStatuses=statuses)], events)
     assert view.failure is not None
-    assert view.failure.reason is Reason.DEADLINE_EXCEEDED
+    assert view.failure.reason is reason
     start = "Job digits-convert-1 ran for more than 60 s; raise spec.conversion.activeDeadlineSeconds; last seen: "
     assert view.failure.message.startswith(start)
     assert seen in view.failure.message.removeprefix(start)

@@ -17,7 +17,8 @@ from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.api.deployment import parse_status
-from triton_operator.kube.bodies import event_body, failed, status_body
+from triton_operator.kube.bodies import event_body, status_body
+from triton_operator.planning.setbacks import failed
 from triton_operator.runtime.printable_log import protect
 
 ANYTHING = st.text(st.one_of(st.characters(), st.sampled_from(HOSTILE)))
@@ -92,7 +93,7 @@ def test_whatever_is_measured_reaches_the_status_printable() -> None:
 
 def test_an_error_of_the_operator_and_an_event_are_printable() -> None:
     error, now = ValueError(f"cannot read {HOSTILE}"), Cluster(a_spec()).now
-    status = status_body(OWNER, failed(OWNER, parse_status({}), error, now))["status"]
+    status = status_body(OWNER, failed(OWNER, error, now).status)["status"]
     assert "cannot read" in json.dumps(status)
     assert obeyed(json.dumps(status, ensure_ascii=False)) == set()
     event = event_body(OWNER, "Warning", "Crashed", f"what happened {HOSTILE}", now)

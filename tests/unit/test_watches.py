@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from triton_operator.kube.cluster import Cluster, GoneError, UnavailableError
+from triton_operator.kube.cluster import Cluster, GoneError, ServerError, UnavailableError
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import JOB, Kind
 from triton_operator.names import DEPLOYMENT_LABEL
@@ -131,7 +131,7 @@ def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(followed: Followed
 
 def test_what_is_said_in_place_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """The API server has answered 200 by then, so an error comes as if it were an object."""
-    for code, error in ((410, GoneError), (504, UnavailableError)):
+    for code, error in ((410, GoneError), (429, UnavailableError), (504, ServerError)):
         status = {"kind": "Status", "code": code, "message": "too old resource version: 1 (2)"}
 
         def stream(*_: object, status: JSON = status) -> Iterator[JSON]:

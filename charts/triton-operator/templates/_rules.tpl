@@ -16,7 +16,7 @@ What the operator may do: the verbs of operator/triton_operator/kube/kinds.py, n
   verbs: [create, delete, get, list, patch, watch]
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [create, get, list, patch, watch]
+  verbs: [create, delete, get, list, patch, watch]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [create, delete, get, list, patch, watch]

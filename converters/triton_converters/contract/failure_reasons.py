@@ -16,6 +16,7 @@ RESERVED = frozenset(
         Reason.SOURCE_CERTIFICATE_INVALID,
         Reason.SOURCE_UNREACHABLE,
         Reason.SOURCE_TRUNCATED,
+        Reason.SOURCE_CHANGED,
         Reason.DIGEST_MISMATCH,
         Reason.REQUIREMENTS_MISSING,
         Reason.REHEARSAL_NOT_SERVED,

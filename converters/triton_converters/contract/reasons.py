@@ -143,7 +143,12 @@ class Reason(StrEnum):
         "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
     )
 
-    # The operator's own fault.
+    # What the operator tries again by itself.
+    APPLY_FAILED = (
+        "ApplyFailed",
+        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
+    )
+    STATUS_REFUSED = "StatusRefused", "The API server refuses the status; the active revision stays as it is."
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
     # Failures that last until the user changes something.
@@ -188,6 +193,10 @@ class Reason(StrEnum):
         "SourceTruncated",
         "The server of the source sent less or more than it had announced; the operator tries again.",
     )
+    SOURCE_CHANGED = (
+        "SourceChanged",
+        "The source changed again and again while it was copied to the claim; the operator tries again.",
+    )
     DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 differs from the one in the spec."
     ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file with the entrypoint's name."
     ENTRYPOINT_INVALID = (
@@ -215,9 +224,11 @@ class Reason(StrEnum):
         "A package that the index sent has none of the hashes in the requirements file.",
     )
     INDEX_ACCESS_DENIED = "IndexAccessDenied", "The package index refused the credentials, or asks for some."
-    INDEX_UNREACHABLE = (
-        "IndexUnreachable",
-        "The package index does not answer, or its certificate is not one that the packages Job trusts.",
+    INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
+    INDEX_UNTRUSTED = (
+        "IndexUntrusted",
+        "The certificate of the package index is not one that the packages Job trusts, or the index redirects to plain"
+        " http.",
     )
     ARGUMENTS_INVALID = (
         "ArgumentsInvalid",

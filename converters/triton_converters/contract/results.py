@@ -289,8 +289,7 @@ class SearchResult(Document):
     points: tuple[SearchPoint, ...]
     """Points in the path's order, without those of earlier parts and of the profile."""
     ended: str
-    """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent`` or ``TimeSpent``; empty: another part
-    continues."""
+    """A `search_parts.SearchEnd`; empty: another part goes on."""
     size: int
     """Number of points of the whole space, all of which an exhaustive search would measure."""
     seconds: float

@@ -113,7 +113,7 @@ def copy(file: SourceFile, target: Path) -> None:
 
 def changed() -> StageError:
     """Return the failure of a source that is not what it was when it was listed."""
-    return StageError(Reason.SOURCE_INVALID, "the source changed while it was copied; the Job tries again", final=False)
+    return StageError(Reason.SOURCE_CHANGED, "the source changed while it was copied", final=False)
 
 
 def _opened(file: SourceFile) -> BufferedReader:

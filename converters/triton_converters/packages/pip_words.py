@@ -46,7 +46,7 @@ def failure(printed: str, log: str, host: str) -> StageError:
         return StageError(Reason.REQUIREMENTS_INVALID, f"{message}: {_after('--require-hashes mode', printed)}")
     if found := _REDIRECTS.search(printed):
         message = f"the package index {host} cannot be read: {_short(found[0], 200)}; have it answer by https itself"
-        return StageError(Reason.INDEX_UNREACHABLE, f"{message}, {RETRY}")
+        return StageError(Reason.INDEX_UNTRUSTED, f"{message}, {RETRY}")
     if found := _BY_URL.search(printed):
         return StageError(Reason.PACKAGE_NOT_FOUND, f"{_short(found[1])}: choose another")
     if found := _REFUSED_WHEEL.search(printed):
@@ -65,12 +65,12 @@ def _unreadable(printed: str, log: str, host: str) -> StageError | None:
     if found := _CERTIFICATE.search(said):
         advice = f"ask the administrator to add its authority to the Helm value sources.caBundle, {RETRY}"
         message = f"the certificate of {host} is not trusted: {found[1].strip() or 'it was not verified'}; {advice}"
-        return StageError(Reason.INDEX_UNREACHABLE, message)
+        return StageError(Reason.INDEX_UNTRUSTED, message)
     broken = _BROKEN.search(said)
     if broken or any(status >= 500 or status == 429 for status in statuses):
         why = f"it answered {max(statuses)}" if statuses else "the connection failed"
         advice = "check the Helm values sources.packageIndex, sources.proxy and networkPolicy.sources.egress"
-        message = f"the package index {host} cannot be read: {why}; {advice}, {RETRY}"
+        message = f"the package index {host} cannot be read: {why}; {advice}"
         return StageError(Reason.INDEX_UNREACHABLE, message, final=False)
     return None
 

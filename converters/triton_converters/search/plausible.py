@@ -10,15 +10,13 @@ from triton_converters.incoming.files import unfit
 from triton_converters.incoming.plausible import is_possible
 from triton_converters.search.space import Load, Space
 
-ENDS = frozenset({"", "Converged", "Complete", "MeasurementsSpent", "TimeSpent"})
-
 
 def check(request: SearchRequest, part: SearchResult, what: Path) -> None:
     """Raise StageError(Crashed) if the part, which is read from ``what``, is not one of this search."""
     space = Space.of(request)
     if beyond := excess(part, request.part * PART_POINTS, request.measurements):
         raise unfit(what, f"it has {beyond}")
-    if part.search != request.search or part.ended not in ENDS or part.size != space.size:
+    if part.search != request.search or part.size != space.size:
         raise unfit(what, "it is of another search")
     if not 0 <= part.seconds <= request.seconds + LONGEST_OVERRUN_SECONDS:
         raise unfit(what, "its measurements cannot have taken that long")

@@ -21,8 +21,14 @@ LONGEST_SPEC_BYTES = 64 * 1024
 
 The annotations of a Deployment, one of which holds its pods' template, may have 256 KiB together.
 """
-_CHANGES_NOTHING: dict[str, Any] = {"suspend": True, "serving": {"replicas"}}
-"""Fields of the spec that do not change what serves: autoscalers write the replicas."""
+_CHANGES_NOTHING: dict[str, Any] = {
+    "suspend": True,
+    "revision_history_limit": True,
+    "rollout": {"on_inconclusive"},
+    "serving": {"replicas", "progress_deadline_seconds"},
+}
+"""Fields of the spec that do not change what serves: autoscalers write the replicas, and the others say how long is
+waited and what is kept."""
 _ROUNDS = 8
 """More than the status has levels: a value that is left out may be required by what holds it, and so on."""
 

@@ -57,7 +57,7 @@ class RenamedValues:
 
 
 @dataclass(frozen=True)
-class Found:
+class OldName:
     """An old name in a spec."""
 
     old: str
@@ -149,7 +149,7 @@ def line(path: str, value: Any) -> str:
     return yaml.safe_dump({field: value}, default_flow_style=True, sort_keys=False, width=inf).strip()[1:-1]
 
 
-def found(spec: Any) -> Iterator[Found]:
+def found(spec: Any) -> Iterator[OldName]:
     """Yield each old name in a spec, in the table's order. ``spec``: of any shape, as it is stored."""
     for field in FIELDS:
         *way, last = field.old.split(".")
@@ -157,13 +157,13 @@ def found(spec: Any) -> Iterator[Found]:
         for place, holder in _holders(spec, way):
             if last in holder:
                 new = f"{place}.{field.new.rpartition('.')[2]}" if beside else f"spec.{field.new}"
-                yield Found(f"{place}.{last}", new, _told(field.now, holder[last]))
+                yield OldName(f"{place}.{last}", new, _told(field.now, holder[last]))
     for values in VALUES:
         *way, last = values.path.split(".")
         for place, holder in _holders(spec, way):
             value = holder.get(last)
             if isinstance(value, str) and value in values.now:
-                yield Found(f"{place}.{last}", f"{place}.{last}", values.now[value])
+                yield OldName(f"{place}.{last}", f"{place}.{last}", values.now[value])
 
 
 def rewritten(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ CPU_IMAGE = "tritonserver-cpu"
 CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
 """All backends of that image (images/tritonserver-cpu/backends)."""
 NVIDIA_IMAGE = "nvcr.io/nvidia/tritonserver"
+"""The repository of NVIDIA's image, whose tags are releases."""
 CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
+"""Lets clients hand over tensors in shared memory, as the profile's client does."""
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
 """From this release (server 2.68) on, shared memory of clients needs the flag; older servers do not know the flag."""
 _TAG = re.compile(r":[^/]*$")

@@ -12,6 +12,7 @@ MINIMUM_AGE_SECONDS = 600
 MINIMUM_TEMPORARY_AGE_SECONDS = 86400
 """Temporary files younger than this stay: the longest activeDeadlineSeconds of a pod that may be writing."""
 DEADLINE_SECONDS = 3600
+"""How long a Job may clean: to walk a claim with many large directories over a network takes minutes, never an hour."""
 
 
 def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult]:

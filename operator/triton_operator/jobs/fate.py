@@ -36,7 +36,7 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True)
-class Facts:
+class WorkFacts:
     """Everything that decides what becomes of the work."""
 
     known: Known
@@ -67,7 +67,7 @@ class Fate(Enum):
     """Its Job ended without an answer, so it goes, and another one starts."""
 
 
-def next_fate(facts: Facts) -> Fate:
+def next_fate(facts: WorkFacts) -> Fate:
     """Return the fate; the first line that applies decides."""
     if facts.known is Known.STANDS:
         return Fate.FAILED_BEFORE

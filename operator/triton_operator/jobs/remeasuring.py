@@ -31,6 +31,6 @@ def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tu
 
 
 def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:
-    """The wish to remember what is wrong with the figures that stalled the object, by the names of their records."""
+    """Record what is wrong with the figures that stalled the object, by the names of their records."""
     retry = context.deployment.retry
     return Effects(failures={name: Failure("", each.reason, each.message, retry) for name, each in figures.items()})

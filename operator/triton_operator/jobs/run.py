@@ -1,6 +1,6 @@
 """The one way in which any step runs a Job. Pure."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
@@ -8,7 +8,8 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
+from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
+from triton_operator.jobs.passing import due_after, timed
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
@@ -18,7 +19,8 @@ from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Answered, AnyWork, Asked, Work, reader
 
 UNSEEN_SECONDS = 10.0
-"""Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
+"""How long the pod of a Job that has ended is waited for. Jobs and pods come over different watches, which lag by a few
+seconds at most, and the pod has the answer."""
 
 LINGER_SECONDS = 60.0
 """How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
@@ -33,6 +35,9 @@ class Run(Generic[Answered]):
     result: Answered | None = None
     """What the record holds."""
     failure: Trouble | None = None
+    failing: Failure | None = None
+    """How the last try failed, if the work is tried again by itself; that try may run by now. None: it has not failed,
+    or only a person's wish repeats it."""
     pending: Trouble | None = None
     """What keeps the Job's pod from running."""
     active: bool = False
@@ -54,7 +59,7 @@ def run(
     work: Work[Asked, Answered],
     start: bool = True,
     patience: float | None = None,
-    repeats: Collection[Reason] = (),
+    repeats: bool = False,
 ) -> Run[Answered]:
     """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
 
@@ -62,7 +67,7 @@ def run(
     whose pod never ends, because of what a webhook added to it, goes once its record or failure is known; so does one
     that is suspended, because Kueue would start it again.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
-    ``repeats``: failures that end with their Job: without the Job the work starts again.
+    ``repeats``: whether work whose failure passes by itself is tried again after a pause (`passing.PASSING`).
 
     A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its
     failure is recorded and it is deleted.
@@ -74,7 +79,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Unanswered:
     """Work without a result, and all that is known of it."""
 
     body: dict[str, Any]
@@ -84,13 +89,16 @@ class _Found:
     job: JobView | None
     known: Failure | None
     """The recorded failure of that Job."""
+    before: Failure | None
+    """The failure that was recorded last, of that Job or of the try before it; None also if a retry was asked for."""
     reading: Run[Any] | None
     """What became of the Job that reads its answer from the claim; None: none is needed."""
     failure: Trouble | None
     """How the Job failed, or why it is given up."""
 
 
-def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run[Any]:
+def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: bool) -> Run[Any]:
+    """Return what became of a piece of work, but for the results that it had under earlier keys."""
     needed = Effects(needed=frozenset({record_name(work.stage, work.key)}))
     same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     record = context.observed.records.get(record_name(work.stage, work.key))
@@ -98,14 +106,23 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         known = _recorded(context, work, record, same)
         return replace(known, effects=known.effects + needed)
     found = _find(context, work, same, patience)
-    facts = Facts(
+    facts = WorkFacts(
         known=_known(context, found, repeats),
         job=_state(context, found),
         reading=_reading_of(found),
         may_start=start and not context.spec.suspend,
     )
     outcome = _BECOMES[next_fate(facts)](context, found)
-    return replace(outcome, effects=outcome.effects + needed)
+    return _remembering(found, replace(outcome, effects=outcome.effects + needed), repeats)
+
+
+def _remembering(found: _Unanswered, outcome: Run[Any], repeats: bool) -> Run[Any]:
+    """Keep the record of a failure that passes by itself until there is a result: the next pause depends on it."""
+    failing = outcome.effects.failures.get(found.name, found.before)
+    if failing is None or not failing.since:
+        return outcome
+    effects = outcome.effects + Effects(failures={found.name: failing})
+    return replace(outcome, effects=effects, failing=failing if repeats else None)
 
 
 def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[JobView]) -> Run[Any]:
@@ -119,35 +136,37 @@ def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[Jo
     return Run(Effects(jobs=stay), record=record, result=result)
 
 
-def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _Found:
+def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _Unanswered:
     """Return all that is known of work without a result. ``same``: the Jobs of its key."""
     observed, body = context.observed, job(context, work)
     name = body["metadata"]["name"]
     earlier = earlier_name(context, work) if observed.failures else ""
     if earlier in observed.failures and observed.failures[earlier].retry == context.deployment.retry:
         name = earlier
-    own, known = observed.jobs.get(name), observed.failures.get(name)
+    own, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
     may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
-    return _Found(
+    return _Unanswered(
         body=body,
         name=name,
         job=own,
-        known=None if known is None or (own is not None and own.uid != known.uid) else known,
+        known=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
+        before=recorded if recorded is not None and recorded.retry == context.deployment.retry else None,
         reading=_reading(context, work, own) if may_read else None,
         failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
     )
 
 
-def _known(context: Context, found: _Found, repeats: Collection[Reason]) -> Known:
+def _known(context: Context, found: _Unanswered, repeats: bool) -> Known:
     if found.known is None:
         return Known.NOTHING
     is_asked_again = found.known.retry != context.deployment.retry
-    ends_with_job = found.job is None and found.known.reason in repeats
-    return Known.REPEATS if is_asked_again or ends_with_job else Known.STANDS
+    is_due = repeats and bool(found.known.at) and due_after(found.known, context.now) <= 0
+    return Known.REPEATS if is_asked_again or is_due else Known.STANDS
 
 
-def _state(context: Context, found: _Found) -> State:
+def _state(context: Context, found: _Unanswered) -> State:
+    """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
     if found.job is None:
         return State.ABSENT
     if is_unseen(context, found.job):
@@ -157,55 +176,55 @@ def _state(context: Context, found: _Found) -> State:
     return State.ACTIVE if found.job.state == "Active" else State.ENDED
 
 
-def _reading_of(found: _Found) -> Reading:
+def _reading_of(found: _Unanswered) -> Reading:
     if found.reading is None:
         return Reading.NONE
     return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
 
 
-def _failed_before(context: Context, found: _Found) -> Run[Any]:
+def _failed_before(context: Context, found: _Unanswered) -> Run[Any]:
     assert found.known is not None
-    return _failed(context, found, found.known, found.known.trouble)
+    return _failed(context, found, timed(found.known, found.before, context.now), found.known.trouble)
 
 
-def _makes_way(context: Context, found: _Found) -> Run[Any]:
+def _makes_way(context: Context, found: _Unanswered) -> Run[Any]:
     # Until the failed Job is gone, the record tells it from the next one.
     assert found.known is not None
     return Run(Effects(failures={found.name: found.known}), active=True)
 
 
-def _reads(context: Context, found: _Found) -> Run[Any]:
+def _reads(context: Context, found: _Unanswered) -> Run[Any]:
     assert found.reading is not None
     return found.reading
 
 
-def _unreadable(context: Context, found: _Found) -> Run[Any]:
+def _unreadable(context: Context, found: _Unanswered) -> Run[Any]:
     assert found.reading is not None
     assert found.reading.failure is not None
     return Run(Effects(failures=_noted(context, found, found.reading.failure)), failure=found.reading.failure)
 
 
-def _waits(context: Context, found: _Found) -> Run[Any]:
+def _waits(context: Context, found: _Unanswered) -> Run[Any]:
     return Run(Effects())
 
 
-def _runs(context: Context, found: _Found) -> Run[Any]:
+def _runs(context: Context, found: _Unanswered) -> Run[Any]:
     pending = found.job.pending if found.job is not None else None
     return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
 
 
-def _fails(context: Context, found: _Found) -> Run[Any]:
+def _fails(context: Context, found: _Unanswered) -> Run[Any]:
     assert found.failure is not None
     return _failed(context, found, _noted(context, found, found.failure)[found.name], found.failure)
 
 
-def _repeats(context: Context, found: _Found) -> Run[Any]:
+def _repeats(context: Context, found: _Unanswered) -> Run[Any]:
     # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and replays an
     # answer from the claim.
     return Run(Effects(), pending=found.job.pending if found.job is not None else None, active=True)
 
 
-_BECOMES: Mapping[Fate, Callable[[Context, _Found], Run[Any]]] = {
+_BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
     Fate.FAILED_BEFORE: _failed_before,
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,
@@ -218,12 +237,13 @@ _BECOMES: Mapping[Fate, Callable[[Context, _Found], Run[Any]]] = {
 """What each fate asks of the cluster, and what it says."""
 
 
-def _noted(context: Context, found: _Found, failure: Trouble) -> Mapping[str, Failure]:
+def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[str, Failure]:
     uid = found.job.uid if found.job is not None else ""
-    return {found.name: Failure(uid, failure.reason, failure.message, context.deployment.retry)}
+    noted = Failure(uid, failure.reason, failure.message, context.deployment.retry)
+    return {found.name: timed(noted, found.before, context.now)}
 
 
-def _failed(context: Context, found: _Found, noted: Failure, failure: Trouble) -> Run[Any]:
+def _failed(context: Context, found: _Unanswered, noted: Failure, failure: Trouble) -> Run[Any]:
     """Return a failure that is recorded. Its Job is kept, for its log, if it ended by itself."""
     stays = found.job is not None and found.job.ended and not _overstays(context, found.job)
     jobs = frozenset({found.name}) if stays else frozenset()
@@ -242,7 +262,7 @@ def _reading(context: Context, work: AnyWork, observed: JobView | None) -> Run[A
     if not begun and (observed is None or not observed.cut):
         return None
     # It disturbs no measurement, and the pod whose answer it reads may go on.
-    found = _run(context, answers, True, None, ())
+    found = _run(context, answers, True, None, False)
     stays = observed is not None and not (begun and _overstays(context, observed))
     kept = frozenset({observed.name}) if observed is not None and stays else frozenset()
     return replace(found, effects=found.effects + Effects(jobs=kept))
@@ -260,6 +280,12 @@ def waiting(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"
+
+
+def next_try(context: Context, runs: Iterable[Run[Any]]) -> float | None:
+    """Seconds until the first of those that failed is tried again by itself; None: none is."""
+    pauses = (due_after(each.failing, context.now) for each in runs if each.failing is not None)
+    return min((each for each in pauses if each > 0), default=None)
 
 
 def _where_from(context: Context, pending: Trouble) -> str:
@@ -284,6 +310,7 @@ def _overstays(context: Context, job: JobView) -> bool:
 
 
 def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
+    """Return why a Job that goes on is given up: its pod does not end, or no node has taken it; None: it is not."""
     if _overstays(context, observed):
         return observed.pending
     if patience is None or observed.pending is None or observed.unschedulable_since is None:

@@ -11,11 +11,11 @@ from triton_operator.resources.server import METRICS_PORT
 from triton_operator.resources.work import Work
 
 STAGE = "snapshot"
+"""Part of the counters' keys, and the Job's stage."""
 DEADLINE_SECONDS = 120
-
-
+"""How long a Job may read counters: most of it is the start of its pod; the counters of 64 pods take seconds."""
 MOST_PODS = 32
-"""Pods of a revision whose counters are read: an answer has room for so many of both."""
+"""The most pods of a revision whose counters are read: a termination message has room for so many of both."""
 
 
 def key(uid: str, moment: str, since: str) -> str:

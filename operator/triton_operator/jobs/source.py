@@ -84,7 +84,7 @@ def weights_digest(context: Context) -> str:
 
 
 def data_digest(context: Context) -> str:
-    """The same of the data; empty also if it is mounted from a claim."""
+    """The digest of the published data; empty: the spec has none, it is on a claim, or it is not published yet."""
     return _digest(context, context.spec.published_data)
 
 

@@ -1,29 +1,14 @@
 """The bodies of what a pass reports: the status and the Events. Pure."""
 
-import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable, shortened
-from triton_operator.api.status import (
-    ConditionType,
-    TritonDeploymentStatus,
-    condition,
-    merge_conditions,
-    timestamp,
-)
+from triton_operator.api.status import TritonDeploymentStatus, timestamp
 
 COMPONENT = "triton-operator"
-ALL: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
-"""The conditions of an object that is stalled."""
-ONLY_NEWER: Mapping[ConditionType, bool] = {"UpToDate": False, "Reconciling": False}
-"""What changes of them if only something newer than the active revision is."""
 LONGEST_EVENT_MESSAGE = 1024
 """The longest message of an Event in bytes; the API server refuses more."""
-LONGEST_ERROR = 300
-"""The longest text of an exception in a condition, in bytes; the log has all of it."""
 
 
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:
@@ -39,74 +24,6 @@ def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[s
         "metadata": {key: metadata[key] for key in ("name", "namespace", "resourceVersion")},
         "status": status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True),
     }
-
-
-def stalled(
-    owner: dict[str, Any],
-    observed: TritonDeploymentStatus,
-    wanted: TritonDeploymentStatus,
-    reason: Reason,
-    message: str,
-    now: datetime,
-) -> TritonDeploymentStatus:
-    """Return `wanted` with conditions which say that the object is stalled.
-
-    If the API server refuses what something newer needs, while the spec is met, only that does not go on.
-    """
-    generation = owner["metadata"]["generation"]
-    held = {each.type: each.status for each in wanted.conditions}
-    only_newer = reason is Reason.APPLY_REFUSED and (held.get("Ready"), held.get("UpToDate")) == ("True", "False")
-    summary = ONLY_NEWER if only_newer else ALL
-    new = {type: condition(type, value, reason, message, generation, now) for type, value in summary.items()}
-    others = [old for old in wanted.conditions if old.type not in new]
-    return wanted.model_copy(
-        update={
-            "observed_generation": generation,
-            "conditions": merge_conditions(observed.conditions, [*new.values(), *others]),
-        }
-    )
-
-
-def refused(
-    owner: dict[str, Any],
-    observed: TritonDeploymentStatus,
-    wanted: TritonDeploymentStatus,
-    messages: Mapping[ConditionType, str],
-    now: datetime,
-) -> TritonDeploymentStatus:
-    """Return `wanted` with conditions which say that the API server refused an object that nothing else needs.
-
-    ``messages``: why it was refused, by the type of its condition.
-    """
-    new = [
-        condition(type, False, Reason.APPLY_REFUSED, message, owner["metadata"]["generation"], now)
-        for type, message in messages.items()
-    ]
-    others = [each for each in wanted.conditions if each.type not in messages]
-    return wanted.model_copy(update={"conditions": merge_conditions(observed.conditions, [*others, *new])})
-
-
-def failed(
-    owner: dict[str, Any], observed: TritonDeploymentStatus, error: Exception, now: datetime
-) -> TritonDeploymentStatus:
-    """Return `observed` with conditions that report an error of the operator; unchanged if it reports it already."""
-    first_line = str(error).strip().partition("\n")[0]
-    words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
-    message = (
-        f"the operator failed: {words}. The active revision stays as it is, and the operator tries again; if the error"
-        " stays, report it with the traceback in the operator's log"
-    )
-    status = stalled(owner, observed, observed, Reason.INTERNAL_ERROR, message, now)
-    return observed if _failure(status) == _failure(observed) else status
-
-
-def _failure(status: TritonDeploymentStatus) -> list[tuple[int, str]]:
-    """The messages about a failed pass, without numbers and addresses, which may differ with each failure."""
-    return [
-        (each.observed_generation, re.sub(r"0x[0-9a-f]+|\d+", "", each.message))
-        for each in status.conditions
-        if (each.type, each.reason) == ("Stalled", Reason.INTERNAL_ERROR)
-    ]
 
 
 def event_body(owner: dict[str, Any], type: str, reason: str, message: str, now: datetime) -> dict[str, Any]:

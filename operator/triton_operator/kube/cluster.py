@@ -2,13 +2,15 @@
 
 ClusterError              a request failed
 ├── RefusedError          it fails again until somebody changes something
-│   ├── InvalidError      400, 422: the object is not valid
+│   ├── InvalidError      400, 413, 415, 422: the object is not valid
 │   └── ForbiddenError    403: a quota, an admission policy, a missing rule
 ├── NotFoundError         404, and 403 for new objects in a namespace that is being deleted
 ├── ConflictError         409: what was observed is not the latest
 ├── GoneError             410: the version of a watch is too old
-├── NotLeaderError        this replica may not write (lease.py), so nothing was sent
-└── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
+├── ServerError           any other answer, such as 500: the API server, or a webhook that it asked, failed at it
+└── DisconnectedError     the next request would fare no better
+    ├── NotLeaderError    this replica may not write (lease.py), so nothing was sent
+    └── UnavailableError  no answer; or 401 and 429, which are about the operator and not about an object
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,22 +18,38 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
-import urllib3
-
-from triton_operator.kube.connection import APPLY, MERGE, AnswerError, ConfigurationError, Connection, configuration
-from triton_operator.kube.drift import FIELD_MANAGER
+from triton_operator.kube.connection import (
+    APPLY,
+    MERGE,
+    AnswerError,
+    ConfigurationError,
+    Connection,
+    NoAnswerError,
+    configuration,
+)
 from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 
 CONNECT_SECONDS = 3.0
+"""The longest that a connection may take, in seconds: a first packet that is lost is sent again after 1 s, and then has
+2 s for its answer."""
 READ_SECONDS = 30.0
+"""The longest silence of the API server before the answer to a read, in seconds: a page of a list of a large cluster
+takes it some seconds, and a read that is late harms nobody."""
 WRITE_SECONDS = 8.0
-"""Every write has ended or been given up after this time; lease.py relies on it."""
+"""Every write has ended or been given up after this time, in seconds, connecting included; lease.py relies on it. A
+write takes milliseconds; the rest is for admission webhooks, and the longer it is, the later another replica takes
+over."""
+ANSWER_SECONDS = 4
+"""The time in seconds after which the API server is to give a write up, so that it still answers: it waits 10 s for a
+webhook by default, and its answer tells which one hangs. Less than WRITE_SECONDS without CONNECT_SECONDS."""
 SILENT_SECONDS = 70.0
-"""A watch that is silent for so long is broken, because the API server sends a bookmark each minute."""
+"""A watch that is silent for so many seconds is broken, because the API server sends a bookmark each minute."""
 WATCH_SECONDS = 600
-"""How long the API server keeps a watch; without it, a random time of up to an hour."""
+"""How long the API server keeps a watch, in seconds; without it, a random time of up to an hour."""
 EVENTS_WATCH_SECONDS = 60
-"""The same for Events, of which it sends no bookmarks: they are not in its watch cache."""
+"""How long it keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in its watch
+cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"
@@ -40,6 +58,11 @@ NEVER_A_VERSION = "1"
 
 class ClusterError(Exception):
     """A request to the API server failed."""
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds to wait before the next try, by the API server's Retry-After; 0: it did not say."""
 
 
 class RefusedError(ClusterError):
@@ -66,27 +89,35 @@ class GoneError(ClusterError):
     """The API server no longer has the changes after a version, or the pages of a list."""
 
 
-class NotLeaderError(ClusterError):
+class ServerError(ClusterError):
+    """The API server answered that it, or a webhook that it asked, failed; another object may fare better."""
+
+
+class DisconnectedError(ClusterError):
+    """No request gets through, so another one would fare no better."""
+
+
+class NotLeaderError(DisconnectedError):
     """Another replica works; nothing was sent to the API server."""
 
 
-class UnavailableError(ClusterError):
-    """The API server did not answer, or its answer says nothing about the request."""
-
-    def __init__(self, message: str, retry_after: float = 0.0) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-        """Seconds to wait, by the API server's Retry-After."""
+class UnavailableError(DisconnectedError):
+    """The API server did not answer, or its answer is about the operator instead of the object."""
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
     400: InvalidError,
+    401: UnavailableError,
     403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
     410: GoneError,
+    413: InvalidError,
+    415: InvalidError,
     422: InvalidError,
+    429: UnavailableError,
 }
+"""The error of each status of an answer; any other status is a ServerError."""
 
 
 _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "create": "POST", "update": "PUT", "delete": "DELETE"}
@@ -191,7 +222,7 @@ class Cluster:
             return None
 
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Apply the whole intent server-side, taking over fields that others set. Return the object as it is now.
+        """Apply a whole object server-side, taking over fields that others set. Return the object as it is now.
 
         Some kinds get a merge patch instead (kinds.py). With `metadata.resourceVersion`, raises ConflictError if the
         object has changed since.
@@ -212,6 +243,16 @@ class Cluster:
         if kind.created:
             return self.create(kind, body)
         return self.apply({**body, "metadata": {**body["metadata"], "resourceVersion": NEVER_A_VERSION}})
+
+    def own(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Have what the operator created or updated of an object count as applied. Return the object as it is now.
+
+        It does not change otherwise, and the next apply removes what it no longer sets. ``body``: as the API server
+        answered. Raises ConflictError if the object has changed since, NotFoundError if it is gone.
+        """
+        kind, metadata = kind_of(body), body["metadata"]
+        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], "managedFields": as_applied(body)}}
+        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _MERGED, change, MERGE)
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a TritonDeployment's status server-side. Return the object as it is now; NotFoundError if it is gone.
@@ -276,6 +317,8 @@ class Cluster:
     ) -> dict[str, Any]:
         if verb not in READING and not self._may_write():
             raise NotLeaderError("this replica does not hold the Lease, so another one works")
+        if verb not in READING:
+            query = {**query, "timeout": f"{ANSWER_SECONDS}s"}
         # A late answer about the Lease is of no use either.
         seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
         with _translated():
@@ -310,8 +353,7 @@ def _translated() -> Iterator[None]:
             raise NotFoundError(message) from error
         # A field that no schema has: the API server answers with an internal error (500).
         invalid = message.startswith("failed to create typed patch object")
-        if not invalid and error.status not in _ERRORS:
-            raise UnavailableError(message, error.retry_after) from error
-        raise (InvalidError if invalid else _ERRORS[error.status])(message) from error
-    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        kind = InvalidError if invalid else _ERRORS.get(error.status, ServerError)
+        raise kind(message, error.retry_after) from error
+    except NoAnswerError as error:
         raise UnavailableError(f"no answer from the API server: {error}") from error

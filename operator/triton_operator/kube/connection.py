@@ -6,11 +6,13 @@ The package's dynamic client would look every kind up first, and take longer ove
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
 
 APPLY = "application/apply-patch+yaml"
@@ -61,8 +63,12 @@ def configuration(kubeconfig: str | None = None) -> client.Configuration:
     return settings
 
 
+class NoAnswerError(Exception):
+    """The API server did not answer: no connection, no credentials, a silence, or something that is no JSON."""
+
+
 class Connection:
-    """A connection for any number of threads. Raises AnswerError; OSError or urllib3's HTTPError without an answer."""
+    """A connection for any number of threads. Its requests raise AnswerError or NoAnswerError."""
 
     def __init__(self, settings: client.Configuration, user_agent: str, connect_seconds: float) -> None:
         # Fixed now: otherwise each request spends half of its time looking for a proxy in the environment.
@@ -82,20 +88,26 @@ class Connection:
         seconds: float,
     ) -> dict[str, Any]:
         """Send one request and return the parsed answer. `seconds`: the longest silence of the API server."""
-        parsed: dict[str, Any] = json.loads(self._answer(method, path, query, body, content_type, seconds).read())
-        return parsed
+        with _no_answer():
+            text = self._answer(method, path, query, body, content_type, seconds).read()
+        return _parsed(text)
 
     def stream(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[dict[str, Any]]:
         """Yield the documents of a continued answer, one for each line, until the API server ends it.
 
-        Raises urllib3's ReadTimeoutError after a silence of more than `seconds`.
+        Raises NoAnswerError after a silence of more than `seconds`, too.
         """
-        response = self._answer("GET", path, query, None, "application/json", seconds).response
+        with _no_answer():
+            response = self._answer("GET", path, query, None, "application/json", seconds).response
         try:
-            rest = b""
-            for chunk in response.stream(amt=None):
+            chunks, rest = response.stream(amt=None), b""
+            while True:
+                with _no_answer():
+                    chunk = next(chunks, None)
+                if chunk is None:
+                    return
                 *lines, rest = (rest + chunk).split(b"\n")
-                yield from map(json.loads, lines)
+                yield from map(_parsed, lines)
         finally:
             # It is not reused for other requests, because more of the answer may be on its way.
             response.close()
@@ -119,6 +131,26 @@ class Connection:
             wait = answer.headers.get("Retry-After", "")
             raise _error(answer.status, answer.read(), float(wait) if wait.isdecimal() else 0.0)
         return answer
+
+
+@contextmanager
+def _no_answer() -> Iterator[None]:
+    """Turn what the libraries raise without an answer into NoAnswerError."""
+    try:
+        yield
+    except ApiException as error:
+        # The package's own word for a TLS error. What it raises for a status is not asked of it.
+        raise NoAnswerError(error.reason or str(error)) from error
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise NoAnswerError(str(error)) from error
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        parsed: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise NoAnswerError(f"what answered is no API server, because it sent no JSON: {error}") from error
+    return parsed
 
 
 def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from triton_operator.api.quantity import amount
-
-FIELD_MANAGER = "triton-operator"
-"""The name under which the API server records the fields that the operator sets."""
+from triton_operator.kube.managed_fields import owned
 
 _MERGE_KEYS = {
     "containers": ("name",),
@@ -43,7 +41,7 @@ def drift(desired: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None
     A field that the operator owns according to `metadata.managedFields` and no longer desires counts too, because an
     apply removes it.
     """
-    return _difference(desired, observed, ()) or _abandoned(_owned(observed), desired, ())
+    return _difference(desired, observed, ()) or _abandoned(owned(observed), desired, ())
 
 
 def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | None:
@@ -110,18 +108,12 @@ def _says_nothing(key: str, value: Any) -> bool:
     return key in _NOT_KEPT_AT_ZERO and value in (0, False)
 
 
-def _owned(observed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tree of fields that the operator owns by an apply (fieldsV1); empty if it is not known."""
-    for entry in observed.get("metadata", {}).get("managedFields", []):
-        if (entry.get("manager"), entry.get("operation"), entry.get("subresource", "")) == (FIELD_MANAGER, "Apply", ""):
-            fields: Mapping[str, Any] = entry.get("fieldsV1", {})
-            return fields
-    return {}
+def _abandoned(fields: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -> str | None:
+    """The path of the first field that is owned and not desired.
 
-
-def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -> str | None:
-    """The path of the first owned, not desired field. Steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE`, `.` (itself)."""
-    for step, below in owned.items():
+    ``fields``: the owned ones. Their steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE` and `.`, the field itself.
+    """
+    for step, below in fields.items():
         kind, _, name = step.partition(":")
         if kind == ".":
             continue

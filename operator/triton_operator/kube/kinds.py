@@ -6,9 +6,9 @@ from typing import Any
 from triton_operator import names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of the API, and the verbs used on it."""
+    """A kind of the API, and the verbs used on it. Each is there once, so it is compared and hashed by identity."""
 
     api_version: str
     kind: str
@@ -22,8 +22,8 @@ class Kind:
     """Field selector of lists and watches."""
     created: bool = False
     """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
-    apply removes fields of it. Two of these kinds need no removal: a Job is never changed, because its name changes
-    with its content, and the lists of a NetworkPolicy are replaced whole."""
+    apply removes fields of it. A Job needs no removal: it is never changed, because its name changes with its
+    content."""
     merged: bool = False
     """Whether a change is a merge patch instead of an apply. An apply removes only what an apply has set, so it would
     leave the owner that a claim was created with, and the claim would go with its object although `whenDeleted` says
@@ -55,7 +55,7 @@ DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED, created=True)
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
 DISRUPTION_BUDGET = Kind(
     names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}
 )

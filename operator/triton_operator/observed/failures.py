@@ -1,7 +1,8 @@
 """How Jobs failed and revisions were damaged, as recorded in the results ConfigMap. Pure.
 
 A recorded failure outlives its Job. A person who deletes a failed Job cannot be told from a policy that deletes all of
-them, and such a policy must not repeat a failure for ever. So another try is asked for by an annotation.
+them, and such a policy must not repeat a failure for ever. So another try is asked for by an annotation. Only what
+passes by itself is tried again without one, after a pause that the recorded times decide.
 """
 
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ class Failure(Document):
     message: str
     retry: str = ""
     """The object's retry annotation at that time; another value asks for another try."""
+    since: str = ""
+    """Since when the work has failed, over all tries, in RFC 3339, UTC; empty: the failure does not pass by itself, or
+    an older version of the operator recorded it."""
+    at: str = ""
+    """When the last try was seen to fail, in RFC 3339, UTC; empty as `since` is."""
 
     @property
     def trouble(self) -> Trouble:

@@ -10,7 +10,7 @@ from triton_operator.observed.ending import ended_as_it_started, eviction_words,
 from triton_operator.observed.job_facts import EVICTIONS, JobFacts
 from triton_operator.observed.pod import RUN, PodView
 from triton_operator.observed.record import failure_of
-from triton_operator.observed.trouble import Trouble, eviction, no_pod, pod_trouble
+from triton_operator.observed.trouble import Trouble, eviction, no_pod, pod_trouble, waits
 
 BACKOFF_LIMIT = 2
 """Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
@@ -219,10 +219,13 @@ def _late(job: JobFacts, pod: PodView) -> Trouble:
     bound = STAGES[job.stage].deadline if job.stage in STAGES else ""
     advice = f"; raise {bound}" if bound else ""
     seen = last_seen(pod, job.stage, job.events)
+    waited = waits(pod, job.events)
     message = (
         f"Job {job.name} ran for more than {pod.deadline_seconds} s{advice}{'; last seen: ' if seen else ''}{seen}"
     )
-    return Trouble(Reason.DEADLINE_EXCEEDED, message)
+    # A registry that is down says nothing of the work.
+    is_registry = waited is not None and waited.reason is Reason.IMAGE_PULL_FAILED
+    return Trouble(Reason.IMAGE_PULL_FAILED if is_registry else Reason.DEADLINE_EXCEEDED, message)
 
 
 def _failure(job: JobFacts) -> Trouble:

@@ -55,6 +55,8 @@ class Observed:
     """The HTTPRoute that the operator made; None: there is none."""
     disruption_budget: str | None
     """Name of the PodDisruptionBudget that the operator made; None: there is none."""
+    network_policies: frozenset[str]
+    """Names of the NetworkPolicies that the operator made."""
     has_keda: bool
     """Whether the API server knows the kind ScaledObject."""
     has_gateway_api: bool
@@ -104,6 +106,7 @@ def observe(
         scaled_object=_only(by_kind.get(names.SCALED_OBJECT, [])),
         http_route=next(map(route_view, by_kind.get(names.HTTP_ROUTE, [])), None),
         disruption_budget=_only(by_kind.get(names.DISRUPTION_BUDGET, [])),
+        network_policies=frozenset(each["metadata"]["name"] for each in by_kind.get("NetworkPolicy", [])),
         has_keda=has_keda,
         has_gateway_api=has_gateway_api,
     )

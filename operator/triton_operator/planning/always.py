@@ -1,4 +1,8 @@
-"""What each pass does however far the flow came: what serves is kept, followed, scaled, routed and spared. Pure."""
+"""What each pass does however far the flow came. Pure.
+
+The active revision keeps its Deployment and its Service, its soak goes on, KEDA scales it, the Gateway API leads
+requests to it, and drains end one of its servers at a time.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,12 +22,11 @@ from triton_operator.rollout.canary import Canary
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages import clean, repairing, serve
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.serve import RolledOut
 
 
 @dataclass(frozen=True)
-class Intent:
-    """What a pass wants, as far as it is known."""
+class Draft:
+    """The plan of a pass while it is made: what is wanted, as far as it is known."""
 
     progress: Progress
     effects: Effects
@@ -40,18 +43,17 @@ class Intent:
     """What is told of the object, once all is known that it tells of."""
 
     @property
-    def asked(self) -> tuple[Verdict, ...]:
-        """The conditions of all that the spec may ask for besides a server."""
+    def extras(self) -> tuple[Verdict, ...]:
+        """The conditions of all that the spec may have besides a server: scaling, a route, a soak."""
         return (*self.verdicts, self.soak.verdict) if self.soak.verdict else self.verdicts
 
     @property
     def is_settled(self) -> bool:
         """Whether the target serves and nothing tries it any more."""
-        complete = isinstance(self.progress, RolledOut) and self.progress.rollout.is_complete
-        return complete and not self.soak.goes_on and self.canary.holds is None
+        return self.progress.is_complete and not self.soak.goes_on and self.canary.holds is None
 
-    def plus(self, effects: Effects, verdict: Verdict | None = None, again: float | None = None) -> "Intent":
-        """Return the intent with more of all."""
+    def plus(self, effects: Effects, verdict: Verdict | None = None, again: float | None = None) -> "Draft":
+        """Return the draft with more of all."""
         return replace(
             self,
             effects=self.effects + effects,
@@ -60,72 +62,72 @@ class Intent:
         )
 
 
-def begun(context: Context, progress: Progress) -> Intent:
+def begun(context: Context, progress: Progress) -> Draft:
     """Return what the flow wants."""
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
     effects = Effects(failures=context.followed) + progress.effects
-    return Intent(progress, effects, soak, canary, context.observed.history)
+    return Draft(progress, effects, soak, canary, context.observed.history)
 
 
-def note_damages(context: Context, intent: Intent) -> Intent:
+def note_damages(context: Context, draft: Draft) -> Draft:
     """Remember what servers that start have found."""
-    return intent.plus(repairing.noticed(context))
+    return draft.plus(repairing.noticed(context))
 
 
-def restore_active(context: Context, intent: Intent) -> Intent:
+def restore_active(context: Context, draft: Draft) -> Draft:
     """Make the active revision's Deployment again, unless the flow does."""
-    made = [each["metadata"]["name"] for each in intent.effects.objects if each["kind"] == "Deployment"]
-    return intent if context.serving in made else intent.plus(restored(context))
+    made = [each["metadata"]["name"] for each in draft.effects.objects if each["kind"] == "Deployment"]
+    return draft if context.serving in made else draft.plus(restored(context))
 
 
-def keep_serving(context: Context, intent: Intent) -> Intent:
+def keep_serving(context: Context, draft: Draft) -> Draft:
     """Keep the Service of the active revision while the target is not known yet."""
-    if isinstance(intent.progress, RolledOut):
-        return intent
-    return intent.plus(serve.keep_serving(context, intent.soak, intent.canary))
+    if draft.progress.is_rolled_out:
+        return draft
+    return draft.plus(serve.keep_serving(context, draft.soak, draft.canary))
 
 
-def tell(context: Context, intent: Intent) -> Intent:
+def tell(context: Context, draft: Draft) -> Draft:
     """Say in the status what is known by now."""
-    return replace(intent, status=status_of(context, intent.progress, intent.soak, intent.asked))
+    return replace(draft, status=status_of(context, draft.progress, draft.soak, draft.extras))
 
 
-def remember_state(context: Context, intent: Intent) -> Intent:
+def remember_state(context: Context, draft: Draft) -> Draft:
     """Keep the state that serves in the history; once nothing tries it any more, clean what the history dropped."""
-    history, settled = intent.history, intent.is_settled
+    history, settled = draft.history, draft.is_settled
     if HISTORY not in context.observed.unreadable:
-        history = remembered(context, intent.progress, intent.effects, intent.status, settled=settled)
-    noted = replace(intent, history=history)
+        history = remembered(context, draft.progress, draft.effects, draft.status, settled=settled)
+    noted = replace(draft, history=history)
     return noted.plus(clean.clean(context, history)) if settled else noted
 
 
-def try_active(context: Context, intent: Intent) -> Intent:
+def try_active(context: Context, draft: Draft) -> Draft:
     """Go on with soak and canary.
 
     Only after the history: the counters are not what the active revision is made of, so its state is without them.
     """
-    soaked = intent.plus(intent.soak.effects, again=intent.soak.again_after)
-    return soaked.plus(Effects(), again=intent.canary.again_after)
+    soaked = draft.plus(draft.soak.effects, again=draft.soak.again_after)
+    return soaked.plus(Effects(), again=draft.canary.again_after)
 
 
-def follow_load(context: Context, intent: Intent) -> Intent:
+def follow_load(context: Context, draft: Draft) -> Draft:
     """Have KEDA scale the active revision."""
-    scaled = scale.scale(context, serve.measures_active(context, intent.progress), intent.canary.share)
-    return intent.plus(_object(scaled.scaled_object), scaled.verdict, scaled.again_after)
+    scaled = scale.scale(context, serve.measures_active(context, draft.progress), draft.canary.share)
+    return draft.plus(_object(scaled.scaled_object), scaled.verdict, scaled.again_after)
 
 
-def lead_requests(context: Context, intent: Intent) -> Intent:
+def lead_requests(context: Context, draft: Draft) -> Draft:
     """Have the Gateway API lead requests to the Services."""
-    routed = route.route(context, intent.canary.share)
-    return intent.plus(_object(routed.http_route), routed.verdict)
+    routed = route.route(context, draft.canary.share)
+    return draft.plus(_object(routed.http_route), routed.verdict)
 
 
-def spare_servers(context: Context, intent: Intent) -> Intent:
+def spare_servers(context: Context, draft: Draft) -> Draft:
     """Let a drain end one of several servers at a time."""
-    return intent.plus(_object(disruption_budget(context)))
+    return draft.plus(_object(disruption_budget(context)))
 
 
-ALWAYS: tuple[Callable[[Context, Intent], Intent], ...] = (
+ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
     restore_active,
     keep_serving,

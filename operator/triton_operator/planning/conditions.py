@@ -11,6 +11,7 @@ from triton_operator.api.status import (
     RISKS,
     Condition,
     ConditionType,
+    Images,
     TritonDeploymentStatus,
     condition,
 )
@@ -18,13 +19,13 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.planning.pins import differing, newer
+from triton_operator.planning.pins import differing, newer, serving
+from triton_operator.planning.summary import Standing, SummaryFacts, Work, standing, work
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.serve import RolledOut
 
 UNDECIDED = {
     Reason.PENDING,
@@ -41,16 +42,22 @@ PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.CANARY, Reason.SOAKING}
 """Reasons of work that goes on; they cause no Warning."""
 
+CLEAR = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
+"""The condition of an object that nothing stops."""
+NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
+"""What the flow has come to its end for."""
 NAMED_NEIGHBOURS = 3
-"""How many other objects on the claim a message names."""
+"""How many other objects on the claim a message names: enough to find them, and it stays one line."""
 SUMMARY = ("Ready", "UpToDate", "Reconciling", "Stalled")
+"""The conditions that summarize all others, in their order."""
 STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
+"""The conditions of the stages, in the order of the flow."""
 
 
-def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -> list[Condition]:
-    """All conditions as observed now: the four that summarize, the stages' in order, notices, those asked for."""
+def conditions(context: Context, progress: Progress, extras: Iterable[Verdict]) -> list[Condition]:
+    """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
@@ -60,7 +67,7 @@ def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_notices(context, progress), *asked)
+        for each in (*summary, *stages, *_notices(context, progress), *extras)
     ]
 
 
@@ -85,7 +92,7 @@ def _notices(context: Context, progress: Progress) -> Iterator[Verdict]:
 
 def _risks(context: Context) -> Iterator[Verdict]:
     """What the user should know and may accept."""
-    vulnerable = vulnerabilities.warning(context.images.server)
+    vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
         yield Verdict("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
     others = context.observed.neighbours
@@ -97,6 +104,14 @@ def _risks(context: Context) -> Iterator[Verdict]:
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
         yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
+
+
+def _server_images(context: Context) -> Iterator[str]:
+    """The image of the active revision's server, as it was measured, and that of the next one."""
+    measured = context.deployment.status.performance
+    if context.serving is not None and measured is not None and measured.environment is not None:
+        yield measured.environment.image
+    yield context.images.server
 
 
 def _rehearsed(progress: Progress) -> Iterator[Verdict]:
@@ -115,9 +130,9 @@ def _rehearsed(progress: Progress) -> Iterator[Verdict]:
 
 def _news(context: Context) -> Iterator[Verdict]:
     """What the user may take, while the operator keeps to what it chose."""
-    asked = {model.name: model for model in context.spec.models}
+    named = {model.name: model for model in context.spec.models}
     for chosen in context.resolved.models if context.resolved else ():
-        model = asked.get(chosen.name)
+        model = named.get(chosen.name)
         if model is None or model.is_sought or not chosen.candidates:
             continue
         offered = default_candidates(context.spec, model, context.images)
@@ -134,46 +149,92 @@ def _news(context: Context) -> Iterator[Verdict]:
 
 def _images(context: Context) -> Iterator[Verdict]:
     """Other images that the installation has, such as a server whose faults are mended."""
-    found = newer(context.spec, context.pins, context.settings)
-    if found is not None:
+    found = newer_images(context)
+    if found is None:
+        return
+    if newer(context.spec, context.pins, context.settings) is None:
+        message = (
+            "the active revision has other images than the installation, and the next one, which does not serve yet,"
+            " has the installation's (status.newImages)"
+        )
+    else:
         fields = ", ".join(differing(context.pins, found, context.spec.serving.image))
         message = (
             f"the installation has other images than this object keeps ({fields}; status.newImages has all); to have"
             f" every model converted and verified with them, while the active revision serves, type: kubectl triton"
             f" update-images {context.name} --namespace {context.deployment.namespace}"
         )
-        yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
+    yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
+
+
+def newer_images(context: Context) -> Images | None:
+    """The installation's images, if what serves has others, or the next revision would have; None: neither."""
+    served = serving(context.observed.history, context.serving)
+    kept = (context.pins, *([served] if served is not None else ()))
+    return next(filter(None, (newer(context.spec, each, context.settings) for each in kept)), None)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
-    clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
-    if isinstance(progress, RolledOut) and progress.rollout.is_complete:
-        words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
-        newest = Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
-        soak = progress.rollout.soak
-        rest = Verdict("Reconciling", False, Reason.READY, "nothing is left to do")
-        if soak.goes_on and soak.verdict is not None and not is_met(context):
-            rest = Verdict("Reconciling", True, Reason.PROGRESSING, soak.verdict.message)
-        return [Verdict("Ready", True, Reason.READY, words), newest, rest, clear]
-    if not isinstance(progress, RolledOut):
-        first = next(verdict for verdict in stages if not verdict.status)
-    else:
-        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
-        first = progress.rollout.blocking or flip
-    if progress.stalled:
-        rest = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
-    elif first.reason in PAUSED:
-        rest = Verdict("Reconciling", False, first.reason, first.message)
-    else:
-        rest = Verdict("Reconciling", True, Reason.PROGRESSING, first.message)
-    lacks = first
-    if is_met(context):
-        lacks = next(each for each in stages if each.type == "Available")
-        if lacks.status:
-            return [*_serves_on(context, first), replace(rest, status=False), clear]
-    stalled = Verdict("Stalled", True, first.reason, first.message) if progress.stalled else clear
-    return [*(replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate")), rest, stalled]
+    decisive, soaks = _decisive(progress, stages), progress.soaks
+    available = next(each for each in stages if each.type == "Available")
+    facts = SummaryFacts(
+        complete=progress.is_complete,
+        rolled_back=context.spec.rollout.revision is not None,
+        met=is_met(context),
+        available=bool(available.status),
+        soaks=soaks is not None,
+        stalled=progress.stalled,
+        paused=decisive.reason in PAUSED,
+    )
+    stands, doing = standing(facts), work(facts)
+    reconciling = _reconciling(doing, soaks if doing is Work.SOAKS and soaks is not None else decisive)
+    if stands in NEWEST:
+        return [*_serves(context, _newest(context, stands, soaks)), reconciling, CLEAR]
+    if stands is Standing.SERVES_OLDER:
+        return [*_serves_on(context, decisive), replace(reconciling, status=False), CLEAR]
+    lacks = available if stands is Standing.UNAVAILABLE else decisive
+    stalled = replace(decisive, type="Stalled", status=True) if doing is Work.STALLED else CLEAR
+    return [*(replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate")), reconciling, stalled]
+
+
+def _decisive(progress: Progress, stages: Sequence[Verdict]) -> Verdict:
+    """What the target waits for or failed at: the first stage that is not done, or what the roll-out says itself."""
+    if progress.blocking is not None:
+        return progress.blocking
+    unfinished = (each for each in stages if not each.status)
+    moves = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
+    return moves if progress.is_rolled_out else next(unfinished)
+
+
+def _reconciling(doing: Work, decisive: Verdict) -> Verdict:
+    """The condition Reconciling. ``decisive``: what is waited for."""
+    by_work = {
+        Work.NONE: (False, Reason.READY, "nothing is left to do"),
+        Work.STALLED: (False, decisive.reason, "nothing more is tried until something changes"),
+        Work.PAUSED: (False, decisive.reason, decisive.message),
+    }
+    return Verdict("Reconciling", *by_work.get(doing, (True, Reason.PROGRESSING, decisive.message)))
+
+
+def _serves(context: Context, newest: Verdict) -> Iterator[Verdict]:
+    """Ready and UpToDate once all that is wanted serves. ``newest``: the latter."""
+    words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
+    yield Verdict("Ready", True, Reason.READY, words)
+    yield newest
+
+
+def _newest(context: Context, stands: Standing, soaks: Verdict | None) -> Verdict:
+    """The condition UpToDate of what serves as the spec asks. ``soaks``: the verdict on its soak; None: it has none."""
+    if stands is Standing.ROLLED_BACK:
+        words = (
+            f"spec.rollout.revision names revision {context.serving_revision}, so nothing newer is looked for, and no"
+            " other edit is served; remove the field to serve what the rest of the spec asks for"
+        )
+        return Verdict("UpToDate", False, Reason.ROLLED_BACK, words)
+    if stands is Standing.SOAKED and soaks is not None:
+        return replace(soaks, type="UpToDate", status=False)
+    return Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
 
 
 def _serves_on(context: Context, newer: Verdict) -> Iterator[Verdict]:

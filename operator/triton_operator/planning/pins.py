@@ -35,6 +35,12 @@ def newer(spec: TritonDeploymentSpec, kept: Images, settings: Settings) -> Image
     return shipped if differing(kept, shipped, spec.serving.image) else None
 
 
+def serving(history: History, server: str | None) -> Images | None:
+    """The images that a Deployment was made with; None: the history does not tell. ``server``: its name."""
+    named = (state for state in history.served if state.revision is not None and state.revision.server == server)
+    return next(_recorded(History(tuple(named))), None)
+
+
 def differing(kept: Images, shipped: Images, own_server: str | None) -> list[str]:
     """Names of the fields that differ, as the status has them. ``own_server``: the spec's server image, if it has one.
 

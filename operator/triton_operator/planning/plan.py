@@ -1,6 +1,6 @@
-"""From a snapshot to the whole intent: objects, deletions, status, events. Pure; the flow of data is told here."""
+"""From a snapshot to the whole plan: objects, deletions, status, events. Pure; the flow of data is told here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,11 @@ from triton_operator.jobs.run import is_unseen
 from triton_operator.jobs.source import works as source_works
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
-from triton_operator.planning.always import ALWAYS, Intent, begun
+from triton_operator.planning.always import ALWAYS, Draft, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.resources.claim import claim
-from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
+from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
 from triton_operator.resources.results import results
 from triton_operator.rollout.active import recorded
 from triton_operator.settings import Settings
@@ -37,7 +37,6 @@ from triton_operator.stages import (
     source,
 )
 from triton_operator.stages.progress import Progress, step
-from triton_operator.stages.serve import RolledOut
 
 DEADLINE_SECONDS = 5.0
 """The pause, in seconds, before the next pass while a deadline runs; its reason is due within 10 s."""
@@ -63,7 +62,7 @@ STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
 
 
 @dataclass(frozen=True)
-class Reference:
+class Deletion:
     """An object to delete."""
 
     api_version: str
@@ -89,7 +88,7 @@ class Plan:
 
     objects: tuple[dict[str, Any], ...]
     """All objects as they should be; those that are so already are not written."""
-    deletions: tuple[Reference, ...]
+    deletions: tuple[Deletion, ...]
     status: TritonDeploymentStatus
     events: tuple[Event, ...]
     """To be posted once the status is written."""
@@ -98,32 +97,33 @@ class Plan:
 
 
 def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
-    """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
+    """Compute the whole plan for one TritonDeployment. ``now``: aware, UTC."""
     context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
-    intent = begun(context, _walk(context))
+    draft = begun(context, _walk(context))
     for do in ALWAYS:
-        intent = do(context, intent)
-    own = _requeue(context, intent.progress, intent.status)
+        draft = do(context, draft)
+    own = _requeue(context, draft.progress)
+    objects = (*_surroundings(context, draft), *draft.effects.objects)
     return Plan(
-        objects=(*_surroundings(context, intent), *intent.effects.objects),
-        deletions=_deletions(context, intent.effects),
-        status=intent.status,
-        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, intent.status)),
-        requeue_after=min((*intent.again, *filter(None, [own])), default=None),
+        objects=objects,
+        deletions=(*_deletions(context, draft.effects), *_closed(context, objects)),
+        status=draft.status,
+        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, draft.status)),
+        requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
     )
 
 
-def _surroundings(context: Context, intent: Intent) -> Iterator[dict[str, Any]]:
+def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
-    effects = intent.effects
+    effects = draft.effects
     yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
     if context.spec.conversion.requirements or any(work.downloads for work in source_works(context).values()):
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    active = recorded(context, effects.active, complete=intent.is_settled)
+    active = recorded(context, effects.active, complete=draft.is_settled)
     noted = (effects.failures, effects.damaged, effects.flips, active)
-    yield results(context, set(effects.needed), *noted, intent.history)
+    yield results(context, set(effects.needed), *noted, draft.history)
 
 
 def _walk(context: Context) -> Progress:
@@ -138,11 +138,11 @@ def _walk(context: Context) -> Progress:
     return progress
 
 
-def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
+def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
-    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
+    gone = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
     kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
-    gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
+    gone += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
     routed = context.observed.http_route
     optional = (
         (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, routed.name if routed is not None else None),
@@ -150,24 +150,29 @@ def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
     wanted = {each["kind"] for each in effects.objects}
-    gone += [Reference(version, kind, name) for version, kind, name in optional if name and kind not in wanted]
+    gone += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in wanted]
     return tuple(gone)
 
 
-def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
+def _closed(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
+    """Yield the NetworkPolicies that open something to pods that nobody wants any more."""
+    wanted = {each["metadata"]["name"] for each in objects if each["kind"] == "NetworkPolicy"}
+    for name in opening(context.name):
+        if name in context.observed.network_policies and name not in wanted:
+            yield Deletion("networking.k8s.io/v1", "NetworkPolicy", name)
+
+
+def _requeue(context: Context, progress: Progress) -> float | None:
     """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
-    Time alone alters it if a source does not come, a server has a deadline, a Job's last pod was not seen yet, or its
-    pod goes on without need.
+    Time alone alters it if a server has a deadline, a Job's last pod was not seen yet, or its pod goes on without need.
     """
-    found = {condition.type: condition for condition in status.conditions}
-    missing = found["SourceResolved"].reason in source.PASSING
-    rolling = isinstance(progress, RolledOut) and not (progress.rollout.is_complete or progress.stalled)
-    if isinstance(progress, RolledOut) and (waits := progress.rollout.blocking) is not None:
-        rolling &= waits.reason not in conditions.PAUSED
+    rolling = progress.is_rolled_out and not (progress.is_complete or progress.stalled)
+    if progress.blocking is not None:
+        rolling &= progress.blocking.reason not in conditions.PAUSED
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
-    if missing or rolling or unseen or lingers or skipping.is_patient(context):
+    if rolling or unseen or lingers or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.
     return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

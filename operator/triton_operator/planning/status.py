@@ -37,8 +37,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.planning.conditions import conditions
-from triton_operator.planning.pins import newer
+from triton_operator.planning.conditions import conditions, newer_images
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.soak import Soaking
@@ -52,12 +51,13 @@ from triton_operator.stages.source import Sourced
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
 RESOLVED_BYTES = 256
+"""The longest version of a source that is told: a commit or an entity tag has a tenth of it."""
 
 
-def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequence[Verdict]) -> TritonDeploymentStatus:
+def status_of(context: Context, progress: Progress, soak: Soaking, extras: Sequence[Verdict]) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
-    ``asked``: the verdicts on what the spec may ask for besides, such as a soak.
+    ``extras``: the verdicts on what the spec may have besides a server, such as a soak.
     """
     old = context.deployment.status
     up = context.serving is not None
@@ -68,9 +68,9 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
     read = _as_recorded(context, progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=merge_conditions(old.conditions, conditions(context, progress, asked)),
+        conditions=merge_conditions(old.conditions, conditions(context, progress, extras)),
         images=context.pins,
-        new_images=newer(context.spec, context.pins, context.settings),
+        new_images=newer_images(context),
         resolved=context.resolved,
         source=_source(context, progress) or read.source,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else read.signature,
@@ -153,7 +153,7 @@ def _search(search: CandidateSearch) -> SearchStatus:
         candidate=search.candidate,
         measurements=search.measurements,
         size=search.size,
-        ended=search.ended,
+        ended=search.ended.value if search.ended is not None else "",
         message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
         configuration=configuration_status(search.best.tuning) if search.best else None,
         throughput=throughput(row) if row else "",

@@ -50,6 +50,8 @@ def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
 
 
 def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+    """Return what leaves out all but the first ``most`` inputs and outputs of a signature, and counts the rest."""
+
     def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
         if (whole := status.signature) is None:
             return status

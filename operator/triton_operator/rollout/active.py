@@ -18,7 +18,7 @@ OF_NOW = {"serving": {"replicas", "selector", "model"}}
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
-    """The wish to record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
+    """Record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
 
     ``model``: the name under which a target serves the model; empty: the spec's.
     """

@@ -56,7 +56,7 @@ def _late(context: Context, view: ServerView) -> Verdict | None:
 
 
 def remembered(context: Context, name: str, view: ServerView | None, verdict: Verdict) -> Effects:
-    """The wish to remember that a server was late, for as long as neither a retry nor another deadline is asked for."""
+    """Record that a server was late, for as long as neither a retry nor another deadline is asked for."""
     if view is None or name == context.serving:
         return Effects()
     known = Failure(view.uid, verdict.reason, verdict.message, context.deployment.retry)

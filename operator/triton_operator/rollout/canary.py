@@ -6,34 +6,26 @@ canary ends without the Service's move, the share ends first; its pods, and the 
 stay until no gateway can send them a request any more.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.duration import seconds
-from triton_operator.api.gateway import Route
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.server import ServerView
+from triton_operator.rollout import wording
+from triton_operator.rollout.canary_decision import CanaryFacts, CanaryMove, Stage, next_step
 from triton_operator.rollout.counting import restarted, unread
-from triton_operator.rollout.inconclusive import (
-    Course,
-    again_after,
-    course,
-    due,
-    held,
-    moment,
-    reason,
-    unjudged,
-    waived,
-    why,
-)
+from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.judging import judge
+from triton_operator.rollout.moves import kept, spec_digest
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.soak import intent, kept
-from triton_operator.rollout.traffic import Judgement, between, judge, total
+from triton_operator.rollout.traffic import Judgement, between, total
 
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
@@ -63,50 +55,159 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
 
     ``is_ready``: whether it may begin.
     """
-    serving, observed = context.spec.serving, context.observed.http_route
-    route, soak, active = serving.route, serving.soak, context.observed.servers.get(context.serving or "")
-    if route is None or soak is None or not _is_possible(context, route):
-        return Canary()
-    if active is None or not active.answers or makes_way(context, target):
-        # Nothing answers with which it could be compared, so the Service moves. Until then the share stays.
-        return Canary(share=observed.share if observed is not None and target.answers else 0)
+    seen = _observe(context, target, is_ready)
+    return _BECOMES[next_step(seen.facts)](context, seen)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A canary and all that is observed of it."""
+
+    facts: CanaryFacts
+    target: ServerView
+    active: ServerView | None = None
+    record: Flip | None = None
+    """What is recorded of it; None: nothing."""
+    found: Judgement | None = None
+    """What its present step shows; None: nothing yet."""
+    effects: Effects = field(default_factory=Effects)
+    """What it takes to observe it."""
+
+    @property
+    def flip(self) -> Flip:
+        """The record of a canary that has begun."""
+        assert self.record is not None
+        return self.record
+
+    @property
+    def judgement(self) -> Judgement:
+        """What was found, of a step of which something was."""
+        assert self.found is not None
+        return self.found
+
+
+def _observe(context: Context, target: ServerView, is_ready: bool) -> _Seen:
+    """Return what is observed of the canary, as far as it has come."""
+    active, possible = context.observed.servers.get(context.serving or ""), _is_possible(context)
+    compared = active is not None and active.answers and not makes_way(context, target)
+    facts = CanaryFacts(possible, compared, Stage.BEFORE, is_ready, None)
+    if not possible or not compared or active is None:
+        return _Seen(facts, target)
     known = context.observed.flips.get(target.uid)
     flip = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
-    if flip is not None and len(flip.steps) >= len(route.canary):
+    seen = _Seen(facts, target, active, flip)
+    if flip is not None and len(flip.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
-        return Canary(share=route.canary[-1] if target.answers else 0)
+        return replace(seen, facts=replace(facts, stage=Stage.PASSED))
     if flip is None or not flip.canary_since:
-        if not is_ready:
-            return Canary()
-        now = context.now.isoformat()
-        begun = Flip(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
-        # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a
-        # share without it would end with no pod held.
-        return replace(_going_on(context, route, soak, target, begun, Effects(flips={target.uid: begun})), share=0)
-    return _followed(context, route, soak, target, active, flip)
+        return seen
+    found, effects = _verdict(context, target, active, flip)
+    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
+    return replace(seen, facts=replace(facts, stage=Stage.RUNS, course=follows), found=found, effects=effects)
 
 
-def _followed(context: Context, route: Route, soak: Soak, target: ServerView, active: ServerView, flip: Flip) -> Canary:
-    """Go on with a canary that has begun, by what its step shows."""
-    found, effects = _judged(context, soak, target, active, flip)
-    if found is None:
-        return _going_on(context, route, soak, target, flip, effects)
-    share, then = route.canary[len(flip.steps)], course(context.spec.rollout.on_inconclusive, found)
-    if then is Course.UNDO:
-        return _undone(context, target, _failed(context, flip, share, unjudged(found)), effects)
-    flip = (
-        _passed(context, flip, share, found)
-        if then is Course.GO_ON
-        else held(context, flip, found, seconds(soak.duration))
+def _none(context: Context, seen: _Seen) -> Canary:
+    return Canary()
+
+
+def _keep(context: Context, seen: _Seen) -> Canary:
+    observed = context.observed.http_route
+    return Canary(share=observed.share if observed is not None and seen.target.answers else 0)
+
+
+def _hand_over(context: Context, seen: _Seen) -> Canary:
+    return Canary(share=_steps(context)[-1] if seen.target.answers else 0)
+
+
+def _begin(context: Context, seen: _Seen) -> Canary:
+    target, active, now = seen.target, seen.active, context.now.isoformat()
+    assert active is not None
+    begun = Flip(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
+    # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a share
+    # without it would end with no pod held.
+    return replace(_going_on(context, _noting(seen, begun)), share=0)
+
+
+def _going_on(context: Context, seen: _Seen) -> Canary:
+    """The canary at its present step."""
+    flip, answers = seen.flip, seen.target.answers
+    end = due(flip, _duration(context))
+    told = reason_of(context, flip, Reason.CANARY)
+    return Canary(
+        verdict=wording.canary(context, told, flip, _steps(context), end, answers),
+        effects=seen.effects,
+        # Without a pod that is ready, its requests would fail.
+        share=_share(context, flip) if answers else 0,
+        goes_on=True,
+        again_after=again_after(context, flip, (end - context.now).total_seconds()),
     )
-    if then is Course.BEGIN_ANEW:
-        flip = replace(flip, canary_since=context.now.isoformat())
-    return _going_on(context, route, soak, target, flip, effects + Effects(flips={target.uid: flip}))
 
 
-def _is_possible(context: Context, route: Route) -> bool:
-    """Whether the route has steps, and the cluster what leads requests to a pod."""
-    return bool(route.canary) and context.observed.has_gateway_api and context.spec.serving.replicas > 0
+def _pass(context: Context, seen: _Seen) -> Canary:
+    return _going_on(context, _noting(seen, _passed(context, seen.flip, seen.judgement)))
+
+
+def _undo(context: Context, seen: _Seen) -> Canary:
+    found = wording.unjudged(seen.judgement)
+    return _undone(context, seen, _failed(context, seen.flip, _share(context, seen.flip), found))
+
+
+def _hold(context: Context, seen: _Seen) -> Canary:
+    return _going_on(context, _noting(seen, held(context, seen.flip, seen.judgement, _duration(context))))
+
+
+def _begin_anew(context: Context, seen: _Seen) -> Canary:
+    flip = held(context, seen.flip, seen.judgement, _duration(context))
+    return _going_on(context, _noting(seen, replace(flip, canary_since=context.now.isoformat())))
+
+
+def _noting(seen: _Seen, flip: Flip) -> _Seen:
+    """Return the canary with another record from this pass on, and the wish to write it."""
+    return replace(seen, record=flip, effects=seen.effects + Effects(flips={seen.target.uid: flip}))
+
+
+def _steps(context: Context) -> Sequence[int]:
+    """Return the shares of the spec's steps, in percent; none if it has no route."""
+    route = context.spec.serving.route
+    return route.canary if route is not None else ()
+
+
+def _share(context: Context, flip: Flip) -> int:
+    """Return the percent of the requests that the present step gives; the last one's stays until the Service moves."""
+    steps = _steps(context)
+    return steps[min(len(flip.steps), len(steps) - 1)]
+
+
+def _duration(context: Context) -> float:
+    """Return how long a step takes, in seconds."""
+    return seconds(_soak(context).duration)
+
+
+def _soak(context: Context) -> Soak:
+    """Return the bounds by which a step is judged: those of the soak."""
+    bounds = context.spec.serving.soak
+    assert bounds is not None
+    return bounds
+
+
+def _is_possible(context: Context) -> bool:
+    """Whether the spec asks for steps and for what judges them, and the cluster leads requests to a pod."""
+    is_wanted = bool(_steps(context)) and context.spec.serving.soak is not None
+    return is_wanted and context.observed.has_gateway_api and context.spec.serving.replicas > 0
+
+
+_BECOMES: Mapping[CanaryMove, Callable[[Context, _Seen], Canary]] = {
+    CanaryMove.NONE: _none,
+    CanaryMove.KEEP: _keep,
+    CanaryMove.HAND_OVER: _hand_over,
+    CanaryMove.BEGIN: _begin,
+    CanaryMove.GO_ON: _going_on,
+    CanaryMove.PASS: _pass,
+    CanaryMove.UNDO: _undo,
+    CanaryMove.HOLD: _hold,
+    CanaryMove.BEGIN_ANEW: _begin_anew,
+}
+"""What each move says, and asks of the cluster."""
 
 
 def release(context: Context, target: str = "") -> Canary:
@@ -126,14 +227,12 @@ def release(context: Context, target: str = "") -> Canary:
     return Canary()
 
 
-def _judged(
-    context: Context, soak: Soak, target: ServerView, active: ServerView, flip: Flip
-) -> tuple[Judgement | None, Effects]:
+def _verdict(context: Context, target: ServerView, active: ServerView, flip: Flip) -> tuple[Judgement | None, Effects]:
     """The verdict on the present step, and what it takes to reach it; None: there is none yet."""
     step, since = len(flip.steps), flip.canary_since
     first = counters(context, target, f"canary {step}", since, active)
     found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    found, end = found or waived(context, flip), due(flip, seconds(soak.duration))
+    found, end = found or waived(context, flip), due(flip, _duration(context))
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects
     found = unread(context, first, "at the start of the step", end, spoiled=True)
@@ -144,68 +243,36 @@ def _judged(
     if last.record is not None:
         start, stop = read(first.record), read(last.record)
         previous = total(between(start.previous, stop.previous).values())
-        found = judge(soak, between(start.active, stop.active), previous, at="at the same time")
+        found = judge(_soak(context), between(start.active, stop.active), previous, at="at the same time")
     return found, first.effects + last.effects
 
 
-def _going_on(context: Context, route: Route, soak: Soak, target: ServerView, flip: Flip, effects: Effects) -> Canary:
-    """The canary at its present step. The last one's share stays until the Service has moved."""
-    step = min(len(flip.steps), len(route.canary) - 1)
-    share, end = route.canary[step], due(flip, seconds(soak.duration))
-    if context.spec.suspend:
-        until = "it waits, because spec.suspend is true"
-    elif not target.answers:
-        until = "none of its pods is ready, so it gets no request for now"
-    else:
-        until = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
-    words = (
-        f"step {step + 1} of {len(route.canary)}: Deployment {target.name} gets {share} % of the requests to HTTPRoute"
-        f" {context.name}; {until}{''.join(f'; {each}' for each in flip.steps)}{why(flip)}"
-    )
-    left = (end - context.now).total_seconds()
-    return Canary(
-        verdict=Verdict("Soaked", None, reason(context, flip, Reason.CANARY), words),
-        effects=effects,
-        # Without a pod that is ready, its requests would fail.
-        share=share if target.answers else 0,
-        goes_on=True,
-        again_after=again_after(context, flip, left),
-    )
-
-
-def _passed(context: Context, flip: Flip, share: int, found: Judgement) -> Flip:
+def _passed(context: Context, flip: Flip, found: Judgement) -> Flip:
     """The record of a canary at its next step, which begins with the counters at the end of this one."""
-    words, now = (
-        "passed" if found.reason is Reason.SOAK_PASSED else f"inconclusive, {found.words}",
-        context.now.isoformat(),
-    )
-    passed = replace(flip, at=now, steps=(*flip.steps, f"{share} %: {words}"))
+    now, words = context.now.isoformat(), wording.step_passed(_share(context, flip), found)
+    passed = replace(flip, at=now, steps=(*flip.steps, words))
     # What came since the last reading of a step that was held came with that step's share.
     return replace(passed, canary_since=now, message="", held_since="", again_at="") if flip.held_since else passed
 
 
-def _undone(context: Context, target: ServerView, failed: Flip, effects: Effects) -> Canary:
+def _undone(context: Context, seen: _Seen, failed: Flip) -> Canary:
     return Canary(
         verdict=Verdict("Soaked", False, Reason.SOAK_FAILED, failed.message),
-        effects=effects + kept(context, target) + Effects(flips={target.uid: failed}),
-        holds=target.name,
+        effects=seen.effects + kept(context, seen.target) + Effects(flips={seen.target.uid: failed}),
+        holds=seen.target.name,
         again_after=RELEASE_SECONDS,
     )
 
 
 def _failed(context: Context, flip: Flip, share: int, found: Judgement) -> Flip:
     """The record of a revision that is undone."""
-    words = (
-        f"revision {flip.revision} in Deployment {flip.server}, with {share} % of the requests to HTTPRoute"
-        f" {context.name}: {found.words}; Deployment {flip.previous} stays active; this revision gets no more of them,"
-        f" and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
-    )
-    return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=intent(context))
+    words, digest = wording.canary_failed(context, flip, share, found), spec_digest(context)
+    return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=digest)
 
 
 def _abandoned(context: Context, flip: Flip) -> Flip:
     """The record of a canary whose revision is not the target any more."""
-    words = f"the canary of Deployment {flip.server} ended, because its revision is no longer the target"
+    words = wording.canary_abandoned(flip)
     return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 

@@ -7,6 +7,7 @@ from triton_converters.contract.results import SnapshotResult
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run
 from triton_operator.observed.server import ServerView
+from triton_operator.rollout import wording
 from triton_operator.rollout.traffic import Judgement
 
 PATIENCE_SECONDS = 300.0
@@ -26,9 +27,7 @@ def unread(
     patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or queued
     if known.record is not None or (known.failure is None and patient):
         return None
-    trouble = known.failure or known.pending
-    why = f": {trouble.message}" if trouble is not None else ""
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}", spoiled)
+    return wording.unread(when, known.failure or known.pending, spoiled=spoiled)
 
 
 def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Judgement | None:
@@ -38,11 +37,8 @@ def restarted(server: ServerView, other: ServerView | None, since: datetime, eve
     """
     for pod, at in server.restarts.items():
         if at > since:
-            seconds = (at - since).total_seconds()
-            words = f"tritonserver in pod {pod} ended {seconds:.0f} s after {event}"
+            when = f"{(at - since).total_seconds():.0f} s after {event}"
             if other is not None and any(each > since for each in other.restarts.values()):
-                words = f"{words}, and so did one of Deployment {other.name}; look for what became of the node"
-                return Judgement(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
-            why = f": {server.trouble.message}" if server.trouble is not None else ""
-            return Judgement(Reason.SOAK_FAILED, f"{words}, and was started again{why}")
+                return wording.both_restarted(pod, when, other.name)
+            return wording.restarted(pod, when, server.trouble)
     return None

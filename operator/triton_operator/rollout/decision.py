@@ -37,7 +37,7 @@ class Trial(Enum):
 
 
 @dataclass(frozen=True)
-class Facts:
+class RolloutFacts:
     """Everything that decides the next move."""
 
     server: Server
@@ -88,7 +88,7 @@ TAKES_OVER = MOVES_TO | {Move.SERVE}
 """The moves with which the Service points to the target."""
 
 
-def next_move(facts: Facts) -> Move:
+def next_move(facts: RolloutFacts) -> Move:
     """Return the next move; the first line that applies decides."""
     if facts.undone:
         return Move.UNDO

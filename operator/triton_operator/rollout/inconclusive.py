@@ -28,23 +28,15 @@ class Course(Enum):
     """It stays as it is, and only requests from now on count."""
 
 
-def course(asked: OnInconclusive, found: Judgement) -> Course:
+def course(policy: OnInconclusive, found: Judgement) -> Course:
     """Return what follows; the first line that applies decides."""
     if found.reason is Reason.SOAK_PASSED:
         return Course.GO_ON
     if found.reason is Reason.SOAK_FAILED:
         return Course.UNDO
-    if asked != "Hold":
-        return Course.GO_ON if asked == "Continue" else Course.UNDO
+    if policy != "Hold":
+        return Course.GO_ON if policy == "Continue" else Course.UNDO
     return Course.BEGIN_ANEW if found.spoiled else Course.WAIT
-
-
-def unjudged(found: Judgement) -> Judgement:
-    """The verdict on a revision that is undone: one without a verdict says so."""
-    if found.reason is Reason.SOAK_FAILED:
-        return found
-    because = f"it was not judged, because {found.words}; spec.rollout.onInconclusive is Undo"
-    return Judgement(Reason.SOAK_FAILED, because)
 
 
 def held(context: Context, flip: Flip, found: Judgement, seconds: float) -> Flip:
@@ -70,17 +62,9 @@ def waived(context: Context, flip: Flip) -> Judgement | None:
     return Judgement(Reason.SOAK_INCONCLUSIVE, flip.message)
 
 
-def reason(context: Context, flip: Flip, usual: Reason) -> Reason:
+def reason_of(context: Context, flip: Flip, usual: Reason) -> Reason:
     """The condition's reason: the usual one until a person is told that the revision is held."""
     return Reason.ROLLOUT_HELD if flip.held_since and _until_told(context, flip) <= 0 else usual
-
-
-def why(flip: Flip) -> str:
-    """Words about why there is no verdict, and what a person may do; empty: its time is not over."""
-    if not flip.held_since:
-        return ""
-    choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
-    return f"; there is no verdict yet, because {flip.message}; {choice}"
 
 
 def again_after(context: Context, flip: Flip, left: float | None) -> float | None:

@@ -12,7 +12,7 @@ from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
-from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.regression import compared
@@ -34,6 +34,8 @@ class Measured:
     """When it ended, in RFC 3339, UTC."""
     runs: bool = False
     """Whether a pod measures now."""
+    again_after: float | None = None
+    """Seconds until a measurement that failed is tried again by itself; None: it is not."""
 
 
 def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, serves: bool) -> Measured:
@@ -43,10 +45,12 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     may not begin. ``serves``: the Service points to the target.
     """
     work = measure_work(context, dump, target)
-    known = _sweep(context, work, not waits and not held)
+    # What serves may make room for each try, and answer no request until that ends.
+    costs_others = context.spec.gpu is not None and context.serving is not None and not serves
+    known = _sweep(context, work, not waits and not held, repeats=not costs_others)
     if known.failure is not None:
         verdict = Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
-        return Measured(Figures.FAILED, verdict, known.effects)
+        return Measured(Figures.FAILED, verdict, known.effects, again_after=next_try(context, [known]))
     result = known.result
     if result is None:
         verdict = Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
@@ -58,7 +62,7 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     selection, at = context.spec.selection, known.finished_at
     constraints = selection.constraints.asked if selection.scenario == "Online" else ()
     best = best_row(result.online, selection.objectives, constraints)
-    verdict = _judged(context, dump, target, result, best, serves)
+    verdict = _condition(context, dump, target, result, best, serves)
     if verdict.status:
         return Measured(Figures.PASSED, verdict, known.effects, result, best, at)
     trouble = Trouble(verdict.reason, verdict.message)
@@ -66,9 +70,9 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     return Measured(Figures.MISSED, verdict, effects, result, best, at)
 
 
-def _sweep(context: Context, work: MeasureWork, ready: bool) -> Run[MeasureResult]:
+def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
     """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
-    known = run(context, work, start=ready)
+    known = run(context, work, start=ready, repeats=repeats)
     if known.result is not None and not known.result.online:
         # An earlier version's publisher let a client answer anything.
         message = f"the Job measured nothing; type: {context.retry_command}"
@@ -88,7 +92,7 @@ def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str
     return judged
 
 
-def _judged(
+def _condition(
     context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, serves: bool
 ) -> Verdict:
     """The condition by the figures that were measured."""
@@ -108,8 +112,8 @@ def _judged(
     if comparison is None:
         return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.words}"
-    asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
-    if regressed and asked is not None and asked.block and not serves and context.serving is not None:
+    bounds, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
+    if regressed and bounds is not None and bounds.block and not serves and context.serving is not None:
         message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
         return Verdict("PerformanceMeasured", False, comparison.reason, message)
     return Verdict("PerformanceMeasured", True, comparison.reason, message)

@@ -50,8 +50,8 @@ def compared(
 
     The load is the one at which the previous source did best by the current objectives and constraints.
     """
-    asked = context.spec.performance.regression
-    if asked is None:
+    bounds = context.spec.performance.regression
+    if bounds is None:
         return None
     last = _last(context, source)
     if last is None:
@@ -59,7 +59,7 @@ def compared(
     digest, before = last
     name = f"the previously served source sha256:{digest[:12]}"
     scenario = context.spec.selection.scenario
-    after = _judged(context, profile, measured)
+    after = _measurements(context, profile, measured)
     if before is None or after is None:
         message = f"not compared with {name}: its {scenario.lower()} measurements are not recorded"
         return Compared(Reason.NOT_COMPARED, message)
@@ -78,7 +78,7 @@ def compared(
     )
     if new.violation is not None and beyond > 0:
         words += f", which breaks a constraint: {selection.constraints.broken(new.violation)}"
-    regressed = max(-change, beyond) > asked.max_percent
+    regressed = max(-change, beyond) > bounds.max_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 
@@ -93,11 +93,11 @@ def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | 
         published = {each.digest for each in results.values() if isinstance(each, SourceResult)}
         if published and published != now:
             measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
-            return min(published - now or published), _judged(context, results.get(state.profile), measured)
+            return min(published - now or published), _measurements(context, results.get(state.profile), measured)
     return None
 
 
-def _judged(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
+def _measurements(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
     """The judged scenario's measurements; None if they are not recorded."""
     scenario = context.spec.selection.scenario
     if scenario != "Online":

@@ -26,8 +26,8 @@ def route(context: Context, share: int) -> Routing:
 
     ``share``: percent of its requests that a canary gets.
     """
-    asked = context.spec.serving.route
-    if asked is None:
+    spec_route = context.spec.serving.route
+    if spec_route is None:
         return Routing()
     if not context.settings.gateway_api:
         return _missing(
@@ -40,17 +40,17 @@ def route(context: Context, share: int) -> Routing:
         )
     if context.serving is None:
         return Routing(Verdict("Routed", None, Reason.WAITING, "no revision is active yet"))
-    return Routing(_answered(context, asked, share), http_route(context, asked, share))
+    return Routing(_answered(context, spec_route, share), http_route(context, spec_route, share))
 
 
 def _missing(message: str) -> Routing:
     return Routing(Verdict("Routed", False, Reason.GATEWAY_API_MISSING, message))
 
 
-def _answered(context: Context, asked: Route, share: int) -> Verdict:
+def _answered(context: Context, spec_route: Route, share: int) -> Verdict:
     """The condition, by what the Gateways say about the route."""
     observed = context.observed.http_route
-    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in asked.parent_refs]
+    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in spec_route.parent_refs]
     # A Gateway that the route no longer names may have left its answer.
     parents = [each for each in (observed.parents if observed is not None else ()) if each.name in wanted]
     refused = next((each for each in parents if each.accepts is False), None)
@@ -65,7 +65,7 @@ def _answered(context: Context, asked: Route, share: int) -> Verdict:
             " that the Gateway exists, and that its controller runs"
         )
         return Verdict("Routed", None, Reason.WAITING, words)
-    hosts = ", ".join(asked.hostnames) or "every host name of the listeners"
+    hosts = ", ".join(spec_route.hostnames) or "every host name of the listeners"
     words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(wanted))}"
     if share:
         words += f", and {share} % of them to Service {names.preview(context.name)}"

@@ -6,39 +6,28 @@ new revision at the end. A revision's first counters are also the start of its o
 hold by then is the load of its measurement.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SnapshotResult
-from triton_operator import names
-from triton_operator.api import renamed
 from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
-from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs import snapshot
 from triton_operator.jobs.run import Run
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_made import scaled
+from triton_operator.rollout import wording
 from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
-from triton_operator.rollout.inconclusive import (
-    Course,
-    again_after,
-    course,
-    due,
-    held,
-    moment,
-    reason,
-    unjudged,
-    waived,
-    why,
-)
-from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Judgement, between, judge, total
+from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.judging import judge
+from triton_operator.rollout.moves import kept, spec_digest
+from triton_operator.rollout.soak_decision import Beginning, SoakFacts, SoakMove, next_soak
+from triton_operator.rollout.traffic import Judgement, between, total
 
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
@@ -63,44 +52,114 @@ def soak(context: Context, successor: str = "") -> Soaking:
 
     ``successor``: name of the Deployment of a third revision that starts, which ends it; empty: there is none.
     """
-    asked, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
-    if asked is None:
-        return Soaking()
-    if active is None:
-        return Soaking(Verdict("Soaked", None, Reason.WAITING, "no revision is active yet"))
+    seen = _observe(context, successor)
+    return _BECOMES[next_soak(seen.facts)](context, seen)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A soak and all that is observed of it."""
+
+    facts: SoakFacts
+    active: ServerView | None = None
+    move: Flip | None = None
+    """The record of the Service's move to the active revision."""
+    previous: ServerView | None = None
+    """The Deployment that was active before; None if it is gone."""
+    found: Judgement | None = None
+    """What the requests and the crashes say; None: nothing yet."""
+    effects: Effects = field(default_factory=Effects)
+    """What it takes to observe it."""
+
+    @property
+    def flip(self) -> Flip:
+        """The record of the move, of a soak that has begun."""
+        assert self.move is not None
+        return self.move
+
+    @property
+    def uid(self) -> str:
+        """The uid of the active revision's Deployment, under which its move is recorded."""
+        assert self.active is not None
+        return self.active.uid
+
+    @property
+    def judgement(self) -> Judgement:
+        """What was found, of a soak of which something was."""
+        assert self.found is not None
+        return self.found
+
+
+def _observe(context: Context, successor: str) -> _Seen:
+    """Return what is observed of the soak, as far as it has come."""
+    bounds, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
+    if bounds is None or active is None:
+        return _Seen(SoakFacts(bounds is not None, Beginning.NO_REVISION))
     flip = _move(context, active.uid)
-    previous = _previous(context, flip) if flip is not None else None
-    first = _counters(context, active, FIRST, flip, previous if flip is not None and flip.reason is None else None)
-    if flip is None:
-        words = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
-        return Soaking(Verdict("Soaked", None, Reason.WAITING, words), first.effects)
-    if flip.reason is not None:
-        return _over(context, flip, previous, first.effects)
+    if flip is None or flip.reason is not None:
+        first = _counters(context, active, FIRST, flip)
+        beginning = Beginning.NOTHING if flip is None else Beginning.JUDGED
+        previous = _previous(context, flip) if flip is not None else None
+        return _Seen(SoakFacts(True, beginning), active, flip, previous, None, first.effects)
+    previous = _previous(context, flip)
+    first = _counters(context, active, FIRST, flip, previous)
     early = _early(context, previous, flip, successor)
-    found = restarted(
-        active, previous, datetime.fromisoformat(flip.window_since or flip.at), "the revision became active"
-    )
-    if early and (found is None or found.reason is not Reason.SOAK_FAILED):
-        # No later requests could decide anything.
-        return _judged(context, flip, active, Judgement(Reason.SOAK_INCONCLUSIVE, early), previous, first.effects)
-    found, effects = found or waived(context, flip), first.effects
-    if found is None:
-        found, effects = _verdict(context, asked, active, previous, flip, first)
-    if found is None:
-        return _going_on(context, asked, flip, previous, effects)
-    then = course(context.spec.rollout.on_inconclusive, found)
-    if then in (Course.GO_ON, Course.UNDO):
-        verdict = unjudged(found) if then is Course.UNDO else found
-        return _judged(context, flip, active, verdict, previous, effects)
-    flip = held(context, flip, found, seconds(asked.duration))
-    if then is Course.BEGIN_ANEW:
-        flip = replace(flip, window_since=context.now.isoformat())
-    return _going_on(context, asked, flip, previous, effects + Effects(flips={active.uid: flip}))
+    since = datetime.fromisoformat(flip.window_since or flip.at)
+    crash = restarted(active, previous, since, "the revision became active")
+    found, effects = crash or waived(context, flip), first.effects
+    if found is None and early is None:
+        found, effects = _verdict(context, bounds, active, previous, flip, first)
+    has_crashed = crash is not None and crash.reason is Reason.SOAK_FAILED
+    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
+    facts = SoakFacts(True, Beginning.OPEN, early is not None, has_crashed, follows)
+    # A crash says more than that the soak cannot go on.
+    return _Seen(facts, active, flip, previous, found if has_crashed else early or found, effects)
+
+
+def _none(context: Context, seen: _Seen) -> Soaking:
+    return Soaking()
+
+
+def _await_revision(context: Context, seen: _Seen) -> Soaking:
+    return Soaking(wording.no_revision())
+
+
+def _await_next(context: Context, seen: _Seen) -> Soaking:
+    return Soaking(wording.not_recorded(), seen.effects)
+
+
+def _judge(context: Context, seen: _Seen) -> Soaking:
+    return _ended(context, seen, seen.judgement)
+
+
+def _undo(context: Context, seen: _Seen) -> Soaking:
+    return _ended(context, seen, wording.unjudged(seen.judgement))
+
+
+def _hold(context: Context, seen: _Seen) -> Soaking:
+    return _going_on(context, _noting(seen, held(context, seen.flip, seen.judgement, _duration(context))))
+
+
+def _begin_anew(context: Context, seen: _Seen) -> Soaking:
+    flip = held(context, seen.flip, seen.judgement, _duration(context))
+    return _going_on(context, _noting(seen, replace(flip, window_since=context.now.isoformat())))
+
+
+def _noting(seen: _Seen, flip: Flip) -> _Seen:
+    """Return the soak with another record from this pass on, and the wish to write it."""
+    return replace(seen, move=flip, effects=seen.effects + Effects(flips={seen.uid: flip}))
+
+
+def _duration(context: Context) -> float:
+    """Return how long the spec's soak takes, in seconds."""
+    bounds = context.spec.serving.soak
+    assert bounds is not None
+    return seconds(bounds.duration)
 
 
 def _verdict(
     context: Context,
-    asked: Soak,
+    bounds: Soak,
     active: ServerView,
     previous: ServerView | None,
     flip: Flip,
@@ -115,7 +174,7 @@ def _verdict(
     if flip.window_since:
         begun = _counters(context, active, f"{FIRST} {flip.window_since}", flip, previous)
         effects += begun.effects
-    end = due(flip, seconds(asked.duration))
+    end = due(flip, seconds(bounds.duration))
     if context.now < end:
         return None, effects
     if begun.record is None:
@@ -129,33 +188,50 @@ def _verdict(
     # its restart.
     own, stop = context.observed.records.get(before), snapshot.read(first.record or begun.record)
     old = total(between(snapshot.read(own).active, stop.previous).values()) if own is not None else None
-    return judge(asked, new, old), effects
+    return judge(bounds, new, old), effects
 
 
-def _going_on(context: Context, asked: Soak, flip: Flip, previous: ServerView | None, effects: Effects) -> Soaking:
+def _going_on(context: Context, seen: _Seen) -> Soaking:
     """The soak without a verdict yet; the previous revision keeps its pods."""
-    end = due(flip, seconds(asked.duration))
-    verdict = Verdict("Soaked", None, reason(context, flip, Reason.SOAKING), _progress(context, flip, end))
+    flip, end = seen.flip, due(seen.flip, _duration(context))
+    verdict = wording.soaking(context, reason_of(context, flip, Reason.SOAKING), flip, end)
     left = (end - context.now).total_seconds()
     # An edit, or the queue, wakes the next pass after that.
     waits = left > -PATIENCE_SECONDS and not context.spec.suspend
     again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
-    return Soaking(
-        verdict, effects + kept(context, previous), goes_on=True, again_after=again_after(context, flip, again)
-    )
+    effects = seen.effects + kept(context, seen.previous)
+    return Soaking(verdict, effects, goes_on=True, again_after=again_after(context, flip, again))
 
 
-def _judged(
-    context: Context,
-    flip: Flip,
-    active: ServerView,
-    found: Judgement,
-    previous: ServerView | None,
-    effects: Effects,
-) -> Soaking:
+def _ended(context: Context, seen: _Seen, found: Judgement) -> Soaking:
     """The soak that gets its verdict in this pass."""
-    decided = _decided(context, flip, found, previous)
-    return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
+    return _over(context, _noting(seen, _decided(context, seen.flip, found, seen.previous)))
+
+
+def _over(context: Context, seen: _Seen) -> Soaking:
+    """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
+    flip, previous, effects = seen.flip, seen.previous, seen.effects
+    assert flip.reason is not None
+    status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(flip.reason, False)
+    verdict = Verdict("Soaked", status, flip.reason, flip.message)
+    if flip.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
+        return Soaking(verdict, effects)
+    return Soaking(verdict, effects + kept(context, previous), back_to=flip.previous)
+
+
+_BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
+    SoakMove.NONE: _none,
+    SoakMove.AWAIT_REVISION: _await_revision,
+    SoakMove.AWAIT_NEXT: _await_next,
+    SoakMove.STAND: _over,
+    SoakMove.END_EARLY: _judge,
+    SoakMove.GO_ON: _going_on,
+    SoakMove.JUDGE: _judge,
+    SoakMove.UNDO: _undo,
+    SoakMove.HOLD: _hold,
+    SoakMove.BEGIN_ANEW: _begin_anew,
+}
+"""What each move says, and asks of the cluster."""
 
 
 def skipped(context: Context) -> Soaking:
@@ -163,49 +239,9 @@ def skipped(context: Context) -> Soaking:
     active = context.observed.servers.get(context.serving or "")
     if context.spec.serving.soak is None:
         return Soaking()
-    words = "spec.rollout.revision names a revision that served before, so it is not soaked"
     flip = _move(context, active.uid) if active is not None else None
     effects = _counters(context, active, FIRST, flip).effects if active is not None else Effects()
-    return Soaking(Verdict("Soaked", None, Reason.WAITING, words), effects)
-
-
-def moved(context: Context, target: ServerView) -> Effects:
-    """Record that the Service is about to move from the active revision to the target."""
-    active = context.observed.servers.get(context.serving or "")
-    if context.spec.serving.soak is None or active is None:
-        return Effects()
-    flip = Flip(
-        revision=target.revision_key,
-        server=target.name,
-        previous=active.name,
-        previous_uid=active.uid,
-        at=context.now.isoformat(),
-        steps=known.steps if (known := context.observed.flips.get(target.uid)) else (),
-        before=context.deployment.status.model_dump(
-            mode="json",
-            by_alias=True,
-            exclude_none=True,
-            exclude_defaults=True,
-            include={"serving", "accuracy", "performance"},
-        ),
-    )
-    if makes_way(context, target):
-        words = (
-            f"Deployment {active.name} had to make room for {target.name}, so nothing could come back at once; the new"
-            " revision stays without a soak"
-        )
-        flip = replace(flip, before=None, reason=Reason.NO_SPARE_GPU, message=words)
-    return Effects(flips={target.uid: flip})
-
-
-def excluded(context: Context, target: Attempt) -> Verdict | None:
-    """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
-    keys = (target.key, *target.replaces)
-    for flip in context.observed.flips.values():
-        # The intent last: it is a digest of the whole spec, and most passes know no revision that failed.
-        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == intent(context):
-            return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
-    return None
+    return Soaking(wording.served_before(), effects)
 
 
 def _move(context: Context, uid: str) -> Flip | None:
@@ -220,86 +256,35 @@ def _previous(context: Context, flip: Flip) -> ServerView | None:
     return view if view is not None and view.uid == flip.previous_uid else None
 
 
-def kept(context: Context, previous: ServerView | None) -> Effects:
-    """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
-    body = scaled(previous, min(previous.replicas, context.spec.serving.replicas)) if previous is not None else None
-    return Effects((body,)) if body is not None else Effects()
-
-
-def _over(context: Context, flip: Flip, previous: ServerView | None, effects: Effects) -> Soaking:
-    """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
-    assert flip.reason is not None
-    status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(flip.reason, False)
-    verdict = Verdict("Soaked", status, flip.reason, flip.message)
-    if flip.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
-        return Soaking(verdict, effects)
-    return Soaking(verdict, effects + kept(context, previous), back_to=flip.previous)
-
-
-def _early(context: Context, previous: ServerView | None, flip: Flip, successor: str) -> str:
-    """Why the soak ends before its time, in words; empty: it does not."""
+def _early(context: Context, previous: ServerView | None, flip: Flip, successor: str) -> Judgement | None:
+    """Why the soak ends before its time; None: it does not."""
     if successor:
-        why = f"Deployment {successor} starts with another revision"
-    elif previous is None:
-        why = f"Deployment {flip.previous}, which was active before, is gone"
-    elif context.spec.serving.replicas == 0:
-        why = "spec.serving.replicas is 0"
-    else:
-        return ""
-    return f"the soak ended early, because {why}"
+        return wording.superseded(successor)
+    if previous is None:
+        return wording.previous_gone(flip)
+    return wording.no_replicas() if context.spec.serving.replicas == 0 else None
 
 
 def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerView | None) -> Flip:
     """The record with the verdict in words."""
-    words, reason = f"revision {flip.revision} in Deployment {flip.server}: {found.words}{_canary(flip)}", found.reason
-    if reason is Reason.SOAK_PASSED:
-        return replace(flip, before=None, reason=reason, message=words)
-    if reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
-        words = (
-            f"{words}; Deployment {flip.previous} is active again, and this revision is not tried again until the spec"
-            f" or the source changes, or you type: {context.retry_command}"
-        )
-        return replace(flip, reason=reason, message=words, intent=intent(context))
-    words += "; it stays without a verdict"
-    if reason is Reason.SOAK_FAILED:
-        words = f"{words}, because Deployment {flip.previous} does not answer"
+    if found.reason is Reason.SOAK_PASSED:
+        return replace(flip, before=None, reason=found.reason, message=wording.soak_passed(flip, found))
+    if found.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
+        words = wording.soak_failed(context, flip, found)
+        return replace(flip, reason=found.reason, message=words, intent=spec_digest(context))
+    words = wording.soak_inconclusive(flip, found)
     return replace(flip, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 
-def _canary(flip: Flip) -> str:
-    """Words about the canary before the move; empty if there was none."""
-    return f"; its canary before that: {', '.join(flip.steps)}" if flip.steps else ""
-
-
-def _progress(context: Context, flip: Flip, end: datetime) -> str:
-    if context.now >= end and context.spec.suspend:
-        return f"the soak of Deployment {flip.server} is over, and is judged once spec.suspend is false{why(flip)}"
-    if context.now >= end:
-        words = f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
-        return words + why(flip)
-    words = f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
-    return words + _canary(flip) + why(flip)
-
-
 def _counters(
-    context: Context, server: ServerView, moment: str, flip: Flip | None, previous: ServerView | None = None
+    context: Context, server: ServerView, name: str, flip: Flip | None, previous: ServerView | None = None
 ) -> Run[SnapshotResult]:
-    """The Job that reads the counters of a revision, and of the previous one if that is given."""
-    return snapshot.counters(context, server, moment, flip.at if flip is not None else "", previous)
+    """The Job that reads the counters of a revision, and of the previous one if that is given.
 
-
-def _key(uid: str, moment: str, flip: Flip | None) -> str:
-    return snapshot.key(uid, moment, flip.at if flip is not None else "")
-
-
-def intent(context: Context) -> str:
-    """A digest of what the user asks for, without what changes no target.
-
-    That is the replicas, which an autoscaler sets, and the revision that is served in the target's place.
+    ``name``: the moment at which they are read.
     """
-    spec = context.spec
-    serving = spec.serving.model_copy(update={"replicas": 1})
-    rollout = spec.rollout.model_copy(update={"revision": None})
-    asked = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": rollout})
-    before = renamed.as_before(asked.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    return names.digest([before, context.deployment.retry], 16)
+    return snapshot.counters(context, server, name, flip.at if flip is not None else "", previous)
+
+
+def _key(uid: str, name: str, flip: Flip | None) -> str:
+    return snapshot.key(uid, name, flip.at if flip is not None else "")

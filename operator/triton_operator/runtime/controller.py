@@ -6,8 +6,9 @@ module keeps everything that lives as long as the process; handlers.py only forw
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
 from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
@@ -23,9 +24,11 @@ from triton_operator.settings import Settings
 WORKERS = 8
 """How many passes run at a time. A pass spends most of its time waiting for the API server."""
 FULL_LIST_SECONDS = 300.0
-"""Pause between two full lists, which find deletions that an interrupted watch missed."""
+"""The pause between two full lists, in seconds. They find deletions that an interrupted watch missed, which is rare,
+and each costs the API server as much as a start."""
 LONGEST_PASS_SECONDS = 300.0
-"""A pass is a dozen requests of at most 35 s each; one that runs longer hangs."""
+"""How long a pass may run, in seconds: it is a dozen requests, most of which take milliseconds and none more than 35 s,
+so one that runs longer hangs."""
 
 log = logging.getLogger(__name__)
 
@@ -55,39 +58,53 @@ class Controller:
 
         No pass runs before every kind was listed, because it would take what it has not seen for missing.
         """
-        loop = self._loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         cluster = await self._in_thread(Cluster.connect, self._settings.holder)
-        working = cluster
+        optional = [kind for kind in self._allowed() if await self._in_thread(cluster.serves, kind)]
+        queue = self._make_queue(cluster, optional)
+        self._watches = list(self._make_watches(cluster, (*ALL, *optional), queue))
+        for key in await self._list_everything():
+            queue.wake(key)
+        self._begin(queue)
+        log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
+
+    def _make_queue(self, cluster: Cluster, optional: Collection[Kind]) -> WorkQueue[Key]:
+        """The queue of passes, which write only while this replica holds the Lease, if there is one."""
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
-            working = cluster.guarded(self._lease.held)
-        optional = [kind for kind in self._allowed() if await self._in_thread(cluster.serves, kind)]
-        reconciler = Reconciler(working, self._store, self._settings, self._metrics, optional=optional)
+            cluster = cluster.guarded(self._lease.held)
+        reconciler = Reconciler(cluster, self._store, self._settings, self._metrics, optional=optional)
 
         async def process(key: Key) -> Result:
             # A replica that stands by drops the key; taking over wakes all of them.
             return await self._in_thread(reconciler.reconcile, key) if self._leads else Result()
 
-        queue: WorkQueue[Key] = WorkQueue(process, WORKERS)
+        return WorkQueue(process, WORKERS)
+
+    def _make_watches(self, cluster: Cluster, kinds: Iterable[Kind], queue: WorkQueue[Key]) -> Iterator[Watch]:
+        """Yield the watches, which wake keys from their own threads."""
+        loop = asyncio.get_running_loop()
 
         def wake(key: Key) -> None:
             loop.call_soon_threadsafe(queue.wake, key)
 
-        namespaces = self._settings.namespaces or (None,)
-        kinds = (*ALL, *optional)
-        self._watches = [Watch(cluster, self._store, kind, each, wake) for each in namespaces for kind in kinds]
-        for key in await self._list_everything():
-            queue.wake(key)
+        for namespace, kind in product(self._settings.namespaces or (None,), kinds):
+            yield Watch(cluster, self._store, kind, namespace, wake)
+
+    def _begin(self, queue: WorkQueue[Key]) -> None:
+        """Work, follow the watches, and tell of the queue."""
         self._queue = queue
         self._metrics.queue_depth.set_function(lambda: len(queue))
         self._metrics.queue_age.set_function(queue.oldest_wait_seconds)
-        self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(queue))]
+        work = [queue.run(), self._list_forever(queue)]
         if self._lease is not None:
-            self._tasks.append(asyncio.create_task(self._hold_forever(self._lease, queue)))
+            work.append(self._hold_forever(self._lease, queue))
+        self._tasks = [asyncio.create_task(each) for each in work]
+        for task in self._tasks:
+            task.add_done_callback(_log_end)
         for watch in self._watches:
             if watch.kind is not TRITON_DEPLOYMENT:
                 watch.start()
-        log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
 
     async def stop(self) -> None:
         """Start no new pass, let the running ones end, then release the Lease.
@@ -189,3 +206,9 @@ class Controller:
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+
+def _log_end(task: asyncio.Task[None]) -> None:
+    """Log the bug that ended what should run as long as the process; `not_alive` then has the kubelet restart it."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("%s ended because of a bug", task.get_coro(), exc_info=error)

@@ -15,6 +15,8 @@ from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.watches import backoffs
 
 START_AGAIN_SECONDS = 2.0
+"""The pause before another try to start, in seconds: whoever installs the CRD next, or waits for the API server, should
+not wait for the operator."""
 
 
 def registry(controller: Controller) -> kopf.OperatorRegistry:

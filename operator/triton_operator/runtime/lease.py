@@ -16,7 +16,11 @@ from triton_operator.kube.kinds import LEASE
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
 FENCE_SECONDS = 8.0
+"""How long a holder may write after its last renewal, in seconds: two renewals may fail, and a third still comes in
+time (RENEW_SECONDS)."""
 LEASE_SECONDS = FENCE_SECONDS + WRITE_SECONDS
+"""How long another replica waits after the last renewal that it saw, in seconds: a write that the holder began at the
+very end of FENCE_SECONDS has then ended."""
 RENEW_SECONDS = 3.0
 """Pause between two looks at the Lease. Another replica has it 3 s after an orderly end, 19 s after a crash."""
 

@@ -7,6 +7,7 @@ import threading
 from collections import Counter as Count
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,6 +16,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
+from triton_operator.api.deployment import TritonDeployment
+from triton_operator.kube.cluster import ClusterError
+from triton_operator.observed.snapshot import Observed
 from triton_operator.runtime.object_metrics import ObjectMetrics
 from triton_operator.runtime.stage_metrics import StageMetrics
 from triton_operator.runtime.store import Key, Store
@@ -39,11 +43,11 @@ class Metrics:
         )
         self.reconcile_errors = Counter(
             "triton_operator_reconcile_errors",
-            "Passes that failed, by the error's name (Invalid, Forbidden, Conflict, Unavailable, Bug, ...).",
+            "Passes that failed, by the error's name (Invalid, Forbidden, Conflict, Server, Unavailable, Bug, ...).",
             ["reason"],
             registry=self.registry,
         )
-        for reason in ("Bug", "Conflict", "Fight", "Unavailable"):
+        for reason in ("Bug", "Conflict", "Fight", "Server", "Unavailable"):
             # A series that begins with 1 has no increase.
             self.reconcile_errors.labels(reason)
         self.writes = Counter(
@@ -70,6 +74,18 @@ class Metrics:
     def watch(self, store: Store) -> None:
         """Count the TritonDeployments of a store by the reason of their Ready condition."""
         self.registry.register(_Deployments(store))
+
+    def seen(self, key: Key, deployment: TritonDeployment, observed: Observed, now: datetime) -> None:
+        """Tell of a TritonDeployment as a pass sees it, and log which Jobs ended since the pass before."""
+        self.objects.seen(key, deployment.spec, deployment.status)
+        for ended in self.stages.seen(key, observed.jobs.values(), now):
+            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
+            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
+
+    def failed(self, error: Exception) -> None:
+        """Count a pass that failed by the error's name; what is no ClusterError is a bug."""
+        known = isinstance(error, ClusterError)
+        self.reconcile_errors.labels(type(error).__name__.removesuffix("Error") if known else "Bug").inc()
 
     def forget(self, key: Key) -> None:
         """Forget a TritonDeployment that is gone."""

@@ -13,6 +13,7 @@ from itertools import chain
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.api.duration import seconds
 from triton_operator.api.measured_status import RowStatus
 from triton_operator.api.selection import Constraints
@@ -32,6 +33,10 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "triton_operator_not_up_to_date": (
         "1 for a TritonDeployment whose UpToDate condition is False, with its reason.",
         (*OBJECT, "reason"),
+    ),
+    "triton_operator_rollout_held": (
+        "1 for a TritonDeployment whose canary or soak has had no verdict for so long that a person has to look.",
+        OBJECT,
     ),
     "triton_operator_active_revision": (
         "1 for the active revision of a TritonDeployment.",
@@ -124,6 +129,8 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
     for each in status.conditions:
         if (name := TOLD.get((each.type, each.status))) is not None:
             yield name, (*key, each.reason), 1.0
+        if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
+            yield "triton_operator_rollout_held", tuple(key), 1.0
     if spec is not None:
         active = status.active
         model = (active.model if active is not None else "") or spec.served_name

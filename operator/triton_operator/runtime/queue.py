@@ -16,8 +16,9 @@ Key = TypeVar("Key", bound=Hashable)
 log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
+"""The pause after a first failure, in seconds: a conflict is over as soon as a watch has told of the other's change."""
 LONGEST_BACKOFF_SECONDS = 30.0
-"""The longest pause after a failure, and so the longest wait after an outage of the API server."""
+"""The longest pause after a failure, in seconds, and so the longest wait after an outage of the API server."""
 
 
 @dataclass(frozen=True)

@@ -8,61 +8,40 @@ last.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime, timedelta
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
-from triton_operator.api.status import ConditionType, TritonDeploymentStatus
 from triton_operator.kube import ownership
-from triton_operator.kube.bodies import event_body, failed, refused, stalled, status_body
-from triton_operator.kube.cluster import (
-    Cluster,
-    ClusterError,
-    NotFoundError,
-    RefusedError,
-    UnavailableError,
-)
-from triton_operator.kube.kinds import (
-    CLAIM,
-    CONFIG_MAP,
-    DEPLOYMENT,
-    EVENT,
-    HTTP_ROUTE,
-    JOB,
-    NETWORK_POLICY,
-    OPTIONAL,
-    SCALED_OBJECT,
-    TRITON_DEPLOYMENT,
-    Kind,
-    kind_named,
-    kind_of,
-)
+from triton_operator.kube.cluster import Cluster, ClusterError, RefusedError
+from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import Observed, observe
+from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.planning.setbacks import Report
 from triton_operator.runtime import log_fields
+from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reporting import Reporter, StatusRefusedError
 from triton_operator.runtime.store import Key, Store
-from triton_operator.runtime.writing import Body, Children, Refusals, Writer, Written, by_key, key_of
+from triton_operator.runtime.writing import Body, Failures, Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
-NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
-"""The kinds that must exist before a pod may run."""
-STARTS_WORK = NEEDED_BY_PODS | {JOB}
-REFUSED: Mapping[Kind, tuple[ConditionType, str]] = {
-    SCALED_OBJECT: ("Autoscaling", "the replicas stay as they are"),
-    HTTP_ROUTE: ("Routed", "the route stays as it is"),
-}
-"""The condition that tells if an object of a kind that a cluster may lack is refused, and what then holds, in words."""
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them: a Warning says so, the pauses grow,
 and a pass goes on after what it had to write again, so that nothing else of the object waits for that client."""
+TOLD_AFTER = timedelta(seconds=15)
+"""How long objects fail before the status says so. Neither an API server nor the pod of a webhook takes longer to start
+again."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-"""The longest Retry-After that is respected. The API server says 1; a proxy may say anything."""
+"""The longest Retry-After that is respected, in seconds. The API server says 1; a proxy may say anything."""
+Told = Callable[[Body, Exception, datetime], Report]
+"""Makes of a stored object and of the error that ended its pass what the user is told."""
 
 log = logging.getLogger(__name__)
 
@@ -86,64 +65,73 @@ class Reconciler:
         self._settings = settings
         self._metrics = metrics
         self._writer = Writer(cluster, store, metrics)
+        self._reporter = Reporter(cluster, store, self._writer)
         self._clock = clock
         self._optional = optional
         self._writing_passes: dict[Key, int] = {}
+        """How many passes in a row wrote something."""
+        self._failing_since: dict[Key, datetime] = {}
+        """Since when every pass fails at an object that may succeed by itself."""
 
     def reconcile(self, key: Key) -> Result:
         """Make one pass; never raises."""
         with self._metrics.reconcile_seconds.time(), log_fields.fields(namespace=key.namespace, object=key.name):
             try:
                 return self._pass(key)
-            except UnavailableError as error:
-                log.info("%s: the pass failed and is repeated after a pause: %s", key, error)
-                self._count_error(error)
-                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
-            except RefusedError as error:
-                # The pass reports refused objects itself, so it is the status that was refused.
+            except StatusRefusedError as error:
                 log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
-                self._count_error(error)
-                self._report_failure(key, error)
+                return self._ended(key, error, setbacks.not_stored)
+            except RefusedError as error:
+                # Refused objects are collected, so it is a read, which the chart should grant.
+                log.warning("%s: the API server refuses a read; the pass is repeated after a pause: %s", key, error)
+                return self._ended(key, error, setbacks.failed)
             except ClusterError as error:
                 log.info("%s: the pass failed and is repeated after a pause: %s", key, error)
-                self._count_error(error)
+                return self._ended(key, error)
             except Exception as error:
                 log.exception("%s: the pass failed because of a bug and is repeated after a pause", key)
-                self._metrics.reconcile_errors.labels("Bug").inc()
-                self._report_failure(key, error)
-        return Result(failed=True)
+                return self._ended(key, error, setbacks.failed)
 
     def _pass(self, key: Key) -> Result:
-        owner = self._store.deployment(key)
+        """Observe, plan, carry out and report. Raises ClusterError if nothing gets through, or no status is taken."""
+        owner, now = self._store.deployment(key), self._clock()
         if owner is None or "deletionTimestamp" in owner["metadata"]:
-            # The garbage collector deletes the children.
-            self._writing_passes.pop(key, None)
-            self._metrics.forget(key)
-            return Result()
+            return self._forget(key)
         log_fields.add(generation=owner["metadata"]["generation"])
-        now = self._clock()
-        known = self._store.children(key)
-        children = ownership.ours(owner, known)
         try:
             deployment = parse(owner)
         except InvalidSpecError as error:
-            self._stall(owner, parse_status(owner), error.reason, str(error), now)
-            self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
-            return Result()
-        self._metrics.objects.seen(key, deployment.spec, deployment.status)
-        events = [body for body in known if kind_of(body) is EVENT]
-        observed = self._observe(key, deployment, [*children, *events, *self._named_claim(deployment)])
-        for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
-            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
-            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
-        return self._carry_out(key, owner, by_key(children), plan(deployment, observed, self._settings, now), now)
+            return self._refuse(key, owner, error, now)
+        known = self._store.children(key)
+        children = ownership.ours(owner, known)
+        observed = self._observe(key, deployment, children, known)
+        self._metrics.seen(key, deployment, observed, now)
+        wanted = plan(deployment, observed, self._settings, now)
+        return self._carry_out(key, owner, wanted, CarryingOut(self._writer, owner, by_key(children), wanted), now)
 
-    def _observe(self, key: Key, deployment: TritonDeployment, children: Iterable[Body]) -> Observed:
-        """Return the snapshot that the pass decides by."""
+    def _forget(self, key: Key) -> Result:
+        """Leave an object that is gone or goes: the garbage collector deletes its children."""
+        self._writing_passes.pop(key, None)
+        self._failing_since.pop(key, None)
+        self._metrics.forget(key)
+        return Result()
+
+    def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
+        """Report a spec that the user has to correct."""
+        stored = parse_status(owner)
+        self._reporter.report(owner, setbacks.stalled(owner, stored, error.reason, str(error), now), now)
+        self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
+        return Result()
+
+    def _observe(
+        self, key: Key, deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]
+    ) -> Observed:
+        """Return the snapshot that the pass decides by. ``known``: what the store has, Events included."""
         product = product_asked(deployment.spec)
+        events = (body for body in known if kind_of(body) is EVENT)
         observed = observe(
             deployment.name,
-            children,
+            [*children, *events, *self._named_claim(deployment)],
             self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
             self._store.others_on_claim(key),
             deployment.claim_name,
@@ -155,69 +143,6 @@ class Reconciler:
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         return observed
 
-    def _carry_out(self, key: Key, owner: Body, by_name: Children, intent: Plan, now: datetime) -> Result:
-        """Make the cluster what the plan says, and report that. ``by_name``: the children as they are."""
-        refusals = Refusals()
-        fights, written = self._writing_passes.get(key, 0) >= LONGEST_FIGHT, Written()
-        for take in (self._make_room, self._start_work):
-            written += take(owner, by_name, intent, refusals)
-            if written and not fights:
-                return self._again(key, owner, written, now)
-        others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, *OPTIONAL}]
-        if refusals and _lacks(by_name, intent):
-            # No new server either. One that is there follows its replicas.
-            others = [each for each in others if kind_of(each) is not DEPLOYMENT or key_of(each) in by_name]
-        written += self._writer.apply_all(owner, by_name, others, refusals)
-        # Whatever else is refused: the share of a canary that failed has to end.
-        applied, without = self._apply_optional(owner, by_name, intent)
-        written += applied
-        if refusals:
-            log.warning("%s: %s", key, refusals)
-            self._count_error(refusals[0])
-            self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(refusals), now)
-            return Result(failed=True)
-        if without:
-            reported = self._report_without(owner, intent, without, now)
-        else:
-            reported = self._report(owner, intent.status, intent.events, now)
-        if written or reported:
-            return self._again(key, owner, written or ["the status"], now)
-        self._writing_passes.pop(key, None)
-        return Result(failed=True) if without else Result(again_after=intent.requeue_after)
-
-    def _apply_optional(
-        self, owner: Body, children: Children, intent: Plan
-    ) -> tuple[Written, dict[ConditionType, str]]:
-        """Apply the objects of other projects' kinds. Return what was written, and why any was refused.
-
-        KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone. It stalls nothing.
-        """
-        written, without = Written(), dict[ConditionType, str]()
-        for kind, (condition, rest) in REFUSED.items():
-            refusals, message = Refusals(), ""
-            wanted = [each for each in intent.objects if kind_of(each) is kind]
-            try:
-                written += self._writer.apply_all(owner, children, wanted, refusals)
-            except NotFoundError as error:
-                message = str(error)
-            if refusals:
-                self._count_error(refusals[0])
-                message = str(refusals)
-            if message:
-                without[condition] = f"{message}; {rest}"
-        return written, without
-
-    def _report_without(self, owner: Body, intent: Plan, without: Mapping[ConditionType, str], now: datetime) -> bool:
-        """Report the plan's status, except that the API server refused objects that nothing else needs."""
-        old = parse_status(owner)
-        # The plan took them for granted.
-        events = [each for each in intent.events if each.condition not in without]
-        known = {each.type for each in old.conditions if each.reason == Reason.APPLY_REFUSED}
-        for name, message in without.items():
-            if name not in known:
-                events.append(Event("Warning", Reason.APPLY_REFUSED, f"{name}: {message}"))
-        return self._report(owner, refused(owner, old, intent.status, without, now), events, now)
-
     def _named_claim(self, deployment: TritonDeployment) -> Iterable[Body]:
         """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""
         if deployment.spec.repository.claim_name is None:
@@ -226,82 +151,37 @@ class Reconciler:
         if body is not None:
             yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
 
-    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> Written:
-        """Delete what is no longer wanted, before a quota refuses what is. Return what was deleted.
+    def _carry_out(self, key: Key, owner: Body, wanted: Plan, carried: CarryingOut, now: datetime) -> Result:
+        """Make the cluster what the plan says, and report that."""
+        whole = carried.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
+        if not whole:
+            return self._again(key, owner, carried.written, now)
+        if carried.failures:
+            return self._fail(key, owner, wanted, carried.failures, now)
+        self._failing_since.pop(key, None)
+        report = Report(wanted.status, wanted.events)
+        if carried.without:
+            self._metrics.failed(next(iter(carried.without.values()))[0])
+            report = setbacks.refused(owner, wanted, {told: str(each) for told, each in carried.without.items()}, now)
+        if self._reporter.report(owner, report, now) or carried.written:
+            return self._again(key, owner, carried.written or ["the status"], now)
+        self._writing_passes.pop(key, None)
+        return Result(failed=True) if carried.without else Result(again_after=wanted.requeue_after)
 
-        What may not be deleted stops nothing else.
+    def _fail(self, key: Key, owner: Body, wanted: Plan, failures: Failures, now: datetime) -> Result:
+        """Report objects that could not be written, and have the pass repeated after a pause.
 
-        The results are recorded first, because the Jobs that are deleted hold them until then.
+        What the API server refuses is reported at once; what may succeed by itself, if it lasts.
         """
-        gone = [
-            child
-            for reference in intent.deletions
-            if (child := children.get((kind_named(reference.api_version, reference.kind), reference.name)))
-            and "deletionTimestamp" not in child["metadata"]
-        ]
-        if not gone:
-            return []
-        records = [each for each in intent.objects if kind_of(each) is CONFIG_MAP]
-        self._writer.apply_all(owner, children, records, refusals)
-        if refusals:
-            return []
-        return self._writer.delete_all(owner, gone, refusals)
-
-    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> Written:
-        """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.
-
-        So each of many new objects has its Job before the first status is written.
-        """
-        wanted = [desired for desired in intent.objects if kind_of(desired) in STARTS_WORK]
-        before = [desired for desired in wanted if kind_of(desired) in NEEDED_BY_PODS]
-        written = self._writer.apply_all(owner, children, before, refusals)
-        if refusals and _lacks(children, intent):
-            return written
-        jobs = [each for each in wanted if kind_of(each) is JOB]
-        return written + self._writer.apply_all(owner, children, jobs, refusals)
-
-    def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
-        """Report that the object is stalled until somebody changes something."""
-        old = parse_status(owner)
-        known = any(item.type in ("Stalled", "UpToDate") and item.reason == reason for item in old.conditions)
-        events = () if known else (Event("Warning", reason, message),)
-        self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
-
-    def _report_failure(self, key: Key, error: Exception) -> None:
-        """Report that a pass ended with an error of the operator. What the pass observed may be the cause."""
-        try:
-            owner, now = self._store.deployment(key), self._clock()
-            if owner is None or "deletionTimestamp" in owner["metadata"]:
-                return
-            old = parse_status(owner)
-            status = failed(owner, old, error, now)
-            message = next(item.message for item in status.conditions if item.type == "Stalled")
-            self._report(owner, status, (Event("Warning", Reason.INTERNAL_ERROR, message),), now)
-        except Exception as again:
-            log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
-
-    def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
-        """Write the status if it differs, then post the events. Return whether the status was written."""
-        if status == parse_status(owner):
-            return False
-        try:
-            written = self._cluster.apply_status(status_body(owner, status))
-        except NotFoundError:
-            # Deleted in the meantime.
-            return False
-        self._store.put(TRITON_DEPLOYMENT, written)
-        ready = next((item for item in status.conditions if item.type == "Ready"), None)
-        self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
-        for event in events:
-            self._post(owner, event, now)
-        return True
-
-    def _post(self, owner: Body, event: Event, now: datetime) -> None:
-        try:
-            self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
-        except ClusterError as error:
-            # An Event is a courtesy; the status or the log says the same.
-            log.warning("Event %s was not created: %s", event.reason, error)
+        refused = failures.refused
+        log.log(logging.WARNING if refused else logging.INFO, "%s: %s", key, failures)
+        self._metrics.failed(failures[0])
+        if refused:
+            report = setbacks.stalled(owner, wanted.status, Reason.APPLY_REFUSED, str(refused), now)
+            self._reporter.report(owner, report, now)
+        elif now - self._failing_since.setdefault(key, now) >= TOLD_AFTER:
+            self._reporter.report(owner, setbacks.held_up(owner, wanted, str(failures), now), now)
+        return _after_a_pause(failures.retry_after)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
         """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""
@@ -315,14 +195,28 @@ class Reconciler:
         )
         log.warning("%s: %s", key, message)
         if passes == LONGEST_FIGHT + 1:
-            self._post(owner, Event("Warning", Reason.CONTESTED, message), now)
+            self._reporter.post(owner, Event("Warning", Reason.CONTESTED, message), now)
         self._metrics.reconcile_errors.labels("Fight").inc()
         return Result(failed=True)
 
-    def _count_error(self, error: ClusterError) -> None:
-        self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()
+    def _ended(self, key: Key, error: Exception, told: Told | None = None) -> Result:
+        """Count a pass that an error ended, tell the user of it, and have it repeated after a pause.
+
+        ``told``: what the user is told; None: nothing, because the error passes by itself.
+        """
+        self._metrics.failed(error)
+        try:
+            owner, now = self._store.deployment(key), self._clock()
+            if told is not None and owner is not None and "deletionTimestamp" not in owner["metadata"]:
+                self._reporter.report(owner, told(owner, error, now), now)
+        except ClusterError as again:
+            log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
+        except Exception:
+            # What the pass observed may be the cause of both.
+            log.exception("%s: its status cannot report the error because of another bug", key)
+        return _after_a_pause(error.retry_after if isinstance(error, ClusterError) else 0.0)
 
 
-def _lacks(children: Children, intent: Plan) -> bool:
-    """Whether a claim or a NetworkPolicy that pods need is not there yet."""
-    return any(kind_of(each) in NEEDED_BY_PODS and key_of(each) not in children for each in intent.objects)
+def _after_a_pause(seconds: float) -> Result:
+    """Have a pass repeated after a pause of at least so many seconds, as the API server asks."""
+    return Result(again_after=min(seconds, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)

@@ -13,6 +13,7 @@ from triton_operator.runtime.store import Key
 SUCCEEDED = "Succeeded"
 """The reason of a Job that ended with a result. Every other reason is one of contract/reasons.py."""
 SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400)
+"""Upper bounds of the histogram's buckets, in seconds: from a Job that reads a small source to a search for hours."""
 
 
 class Ended(NamedTuple):

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import Cluster, ClusterError, ConflictError, RefusedError
+from triton_operator.kube.cluster import Cluster, ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import JOB, Kind, kind_of
+from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
 from triton_operator.runtime.metrics import Metrics
@@ -29,8 +30,18 @@ class NotYetError(ClusterError):
     """An object with the name is about to be deleted."""
 
 
-class Refusals(list[RefusedError]):
-    """What the API server refused in one pass."""
+class Failures(list[ClusterError]):
+    """The objects that one pass could not write: each error names its object."""
+
+    @property
+    def refused(self) -> "Failures":
+        """Those that fail until somebody changes something."""
+        return Failures(each for each in self if isinstance(each, RefusedError))
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds to wait before the next try, as the API server asks; 0: it did not."""
+        return max((each.retry_after for each in self), default=0.0)
 
     def __str__(self) -> str:
         """Return the distinct messages."""
@@ -45,32 +56,36 @@ class Writer:
         self._store = store
         self._metrics = metrics
 
-    def apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: Refusals) -> Written:
-        """Apply what drifts; an object that is refused stops no other. Return what was written.
+    def apply_all(self, owner: Body, children: Children, objects: Iterable[Body], failures: Failures) -> Written:
+        """Apply what drifts; an object that fails stops no other. Return what was written.
 
-        Raises ClusterError for what may pass by itself.
+        Raises DisconnectedError if nothing gets through to the API server.
         """
         written: Written = []
         for desired in objects:
             try:
                 if self._apply(owner, desired, children.get(key_of(desired))):
                     written.append(named(desired))
-            except RefusedError as error:
-                refusals.append(error)
+            except DisconnectedError:
+                raise
+            except ClusterError as error:
+                failures.append(_about(named(desired), error))
         return written
 
-    def delete_all(self, owner: Body, bodies: Iterable[Body], refusals: Refusals) -> Written:
-        """Delete objects; one that is refused stops no other. Return what was deleted.
+    def delete_all(self, owner: Body, bodies: Iterable[Body], failures: Failures) -> Written:
+        """Delete objects; one that fails stops no other. Return what was deleted.
 
-        Raises ClusterError for what may pass by itself.
+        Raises DisconnectedError if nothing gets through to the API server.
         """
         deleted: Written = []
         for body in bodies:
             try:
                 self.delete(owner, body)
                 deleted.append(named(body))
-            except RefusedError as error:
-                refusals.append(type(error)(f"deleting {named(body)}: {error}"))
+            except DisconnectedError:
+                raise
+            except ClusterError as error:
+                failures.append(_about(f"deleting {named(body)}", error))
         return deleted
 
     def delete(self, owner: Body, body: Body, why: str = "") -> None:
@@ -89,22 +104,32 @@ class Writer:
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
         """Apply an object if it drifts. Return whether that changed it."""
-        kind, metadata = kind_of(desired), desired["metadata"]
         if observed is None:
             # The store does not have it: it is missing, or belongs to somebody else.
             try:
                 self._write(owner, desired, "missing", self._cluster.apply_new)
                 return True
             except ConflictError:
-                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
-            if observed is None:
-                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
-            observed = {"apiVersion": kind.api_version, "kind": kind.kind, **observed}
-            _check_control(owner, observed)
-            if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
-                # No watch would tell of its end.
-                self.delete(owner, observed, "not watched")
-                return True
+                observed = self._found(owner, desired)
+        return self._change(owner, desired, observed)
+
+    def _found(self, owner: Body, desired: Body) -> Body:
+        """The object that has the name already. Raises ForeignError or NotYetError if it is not the owner's."""
+        kind, metadata = kind_of(desired), desired["metadata"]
+        found = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+        if found is None:
+            raise NotYetError("it was deleted just now")
+        found = trimmed(kind, found)
+        _check_control(owner, found)
+        return found
+
+    def _change(self, owner: Body, desired: Body, observed: Body) -> bool:
+        """Make an observed object what is desired. Return whether that changed it."""
+        kind = kind_of(desired)
+        if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
+            # No watch would tell of its end.
+            self.delete(owner, observed, "not watched")
+            return True
         if kind is JOB or "deletionTimestamp" in observed["metadata"]:
             # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
             # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
@@ -113,15 +138,15 @@ class Writer:
         if difference is None:
             return False
         version = observed["metadata"]["resourceVersion"]
-        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         applied = self._write(owner, versioned, difference, self._cluster.apply)
+        if not kind.created and not is_applied(applied):
+            # An earlier version of the operator created it. The next pass removes what of that is no longer wanted.
+            self._store.put(kind, self._cluster.own(applied))
         return bool(applied["metadata"]["resourceVersion"] != version)
 
     def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
-        try:
-            applied = write(desired)
-        except RefusedError as error:
-            raise type(error)(f"{named(desired)}: {error}") from error
+        applied = write(desired)
         self._store.put(kind_of(desired), applied)
         self.wrote(owner, "apply", desired, difference)
         return applied
@@ -142,10 +167,14 @@ def named(body: Body) -> str:
     return f"{body['kind']} {body['metadata']['name']}"
 
 
+def _about(what: str, error: ClusterError) -> ClusterError:
+    """The error with what it is about."""
+    return type(error)(f"{what}: {error}", error.retry_after)
+
+
 def _check_control(owner: Body, found: Body) -> None:
-    name = named(found)
     whose = ownership.control(owner, found)
     if whose is Control.PREDECESSOR:
-        raise NotYetError(f"{name} belongs to a deleted TritonDeployment of the same name and still exists")
+        raise NotYetError("it belongs to a deleted TritonDeployment of the same name and still exists")
     if whose is Control.FOREIGN:
-        raise ForeignError(f"{name} exists and is not this TritonDeployment's; rename one of the two, or delete it")
+        raise ForeignError("it exists and is not this TritonDeployment's; rename one of the two, or delete it")

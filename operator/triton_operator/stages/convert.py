@@ -14,7 +14,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import AnyWork, Work
@@ -25,8 +25,15 @@ from triton_operator.stages.skipping import no_product, patience, refused
 
 
 def convert(context: Context, progress: Referred) -> Referred:
-    """Go on once every candidate of the spec was converted or has failed, and one was converted."""
-    return progress.after(converted(context, progress.dump, combinations(context.spec)))
+    """Go on once every candidate of the spec was converted or has failed, and one was converted.
+
+    What passes by itself is tried again only if no candidate is left: another one is then no reason to wait.
+    """
+    candidates = combinations(context.spec)
+    found = converted(context, progress.dump, candidates)
+    if found.verdict.reason is Reason.ALL_CANDIDATES_FAILED:
+        found = converted(context, progress.dump, candidates, repeats=True)
+    return progress.after(found)
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ class _Conversion:
         return frozenset(member.conversion_key for member in self.work.request.members)
 
 
-def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
-    """Return what became of the candidates' conversions."""
+def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False) -> Round:
+    """Return what became of the candidates' conversions. ``repeats``: as `run` takes it."""
     every = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in every)
-    attempts, effects = [], Effects()
+    attempts, effects, tries = [], Effects(), []
     # The files that exist, and those that a running Job makes.
     made = {key for each in every if _is_done(context, each.work) for key in each.files}
     making = {key for each in every if _is_active(context, each.work) for key in each.files} - made
@@ -57,13 +64,14 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
             attempts.append(barred)
             continue
         may_start = free > 0 and no_product(context, each.candidate) is None and not each.files & making
-        this = run(context, each.work, start=may_start, patience=patience(context, each.candidate))
+        this = run(context, each.work, may_start, patience(context, each.candidate), repeats)
         effects += this.effects
+        tries.append(this)
         if this.active and not _is_active(context, each.work):
             free -= 1
             making |= each.files - made
         attempts.append(_attempt(context, each, this))
-    return Round(_verdict(attempts), effects, tuple(attempts))
+    return Round(_verdict(attempts), effects, tuple(attempts), next_try(context, tries))
 
 
 def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
@@ -117,6 +125,7 @@ def _is_active(context: Context, work: AnyWork) -> bool:
 
 
 def _verdict(attempts: list[Attempt]) -> Verdict:
+    """Return the condition Converted: what is still converted, that none was, or which were."""
     failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
     if waiting_for:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
 from triton_operator.jobs.packages import packages_work
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import run
 from triton_operator.stages.source import Sourced
+from triton_operator.stages.unfinished import unfinished
 
 
 def install(context: Context, progress: Sourced) -> Sourced:
@@ -16,11 +16,7 @@ def install(context: Context, progress: Sourced) -> Sourced:
     """
     if not context.spec.conversion.requirements:
         return progress
-    this = run(context, packages_work(context, progress.source))
+    this = run(context, packages_work(context, progress.source), repeats=True)
     if this.record is not None:
         return replace(progress, effects=progress.effects + this.effects)
-    if this.failure is not None:
-        verdict = Verdict("Converted", False, this.failure.reason, f"packages: {this.failure.message}")
-        return progress.waiting(verdict, this.effects, stalled=True)
-    reason, message = waiting("the packages Job", this, context)
-    return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
+    return unfinished(context, progress, "Converted", "the packages Job", this, prefix="packages: ")

@@ -12,6 +12,7 @@ from triton_operator.settings import Settings
 from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
+"""The scheme of a URI that names a claim."""
 
 
 def permit(context: Context, progress: Progress) -> Progress:
@@ -26,6 +27,7 @@ def permit(context: Context, progress: Progress) -> Progress:
 
 
 def _refusals(context: Context) -> Iterator[str]:
+    """Yield in words what the spec names and the installation does not allow, field by field."""
     settings = context.settings
     for field, image in _images(context):
         if image and not _allows_image(settings, image):

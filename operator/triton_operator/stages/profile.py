@@ -6,6 +6,7 @@ knows no bounds, so an edit of a threshold computes nothing again.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
@@ -17,7 +18,7 @@ from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
@@ -25,28 +26,35 @@ from triton_operator.stages.repairing import damage
 
 
 def profile(context: Context, progress: Referred) -> Referred:
-    """Go on once every converted candidate was profiled and its metrics are computed, and one passed the gates."""
-    return progress.after(profiled(context, progress.dump, progress.attempts))
+    """Go on once every converted candidate was profiled and its metrics are computed, and one passed the gates.
+
+    What passes by itself is tried again only if no candidate is left, as in `convert`.
+    """
+    found = profiled(context, progress.dump, progress.attempts)
+    if found.verdict.reason is Reason.ALL_CANDIDATES_FAILED:
+        found = profiled(context, progress.dump, progress.attempts, repeats=True)
+    return progress.after(found)
 
 
-def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Round:
-    """Return what became of the candidates' profiles and metrics.
+def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repeats: bool = False) -> Round:
+    """Return what became of the candidates' profiles and metrics. ``repeats``: as `run` takes it.
 
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
     """
-    attempts, effects = [], Effects()
+    attempts, effects, tries = [], Effects(), list[Run[Any]]()
     busy = is_measuring(context)
     for attempt in converted:
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
         work = profile_work(context, dump, attempt)
-        this = run(context, work, start=not busy)
+        this = run(context, work, start=not busy, repeats=repeats)
         effects += this.effects
+        tries.append(this)
         busy = busy or this.active
         if this.result is not None:
             known = replace(attempt, profile=this.result, profile_key=work.key, image_id=this.image_id)
-            attempts.append(_judged(context, known, this.result))
+            attempts.append(_gated(context, known, this.result))
         elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += damage(context, attempt.key, this.failure)
             attempts.append(attempt.now("Converted", this.failure))
@@ -58,9 +66,11 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         else:
             attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
     if not _unprofiled(attempts):
-        attempts, more = _with_metrics(context, dump, attempts)
-        effects += more
-    return Round(_verdict(context, dump, attempts), effects, tuple(attempts))
+        attempts, metrics = _with_metrics(context, dump, attempts, repeats)
+        if metrics is not None:
+            effects += metrics.effects
+            tries.append(metrics)
+    return Round(_verdict(context, dump, attempts), effects, tuple(attempts), next_try(context, tries))
 
 
 def is_measuring(context: Context) -> bool:
@@ -72,7 +82,7 @@ def is_measuring(context: Context) -> bool:
     return any(job.active or job.lingers_since is not None for job in private)
 
 
-def _judged(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
+def _gated(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
         return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     reasons = {str(reason): reason for reason in Reason}
@@ -80,13 +90,18 @@ def _judged(context: Context, attempt: Attempt, result: ProfileResult) -> Attemp
     return attempt.now("Passed" if result.passed else "Failed", trouble)
 
 
-def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Effects]:
-    """What becomes of the candidates that wait for their metrics, and the wishes."""
+def _with_metrics(
+    context: Context, dump: Dump, attempts: Sequence[Attempt], repeats: bool
+) -> tuple[list[Attempt], Run[MetricsResult] | None]:
+    """What becomes of the candidates that wait for their metrics, and of the Job that computes them; None: none does.
+
+    ``repeats``: as `run` takes it.
+    """
     waits = [each for each in attempts if each.state == "Profiled"]
     if not waits:
-        return list(attempts), Effects()
+        return list(attempts), None
     work = metrics_work(context, dump, waits)
-    this = run(context, work)
+    this = run(context, work, repeats=repeats)
     words = f"the Job that computes the metrics of {', '.join(each.name for each in waits)}"
 
     def reached(attempt: Attempt) -> Attempt:
@@ -96,7 +111,7 @@ def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> 
             return attempt.now("Failed", this.failure)
         return attempt.now("Profiled", Trouble(*waiting(words, this, context)))
 
-    return [reached(each) if each.state == "Profiled" else each for each in attempts], this.effects
+    return [reached(each) if each.state == "Profiled" else each for each in attempts], this
 
 
 def _accurate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
@@ -114,6 +129,7 @@ def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Verdict:
+    """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
     busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:

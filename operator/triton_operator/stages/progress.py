@@ -20,6 +20,8 @@ class Round:
     verdict: Verdict
     effects: Effects
     attempts: tuple[Attempt, ...]
+    again_after: float | None = None
+    """Seconds until one that failed is tried again by itself; None: none is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,28 @@ class Progress:
     """No later step is taken in this pass: this one goes on, or it failed."""
     stalled: bool = False
     """It failed, and nothing more is tried until something changes."""
+    again_after: float | None = None
+    """Seconds until time alone lets it go on, or says more of it; None: it does not."""
+
+    @property
+    def is_rolled_out(self) -> bool:
+        """Whether a revision is on its way, or serves."""
+        return False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the target revision serves and nothing of it is left to do."""
+        return False
+
+    @property
+    def blocking(self) -> Verdict | None:
+        """What a revision that is on its way waits for or failed at; None: nothing, or none is on its way."""
+        return None
+
+    @property
+    def soaks(self) -> Verdict | None:
+        """The condition of a soak that goes on and may undo the active revision; None: none does."""
+        return None
 
     def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
@@ -47,7 +71,8 @@ class Progress:
         reached = replace(self.noting(round.verdict, round.effects), attempts=round.attempts)
         if round.verdict.status:
             return reached
-        return replace(reached, waits=True, stalled=round.verdict.reason is Reason.ALL_CANDIDATES_FAILED)
+        failed = round.verdict.reason is Reason.ALL_CANDIDATES_FAILED
+        return replace(reached, waits=True, stalled=failed, again_after=round.again_after)
 
     def noting(self, verdict: Verdict, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""

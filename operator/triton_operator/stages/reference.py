@@ -10,10 +10,11 @@ from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
 from triton_operator.jobs.reference import Dump, reference_work
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import run
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.pod import servers_have_gpu
 from triton_operator.stages.source import Sourced
+from triton_operator.stages.unfinished import unfinished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     The framework's own run is part of converting: candidates are converted with its batches.
     """
     work = reference_work(context, progress.source)
-    this = run(context, work)
+    this = run(context, work, repeats=True)
     result = this.result
     if result is not None:
         if refusal := rehearsal_refused(context, result):
@@ -37,11 +38,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
             return progress.waiting(verdict, this.effects, stalled=True)
         dump = Dump(progress.source, work.key, result, this.image_id)
         return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
-    if this.failure is not None:
-        verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
-        return progress.waiting(verdict, this.effects, stalled=True)
-    reason, message = waiting("the reference Job", this, context)
-    return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
+    return unfinished(context, progress, "Converted", "the reference Job", this, prefix="reference: ")
 
 
 def rehearsal_refused(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:

@@ -39,6 +39,6 @@ def noticed(context: Context) -> Effects:
 
 
 def damage(context: Context, revision: str, trouble: Trouble) -> Effects:
-    """The wish to remember that a revision is damaged."""
+    """Record that a revision is damaged, under its key."""
     found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.deployment.retry)
     return Effects(damaged={revision: found})

@@ -17,7 +17,7 @@ from triton_operator.rollout.available import is_late_name, started
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.serve import Found, RolledOut, roll_out
+from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
 RECORDED: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
 """Conditions of what was done when the revision was made."""
@@ -61,7 +61,7 @@ def _ended(context: Context, revision: Revision | None) -> Effects:
     )
 
 
-def _find(context: Context, revision: Revision) -> Found:
+def _find(context: Context, revision: Revision) -> ObservedTarget:
     """What is observed of the revision."""
     view, serves = context.observed.servers.get(revision.server), context.serving == revision.server
     state, waits = started(context, revision.server, view)
@@ -69,7 +69,7 @@ def _find(context: Context, revision: Revision) -> Found:
         state, waits = Server.LATE, Verdict("Available", False, damage.reason, _damaged(context, revision, damage))
     figures = "; status.performance has its figures" if serves else ""
     words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
-    return Found(
+    return ObservedTarget(
         revision=revision.key,
         candidate=revision.candidate,
         model=revision.model,

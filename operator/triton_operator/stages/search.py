@@ -5,14 +5,20 @@ A search is a series of Jobs, one at a time and never together with a profile Jo
 that fails does not change what the object would serve without it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchPoint, Tuning
-from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
+from triton_converters.contract.search_parts import (
+    GOES_ON,
+    LEAST_MEASUREMENTS,
+    LONGEST_OVERRUN_SECONDS,
+    SearchEnd,
+    excess,
+)
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.duration import seconds
@@ -35,10 +41,11 @@ from triton_operator.stages.repairing import damage
 
 SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
-
-
-FAILED = "Failed"
-MEASUREMENTS_SPENT = "MeasurementsSpent"
+SPENT: Mapping[SearchEnd | None, str] = {
+    SearchEnd.MEASUREMENTS_SPENT: " because its measurements are spent",
+    SearchEnd.TIME_SPENT: " because its time is spent",
+}
+"""Why a search ended before it was done, in words."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,8 @@ class CandidateSearch:
     """Number of points in the whole space; 0: not known yet."""
     seconds: float = 0.0
     """Time spent measuring."""
-    ended: str = ""
-    """How it ended, as in a part's result, or FAILED; empty: it goes on."""
+    ended: SearchEnd | None = None
+    """How it ended; None: it goes on."""
     pending: Trouble | None = None
     """What the search waits for, while it goes on."""
     job: str = ""
@@ -79,12 +86,11 @@ class CandidateSearch:
             return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
         measured = f"{self.measurements} measurements in a space of {self.size} points"
         ended = f"the search for a configuration of {self.candidate} ended after {measured}"
-        budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
-        return f"{ended} because {budget} spent" if budget else ended
+        return f"{ended}{SPENT.get(self.ended, '')}"
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchProgress:
     """How far the searches came, and the candidates that they found."""
 
     attempts: tuple[Attempt, ...]
@@ -117,14 +123,14 @@ def search(context: Context, progress: Referred) -> Searched:
     return searched.waiting(found.waits) if found.waits else searched
 
 
-def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found:
+def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> SearchProgress:
     """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
-    asked = context.spec.selection.search
-    if asked.mode == "None":
-        return Found(profiled)
+    limits = context.spec.selection.search
+    if limits.mode == "None":
+        return SearchProgress(profiled)
     leaders = ranked(context, profiled)[:SEARCHED]
     by_name = {attempt.name: attempt for attempt in profiled}
-    budget, effects, searches = Budget(asked.measurements, ceil(seconds(asked.duration))), Effects(), []
+    budget, effects, searches = Budget(limits.measurements, ceil(seconds(limits.duration))), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
@@ -133,18 +139,18 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         effects += more
         searches.append(found)
         if not found.ended:
-            return Found(profiled, effects, tuple(searches), _waits(context, searches, asked.measurements))
+            return SearchProgress(profiled, effects, tuple(searches), _waits(context, searches, limits.measurements))
         budget = budget.without(found.measurements, found.seconds)
     better = [
         candidate
         for found, leader in zip(searches, leaders[: len(searches)], strict=True)
         if (candidate := _tuned(context, by_name[leader.name], leader, found))
     ]
-    return _proved(context, dump, Found(profiled, effects, tuple(searches)), better)
+    return _proved(context, dump, SearchProgress(profiled, effects, tuple(searches)), better)
 
 
 def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[CandidateSearch, Effects]:
-    """One candidate's search as far as it came, and the wishes."""
+    """One candidate's search as far as it came, and what it asks of the cluster."""
     known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
     for part in range(budget.measurements):
@@ -154,7 +160,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         if this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += damage(context, attempt.key, this.failure)
         if this.failure is not None:
-            return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
+            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=this.failure)), effects
         result = this.result
         if result is None:
             pending = Trouble(Reason.WAITING, "the search waits for its turn")
@@ -165,19 +171,21 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
         if beyond := excess(result, known.measurements, budget.measurements):
             message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"
-            return _with_best(context, replace(known, ended=FAILED, failure=Trouble(Reason.CRASHED, message))), effects
+            return _with_best(
+                context, replace(known, ended=SearchEnd.FAILED, failure=Trouble(Reason.CRASHED, message))
+            ), effects
         known = replace(
             known,
             points=known.points + result.points,
             repeats=result.repeats,
             size=result.size,
             seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
-            ended=result.ended,
+            ended=SearchEnd(result.ended) if result.ended != GOES_ON else None,
             records=(*known.records, work.key),
         )
         if known.ended:
             return _with_best(context, known), effects
-    return _with_best(context, replace(known, ended=MEASUREMENTS_SPENT)), effects
+    return _with_best(context, replace(known, ended=SearchEnd.MEASUREMENTS_SPENT)), effects
 
 
 def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
@@ -193,8 +201,8 @@ def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
     """Whether a server with this configuration accepts the requests of the online sweep."""
-    asked = context.spec.performance.online
-    return tuning.max_batch_size == 0 or tuning.max_batch_size >= (asked.batch_size if asked else 1)
+    online = context.spec.performance.online
+    return tuning.max_batch_size == 0 or tuning.max_batch_size >= (online.batch_size if online else 1)
 
 
 def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
@@ -210,7 +218,7 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
     return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
 
 
-def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combination]) -> Found:
+def _proved(context: Context, dump: Dump, found: SearchProgress, better: Sequence[Combination]) -> SearchProgress:
     """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
     if not better:
         return found
@@ -221,7 +229,7 @@ def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combina
     return _after(tuned, found.attempts, profiled(context, dump, conversions.attempts))
 
 
-def _after(found: Found, others: tuple[Attempt, ...], round: Round) -> Found:
+def _after(found: SearchProgress, others: tuple[Attempt, ...], round: Round) -> SearchProgress:
     """What was found after a stage; ``others``: the attempts that did not take part in it."""
     waits = not round.verdict.status and round.verdict.reason is not Reason.ALL_CANDIDATES_FAILED
     return replace(

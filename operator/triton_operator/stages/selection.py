@@ -90,7 +90,7 @@ def choose(context: Context, progress: Searched) -> Searched:
 
 
 def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
-    """The wish to measure all candidates again at the next retry, if it is their figures that stall the object."""
+    """Have all candidates measured again at the next retry, if it is their figures that stall the object."""
     if decision.reason is not Reason.CONSTRAINTS_NOT_MET:
         return Effects()
     troubles = {each.profile_key: Trouble(decision.reason, each.message) for each in attempts if each.passed}
@@ -98,6 +98,7 @@ def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -
 
 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:
+    """Decide between the candidates by the approval, by the one that serves, and by the constraints."""
     selection = context.spec.selection
     if selection.approval == "Manual" and selection.approved_revision:
         found = _approved(context, ranking, selection.approved_revision)
@@ -193,6 +194,7 @@ def _figures(context: Context, choice: Choice) -> str:
 
 
 def _judge(context: Context, attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision) -> Attempt:
+    """Return a candidate with the reason why it was selected, or why it was not."""
     if choice is None:
         return attempt
     if decision.taken is not None and choice.name == decision.taken.name:

@@ -16,7 +16,7 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
-from triton_operator.rollout import canary, room, soak
+from triton_operator.rollout import canary, moves, room, soak
 from triton_operator.rollout.active import pointed
 from triton_operator.rollout.available import availability, notes, remembered, started
 from triton_operator.rollout.canary import Canary
@@ -25,9 +25,9 @@ from triton_operator.rollout.decision import (
     GIVES_BACK,
     MOVES_TO,
     TAKES_OVER,
-    Facts,
     Figures,
     Move,
+    RolloutFacts,
     Server,
     Trial,
     next_move,
@@ -39,7 +39,7 @@ from triton_operator.stages.selection import Chosen
 
 
 @dataclass(frozen=True)
-class Rollout:
+class RevisionRollout:
     """How far the rollout of the target revision came."""
 
     available: Verdict
@@ -76,7 +76,27 @@ class Rollout:
 class RolledOut(Progress):
     """A revision is on its way, or serves: the target, or the one that the spec names."""
 
-    rollout: Rollout
+    rollout: RevisionRollout
+
+    @property
+    def is_rolled_out(self) -> bool:
+        """Whether a revision is on its way, or serves."""
+        return True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the target revision serves and nothing of it is left to do."""
+        return self.rollout.is_complete
+
+    @property
+    def blocking(self) -> Verdict | None:
+        """What the revision waits for or failed at; None: nothing."""
+        return self.rollout.blocking
+
+    @property
+    def soaks(self) -> Verdict | None:
+        """The condition of a soak that goes on and may undo the active revision; None: none does."""
+        return self.rollout.soak.verdict if self.rollout.soak.goes_on else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +108,12 @@ def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _find(context, progress.dump, progress.target))
     noted = progress.noting(rollout.available).noting(rollout.measured.verdict, rollout.effects)
-    return noted.reached(TargetRolledOut, stalled=rollout.stalled, rollout=rollout)
+    again = rollout.measured.again_after
+    return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
 
 
 @dataclass(frozen=True)
-class Found:
+class ObservedTarget:
     """The target and all that concerns it, as observed."""
 
     revision: str
@@ -123,20 +144,20 @@ class Found:
         return str(self.body["metadata"]["name"])
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> RolloutFacts:
         """What decides its next move."""
         held = self.canary.holds and not self.proven
         trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if held else Trial.NONE
         undone, figures = self.undone is not None, self.measured.figures
-        return Facts(self.server, figures, trial, self.serves, self.alone, undone, self.yields)
+        return RolloutFacts(self.server, figures, trial, self.serves, self.alone, undone, self.yields)
 
 
-def roll_out(context: Context, found: Found) -> Rollout:
+def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
     move = next_move(found.facts)
     available = availability(context, found.name, found.view, found.waits)
     blocking = _blocking(context, found, move)
-    return Rollout(
+    return RevisionRollout(
         available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
         measured=found.measured,
         blocking=blocking,
@@ -152,13 +173,13 @@ def roll_out(context: Context, found: Found) -> Rollout:
     )
 
 
-def _find(context: Context, dump: Dump, target: Attempt) -> Found:
+def _find(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     """What is observed of the target."""
     body = server(context, target, server_image.by_digest(context.images.server, target.image_id))
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
     state, waits = started(context, name, view)
-    serves, barred = context.serving == name, soak.excluded(context, target)
+    serves, barred = context.serving == name, moves.excluded(context, target)
     soaked = soak.soak(context, successor="" if serves or barred or state is Server.UNWANTED else name)
     undone = barred if not serves else soaked.verdict if soaked.back_to else None
     trial = canary.release(context, "" if undone else name)
@@ -171,7 +192,7 @@ def _find(context: Context, dump: Dump, target: Attempt) -> Found:
         words = f"the measurement of Deployment {name} did not begin in the time for which {context.serving} made room"
         message = f"{words}: {measured.verdict.message}"
         state, waits = Server.LATE, Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
-    found = Found(
+    found = ObservedTarget(
         revision=target.key,
         candidate=target.name,
         model=context.spec.served_name,
@@ -194,7 +215,7 @@ def _find(context: Context, dump: Dump, target: Attempt) -> Found:
     return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
 
 
-def _blocking(context: Context, found: Found, move: Move) -> Verdict | None:
+def _blocking(context: Context, found: ObservedTarget, move: Move) -> Verdict | None:
     """What the target waits for or failed at; None: nothing."""
     measured = found.measured.verdict
     by_move = {
@@ -210,12 +231,12 @@ def _blocking(context: Context, found: Found, move: Move) -> Verdict | None:
     return by_move.get(move)
 
 
-def _suspended(context: Context, found: Found) -> Verdict:
+def _suspended(context: Context, found: ObservedTarget) -> Verdict:
     words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.serving} has the GPUs again"
     return Verdict("PerformanceMeasured", False, Reason.SUSPENDED, words)
 
 
-def _effects(context: Context, found: Found, move: Move) -> Effects:
+def _effects(context: Context, found: ObservedTarget, move: Move) -> Effects:
     """What the move asks of the cluster."""
     name, failed = found.name, move in GIVES_BACK
     done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
@@ -233,7 +254,7 @@ def _effects(context: Context, found: Found, move: Move) -> Effects:
     if points_to is not None:
         effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)
     if found.view is not None and points_to == name and not found.serves and not found.proven:
-        effects += soak.moved(context, found.view)
+        effects += moves.moved(context, found.view)
     return effects
 
 

@@ -5,30 +5,27 @@ Others do the same for spec.weights, and for spec.data unless it is on a claim, 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from typing import TypeVar
 
 from triton_converters.contract.formats import DECLARING
-from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
-from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import run
 from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, works
-from triton_operator.resources.job import job
+from triton_operator.observed.failures import Failure
+from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Progress
+from triton_operator.stages.unfinished import unfinished
 
-PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
-"""The failures of a source that may pass by themselves."""
-RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
-"""The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
-at once, and a server that is down may come up; each pause is half of the time that the source has been missing."""
-STALLED_SECONDS = 60
-"""The object is stalled once the source has been missing for so long."""
+F = TypeVar("F", Trouble, Failure)
+"""What may name a field of spec.source in its message."""
 
 MIXES = "answers a sample in a batch otherwise than alone, or not at all"
+"""What a framework does whose model has no batch dimension, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +39,13 @@ def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
-    runs = [(field, work, run(context, work, repeats=PASSING)) for field, work in works(context).items()]
+    runs = [(field, work, run(context, work, repeats=True)) for field, work in works(context).items()]
     for field, work, this in runs:
         if this.result is None:
             others = (each.effects for _, _, each in runs if each is not this)
             progress = replace(progress, effects=sum(others, progress.effects))
-            return _waiting(context, progress, work, _renamed(this, field))
+            words = f"the Job that reads {work.request.uri}"
+            return unfinished(context, progress, "SourceResolved", words, _renamed(this, field))
     results = [this.result for *_, this in runs if this.result is not None]
     messages = [_published(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
     result = results[0]
@@ -96,28 +94,11 @@ def _published(work: SourceWork, result: SourceResult) -> str:
 
 def _renamed(this: SourceRun, field: str) -> SourceRun:
     """What became of a Job, whose messages name the fields of spec.source, with the ones that the user has to edit."""
-    if this.failure is None:
-        return this
-    return replace(this, failure=replace(this.failure, message=this.failure.message.replace("spec.source", field)))
 
+    def renamed(failed: F | None) -> F | None:
+        return failed and replace(failed, message=failed.message.replace("spec.source", field))
 
-def _waiting(context: Context, progress: Progress, work: SourceWork, this: SourceRun) -> Progress:
-    """The progress while a Job has not published its files."""
-    old = _condition(context)
-    missing = old is not None and old.reason in PASSING
-    age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
-    if this.failure is not None:
-        if this.failure.reason in PASSING:
-            verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; trying again")
-            effects = replace(this.effects, jobs=frozenset()) if _is_due(context, work, age) else this.effects
-            return progress.waiting(verdict, effects, stalled=age >= STALLED_SECONDS)
-        verdict = Verdict("SourceResolved", False, this.failure.reason, this.failure.message)
-        return progress.waiting(verdict, this.effects, stalled=True)
-    if missing and old is not None and this.active and this.pending is None:
-        verdict = Verdict("SourceResolved", False, reason_of(old.reason), old.message)
-        return progress.waiting(verdict, this.effects, stalled=age >= STALLED_SECONDS)
-    reason, message = waiting(f"the Job that reads {work.request.uri}", this, context)
-    return progress.waiting(Verdict("SourceResolved", False, reason, message), this.effects)
+    return replace(this, failure=renamed(this.failure), failing=renamed(this.failing))
 
 
 def _claim_lost(context: Context) -> Verdict | None:
@@ -131,19 +112,3 @@ def _claim_lost(context: Context) -> Verdict | None:
         " results again"
     )
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
-
-
-def _condition(context: Context) -> Condition | None:
-    """The SourceResolved condition that was last written for this generation."""
-    for condition in context.deployment.status.conditions:
-        if condition.type == "SourceResolved" and condition.observed_generation == context.deployment.generation:
-            return condition
-    return None
-
-
-def _is_due(context: Context, work: SourceWork, missing_seconds: float) -> bool:
-    """Whether the failed Job is old enough for another try."""
-    observed = context.observed.jobs[job(context, work)["metadata"]["name"]]
-    created = datetime.fromisoformat(observed.body["metadata"]["creationTimestamp"])
-    pause = min(max(missing_seconds / 2, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
-    return (context.now - created).total_seconds() >= pause

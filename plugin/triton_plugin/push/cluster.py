@@ -4,19 +4,17 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.trouble import pod_trouble
 from triton_plugin.push.objects import CONTAINER, MOUNT, PushError, Target, claim, pod
 from triton_plugin.push.sending import Remote
-from triton_plugin.source import TIMEOUT_SECONDS, Cluster, answered
+from triton_plugin.source import TIMEOUT_SECONDS, Cluster, MissingError, answered
 from triton_plugin.subject import SubjectError
 
 JSON = dict[str, Any]
@@ -35,7 +33,6 @@ class Claims:
         self._cluster = cluster
         self._core = client.CoreV1Api(cluster.api)
         self._apps = client.AppsV1Api(cluster.api)
-        self._custom = client.CustomObjectsApi(cluster.api)
         self.namespace = cluster.namespace
 
     def converter_image(self) -> str:
@@ -62,26 +59,22 @@ class Claims:
         return next((each.value for each in variables if each.name == "CONVERTER_IMAGE" and each.value), "")
 
     def _of_objects(self) -> str:
-        kind = TRITON_DEPLOYMENT
-        with answered("TritonDeployments cannot be listed"):
-            found: Any = self._custom.list_namespaced_custom_object(
-                kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
-            )
-        images = (each.get("status", {}).get("images", {}).get("converter", "") for each in found["items"])
+        found = self._cluster.deployments()
+        images = (each.get("status", {}).get("images", {}).get("converter", "") for each in found)
         return next(filter(None, images), "")
 
     def make(self, name: str, size: str, storage_class: str) -> bool:
         """Make the claim unless it exists; returns whether it was made. Raises SubjectError."""
-        with answered(f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"):
-            try:
+        what = f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"
+        try:
+            with answered(what):
                 self._core.read_namespaced_persistent_volume_claim(
                     name, self.namespace, _request_timeout=TIMEOUT_SECONDS
                 )
-                return False
-            except ApiException as error:
-                if error.status != 404:
-                    raise
+            return False
+        except MissingError:
             body: Any = claim(name, size, storage_class)
+        with answered(what):
             self._core.create_namespaced_persistent_volume_claim(self.namespace, body, _request_timeout=TIMEOUT_SECONDS)
         return True
 
@@ -128,12 +121,8 @@ class Claims:
 
     def _delete(self, name: str, say: Callable[[str], None]) -> None:
         try:
-            with answered("it was not deleted"):
-                try:
-                    self._core.delete_namespaced_pod(name, self.namespace, _request_timeout=TIMEOUT_SECONDS)
-                except ApiException as error:
-                    if error.status != 404:
-                        raise
+            with suppress(MissingError), answered("it was not deleted"):
+                self._core.delete_namespaced_pod(name, self.namespace, _request_timeout=TIMEOUT_SECONDS)
         except SubjectError as error:
             say(f"pod {name}: {error}; delete it: kubectl delete pod {name} --namespace {self.namespace}")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.cluster import Cluster
-from triton_operator.kube.cluster import ConflictError, ForbiddenError, UnavailableError
-from triton_operator.kube.drift import FIELD_MANAGER
+from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
+from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.runtime.store import Key
 
 Body = dict[str, Any]
@@ -34,12 +34,16 @@ class ApiServer:
     """Looks at each write before it is made: `create`, `apply`, `delete` or `status`, and the body."""
     refused: set[tuple[str, str]] = field(default_factory=set)
     """The verbs and kinds that a policy forbids."""
+    broken: set[str] = field(default_factory=set)
+    """The kinds whose admission webhook is down: every write of such an object is answered with an error."""
     fails_after: int | None = None
     """How many more writes are made before one gets no answer; None: every one is answered."""
     claims: set[str] = field(default_factory=lambda: {"team"})
     """Claims of the user's."""
     count: int = 0
     """How many writes were made."""
+    failures: int = 0
+    """How many writes failed in a webhook."""
     version: int = 1
 
     # What the store knows ------------------------------------------------------------------------------------------
@@ -106,6 +110,10 @@ class ApiServer:
             if self.fails_after < 0:
                 self.fails_after = None
                 raise UnavailableError("no answer from the API server")
+        if body["kind"] in self.broken and verb != "status":
+            # As another port each time.
+            self.failures += 1
+            raise ServerError(f"failed calling webhook: dial tcp 10.0.0.1:{self.failures}: connection refused")
         if (verb, body["kind"]) in self.refused:
             raise ForbiddenError(f"a policy forbids to {verb} it")
         self.writes(verb, body)

@@ -319,6 +319,10 @@ def _forbid(world: World, refused: Any) -> None:
     world.api.refused = {tuple(each) for each in refused}
 
 
+def _break(world: World, kinds: Any) -> None:
+    world.api.broken = set(kinds)
+
+
 def _find(name: str) -> Callable[[World, Any], None]:
     """The cluster has a kind of another project, or has it no more; the operator is started anew by that."""
 
@@ -395,6 +399,7 @@ ROWS: Mapping[str, Row] = {
     "a backup": Row(1, lambda chance: [chance.choice(["status", "results", "both"]), chance.randrange(12)], _restore),
     "an older status": Row(1, _number(12), _forget_fields),
     "refusals": Row(3, lambda chance: chance.sample(REFUSED, chance.randrange(3)), _forbid),
+    "a webhook is down": Row(3, lambda chance: chance.sample(KINDS, chance.randrange(3)), _break),
     "no answer": Row(3, _number(6), lambda world, after: setattr(world.api, "fails_after", after)),
     "the operator starts": Row(1, _nothing, lambda world, _: world.start()),
     "the operator's clock": Row(1, _one_of([0, 0, 10, 1000, -10, -1000]), _turn),

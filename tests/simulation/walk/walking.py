@@ -114,7 +114,11 @@ class Walk:
         there = ("Deployment", active) in cluster.objects or world.service.is_recorded
         wanted = cluster.spec.get("serving", {}).get("replicas", 1) > 0
         nodes = (cluster.gpus is None or cluster.gpus > 0) and not cluster.unschedulable
-        free = not world.api.refused and cluster.spec.get("conversion", {}).get("parallelism") != 99
+        free = (
+            not world.api.refused
+            and not world.api.broken
+            and cluster.spec.get("conversion", {}).get("parallelism") != 99
+        )
         sound = not any(cluster.damaged(key) for key in self._keys())
         return active is not None and there and wanted and nodes and free and sound and cluster.starts(active)
 
@@ -124,7 +128,7 @@ class Walk:
     def end(self) -> None:
         """Let everything be well, and look that the object is."""
         world, cluster = self.world, self.world.cluster
-        world.api.refused, world.api.fails_after, world.skew = set(), None, timedelta()
+        world.api.refused, world.api.broken, world.api.fails_after, world.skew = set(), set(), None, timedelta()
         cluster.fates, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
         cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = self.gpus, False, None, ""
         cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS

@@ -12,7 +12,7 @@ from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
-from triton_converters.contract.search_parts import PART_POINTS, REPEATS
+from triton_converters.contract.search_parts import GOES_ON, PART_POINTS, REPEATS, SearchEnd
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
@@ -95,7 +95,7 @@ class Search:
             if self.request.mode == "Quick"
             else sweep(self.space)
         )
-        ended = "Converged" if self.request.mode == "Quick" else "Complete"
+        ended: str = SearchEnd.CONVERGED if self.request.mode == "Quick" else SearchEnd.COMPLETE
         try:
             follow(path, self._answer)
         except EndedError as error:
@@ -127,11 +127,11 @@ class Search:
         if any(entry.kind == REFUSED and entry.tuning == point.tuning for entry in self.visited):
             return None
         if len(self.visited) >= max(1, self.request.measurements - REPEATS):
-            raise EndedError("MeasurementsSpent")
+            raise EndedError(SearchEnd.MEASUREMENTS_SPENT)
         if sum(entry.seconds for entry in self.visited) >= self.request.seconds:
-            raise EndedError("TimeSpent")
+            raise EndedError(SearchEnd.TIME_SPENT)
         if len(self.visited) >= self._first + PART_POINTS:
-            raise EndedError("")
+            raise EndedError(GOES_ON)
         entry = self._known(point, MEASURED) or self._try(point, MEASURED)
         self.visited.append(entry)
         return entry.row

@@ -1,0 +1,77 @@
+"""What becomes of the target's canary: facts in, one move out. Pure, with a truth table as its test."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from triton_operator.rollout.inconclusive import Course
+
+
+class Stage(Enum):
+    """How far the target's canary is, as recorded."""
+
+    BEFORE = auto()
+    """It has not begun."""
+    RUNS = auto()
+    """One of its steps goes on."""
+    PASSED = auto()
+    """All its steps are over."""
+
+
+@dataclass(frozen=True)
+class CanaryFacts:
+    """Everything that decides what becomes of a canary."""
+
+    possible: bool
+    """Whether the spec asks for one, and the cluster has what leads requests to it."""
+    compared: bool
+    """Whether another revision answers, with which the target can be compared."""
+    stage: Stage
+    ready: bool
+    """Whether it may begin."""
+    course: Course | None
+    """What follows from the present step; None: it does not decide yet."""
+
+
+class CanaryMove(Enum):
+    """What becomes of a canary."""
+
+    NONE = auto()
+    """There is none, or it cannot begin yet: the target gets no share."""
+    KEEP = auto()
+    """There is nothing to compare with, so the Service moves; until then the share stays."""
+    HAND_OVER = auto()
+    """It passed, so the Service moves; until then the last step's share stays."""
+    BEGIN = auto()
+    """It is recorded, and gets its share in the next pass."""
+    GO_ON = auto()
+    """Its step goes on."""
+    PASS = auto()
+    """Its next step begins."""
+    UNDO = auto()
+    """It ends; the active revision stays."""
+    HOLD = auto()
+    """Its step goes on past its time, and is judged again."""
+    BEGIN_ANEW = auto()
+    """Its step goes on past its time, and only requests from now on count."""
+
+
+_FOLLOWS = {
+    None: CanaryMove.GO_ON,
+    Course.GO_ON: CanaryMove.PASS,
+    Course.UNDO: CanaryMove.UNDO,
+    Course.WAIT: CanaryMove.HOLD,
+    Course.BEGIN_ANEW: CanaryMove.BEGIN_ANEW,
+}
+
+
+def next_step(facts: CanaryFacts) -> CanaryMove:
+    """Return what becomes of the canary; the first line that applies decides."""
+    if not facts.possible:
+        return CanaryMove.NONE
+    if not facts.compared:
+        return CanaryMove.KEEP
+    if facts.stage is Stage.PASSED:
+        return CanaryMove.HAND_OVER
+    if facts.stage is Stage.BEFORE:
+        return CanaryMove.BEGIN if facts.ready else CanaryMove.NONE
+    return _FOLLOWS[facts.course]

@@ -1,0 +1,71 @@
+"""What is recorded of the Service's move to a revision, and which revisions are not tried again. Pure."""
+
+from dataclasses import replace
+
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.api import renamed
+from triton_operator.api.rollout import Rollout
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.observed.flips import Flip
+from triton_operator.observed.server import ServerView
+from triton_operator.resources.as_made import scaled
+from triton_operator.rollout import wording
+from triton_operator.rollout.room import makes_way
+
+
+def moved(context: Context, target: ServerView) -> Effects:
+    """Record that the Service is about to move from the active revision to the target."""
+    active = context.observed.servers.get(context.serving or "")
+    if context.spec.serving.soak is None or active is None:
+        return Effects()
+    flip = Flip(
+        revision=target.revision_key,
+        server=target.name,
+        previous=active.name,
+        previous_uid=active.uid,
+        at=context.now.isoformat(),
+        steps=known.steps if (known := context.observed.flips.get(target.uid)) else (),
+        before=context.deployment.status.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude_none=True,
+            exclude_defaults=True,
+            include={"serving", "accuracy", "performance"},
+        ),
+    )
+    if makes_way(context, target):
+        words = wording.no_room(active.name, target.name)
+        flip = replace(flip, before=None, reason=Reason.NO_SPARE_GPU, message=words)
+    return Effects(flips={target.uid: flip})
+
+
+def excluded(context: Context, target: Attempt) -> Verdict | None:
+    """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
+    keys = (target.key, *target.replaces)
+    for flip in context.observed.flips.values():
+        # The digest last: it is one of the whole spec, and most passes know no revision that failed.
+        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == spec_digest(context):
+            return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
+    return None
+
+
+def kept(context: Context, previous: ServerView | None) -> Effects:
+    """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
+    body = scaled(previous, min(previous.replicas, context.spec.serving.replicas)) if previous is not None else None
+    return Effects((body,)) if body is not None else Effects()
+
+
+def spec_digest(context: Context) -> str:
+    """A digest of what the user asks for, without what changes no target.
+
+    That is the replicas, which an autoscaler sets, and how a target takes over: the choice that ended a roll-out, taken
+    back, is no wish to begin it anew.
+    """
+    spec = context.spec
+    serving = spec.serving.model_copy(update={"replicas": 1})
+    settled = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
+    before = renamed.as_before(settled.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    return names.digest([before, context.deployment.retry], 16)

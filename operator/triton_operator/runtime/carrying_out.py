@@ -1,0 +1,138 @@
+"""The order in which a plan becomes objects, and what waits for what. Whatever fails holds up nothing else.
+
+| Step | Waits for |
+|---|---|
+| delete what is no longer wanted, so that no quota refuses what is | the results, which Jobs that go may hold alone |
+| claim and NetworkPolicies, then Jobs | Jobs: for the claim and the policies that are not there yet |
+| the results | |
+| Deployments, Services, budgets | new Deployments: as Jobs; a Service that moves: the record of its move |
+| objects of other projects' kinds | |
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from triton_operator.api.status import ConditionType
+from triton_operator.kube.cluster import NotFoundError, RefusedError
+from triton_operator.kube.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    HTTP_ROUTE,
+    JOB,
+    NETWORK_POLICY,
+    OPTIONAL,
+    SCALED_OBJECT,
+    SERVICE,
+    Kind,
+    kind_named,
+    kind_of,
+)
+from triton_operator.planning.plan import Plan
+from triton_operator.runtime.writing import Body, Children, Failures, Writer, Written, key_of
+
+NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
+"""The kinds that must exist before a pod may run."""
+STARTS_WORK = NEEDED_BY_PODS | {JOB}
+"""The kinds that are written before all others, so that each of many new objects has its Job before a status."""
+TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUTE: "Routed"}
+"""The condition that tells if an object of a kind that a cluster may lack is refused."""
+
+
+class CarryingOut:
+    """A plan as it is carried out in one pass."""
+
+    def __init__(self, writer: Writer, owner: Body, children: Children, wanted: Plan) -> None:
+        """`children`: as they are observed."""
+        self._writer = writer
+        self._owner = owner
+        self._children = children
+        self._deletions = wanted.deletions
+        # A pass at rest looks at each object several times, and finds its kind once.
+        self._objects = [(kind_of(each), each) for each in wanted.objects]
+        self.written: Written = []
+        self.failures = Failures()
+        self.without: dict[ConditionType, Failures] = {}
+        """The refusals of objects of other projects' kinds, by the condition that tells of them. They stall nothing."""
+        self._are_recorded: bool | None = None
+        """Whether the results are written; None: it was not tried yet."""
+        self._may_run = True
+        """Whether what pods need is there."""
+
+    def take_steps(self, *, to_the_end: bool) -> bool:
+        """Take the steps; return whether all were taken. Raises DisconnectedError if nothing gets through.
+
+        A pass that made room or started work ends there, because the next one plans by what is then observed.
+        ``to_the_end``: it goes on all the same.
+        """
+        for step in (self._make_room, self._start_work):
+            step()
+            if self.written and not to_the_end:
+                return False
+        self._apply_rest()
+        for kind in OPTIONAL:
+            self._apply_optional(kind)
+        return True
+
+    def _make_room(self) -> None:
+        gone = [
+            child
+            for each in self._deletions
+            if (child := self._children.get((kind_named(each.api_version, each.kind), each.name)))
+            and "deletionTimestamp" not in child["metadata"]
+        ]
+        if gone and self._record():
+            self.written += self._writer.delete_all(self._owner, gone, self.failures)
+
+    def _start_work(self) -> None:
+        needed = self._of(NEEDED_BY_PODS)
+        self._may_run = self._write(needed) or all(key_of(each) in self._children for each in needed)
+        if self._may_run:
+            self._write(self._of({JOB}))
+
+    def _record(self) -> bool:
+        """Write the results, unless this pass has tried it; return whether they are as wanted."""
+        if self._are_recorded is None:
+            self._are_recorded = self._write(self._of({CONFIG_MAP}))
+        return self._are_recorded
+
+    def _apply_rest(self) -> None:
+        recorded = self._record()
+        others = self._of({DEPLOYMENT, SERVICE, DISRUPTION_BUDGET})
+        if not self._may_run:
+            # No new server either. One that is there follows its replicas.
+            others = [each for each in others if kind_of(each) is not DEPLOYMENT or key_of(each) in self._children]
+        if not recorded:
+            others = [each for each in others if not self._moves(each)]
+        self._write(others)
+
+    def _apply_optional(self, kind: Kind) -> None:
+        """Apply the objects of another project's kind, such as the HTTPRoute, which ends the share of a failed canary.
+
+        KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone.
+        """
+        failures = Failures()
+        self.written += self._writer.apply_all(self._owner, self._children, self._of({kind}), failures)
+        for error in failures:
+            if isinstance(error, RefusedError | NotFoundError):
+                # Not found: its project was uninstalled.
+                self.without.setdefault(TOLD_BY[kind], Failures()).append(error)
+            else:
+                self.failures.append(error)
+
+    def _of(self, kinds: Collection[Kind]) -> list[Body]:
+        """The plan's objects of some kinds, in its order."""
+        return [each for kind, each in self._objects if kind in kinds]
+
+    def _write(self, objects: Iterable[Body]) -> bool:
+        """Apply objects; return whether none failed."""
+        known = len(self.failures)
+        self.written += self._writer.apply_all(self._owner, self._children, objects, self.failures)
+        return len(self.failures) == known
+
+    def _moves(self, desired: Body) -> bool:
+        """Whether an object is the active revision's Service, and leads to another server than before."""
+        if key_of(desired) != (SERVICE, self._owner["metadata"]["name"]):
+            return False
+        found = self._children.get(key_of(desired))
+        return found is not None and found["spec"].get("selector") != desired["spec"]["selector"]

@@ -1,0 +1,107 @@
+"""What passes by itself stops no object for good: each stage tries again, without anybody, after a growing pause."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_converters.contract.reasons import Reason
+from triton_operator.observed.failures import Failure
+
+OUTAGES = [
+    ("source", Reason.SOURCE_UNREACHABLE, "SourceResolved"),
+    ("source", Reason.SOURCE_CHANGED, "SourceResolved"),
+    ("packages", Reason.INDEX_UNREACHABLE, "Converted"),
+    ("reference", Reason.STORAGE_FULL, "Converted"),
+    ("convert", Reason.STORAGE_FULL, "Converted"),
+    ("profile", Reason.SERVER_UNREACHABLE, "Verified"),
+    ("measure", Reason.SERVER_UNREACHABLE, "PerformanceMeasured"),
+]
+ALONE = ["packages", "source", "reference"]
+"""Stages of one Job, whose condition stays as it is while the next try runs."""
+
+
+def a_cluster(*names: str) -> Cluster:
+    models = [a_model(candidates=[candidate(name) for name in names or ["onnx-fp32"]])]
+    return Cluster(a_spec(models=models, conversion={"requirements": "requirements.txt"}))
+
+
+def run_until(cluster: Cluster, kind: str, status: str, steps: int = 200) -> list[tuple[str, str]]:
+    """Passes and steps until a condition has a status; the statuses and reasons that it had on the way."""
+    told = []
+    for _ in range(steps):
+        cluster.run(1)
+        now = cluster.condition(kind)
+        told.append((now["status"], now["reason"]))
+        if now["status"] == status:
+            return told
+    raise AssertionError(f"{kind} does not become {status}: {told[-3:]}")
+
+
+@pytest.mark.parametrize(("stage", "reason", "condition"), OUTAGES)
+def test_an_outage_ends_without_anybody(stage: str, reason: Reason, condition: str) -> None:
+    cluster = a_cluster()
+    cluster.fates = when(stage, Fate(exit_code=42, reason=reason, message="it answered 503"))
+    run_until(cluster, condition, "False")
+    assert "it answered 503" in cluster.condition(condition)["message"]
+    run_until(cluster, "Stalled", "True")
+    assert cluster.intent().requeue_after is not None, "no watch tells when the next try is due"
+    first = cluster.started(stage)
+    cluster.fates = when(stage, GOOD)
+    run_until(cluster, "Ready", "True")
+    assert cluster.started(stage) > first
+    assert not [each for each in cluster.objects["ConfigMap", "digits-results"]["data"] if "failure." in each]
+
+
+@pytest.mark.parametrize("stage", ALONE)
+def test_the_condition_stays_while_it_is_tried_again_and_says_so(stage: str) -> None:
+    cluster = a_cluster()
+    ((_, reason, condition),) = [each for each in OUTAGES if each[0] == stage and each[1] is not Reason.SOURCE_CHANGED]
+    cluster.fates = when(stage, Fate(exit_code=42, reason=reason, message="it answered 503"))
+    run_until(cluster, condition, "False")
+    since = cluster.condition(condition)["lastTransitionTime"]
+    assert cluster.condition("Stalled")["status"] == "False", "it may be over in a moment"
+    cluster.run(120)
+    now = cluster.condition(condition)
+    assert (now["reason"], now["lastTransitionTime"]) == (str(reason), since)
+    assert now["message"].endswith("it answered 503; trying again")
+    # 15 s, 15 s, 32 s, 66 s and 130 s, and what each Job takes.
+    assert 4 <= cluster.started(stage) <= 6
+
+
+@pytest.mark.parametrize("stage", ["convert", "profile"])
+def test_a_candidate_is_not_tried_again_while_another_one_serves(stage: str) -> None:
+    cluster = a_cluster("onnx-fp32", "onnx-fp16")
+    full = Fate(exit_code=42, reason=Reason.STORAGE_FULL, message="no space is left")
+    cluster.fates = when(stage, full, "onnx-fp32")
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    tries = cluster.started(stage)
+    cluster.run(100)
+    assert cluster.started(stage) == tries
+    assert cluster.candidate("onnx-fp32")["reason"] == "StorageFull"
+
+
+def test_a_retry_by_hand_waits_for_no_pause() -> None:
+    cluster = a_cluster()
+    cluster.fates = when("packages", Fate(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    run_until(cluster, "Stalled", "True")
+    cluster.run(60)
+    tries = cluster.started("packages")
+    cluster.retry()
+    cluster.run(5)
+    assert cluster.started("packages") == tries + 1
+
+
+def test_the_record_of_an_older_version_has_no_time_and_is_tried_again_too() -> None:
+    cluster = a_cluster()
+    cluster.fates = when("packages", Fate(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    run_until(cluster, "Converted", "False")
+    data = cluster.objects["ConfigMap", "digits-results"]["data"]
+    (name,) = (each for each in data if each.startswith("failure."))
+    data[name] = replace(Failure.from_json(data[name]), since="", at="").to_json()
+    assert '"since"' not in data[name]
+    cluster.fates = when("packages", GOOD)
+    run_until(cluster, "Ready", "True")

@@ -1,0 +1,66 @@
+"""Which failures of Jobs pass by themselves, and when the next try is due."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from triton_converters.contract.failure_reasons import FAILURES
+from triton_converters.contract.reasons import Reason
+from triton_operator.jobs.passing import ANSWER_SECONDS, PASSING, RETRY_SECONDS, ROOM_SECONDS, due_after, timed
+from triton_operator.observed.failures import Failure
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+OLD = '{"message":"it is down","reason":"SourceUnreachable","uid":"7"}'
+"""As an older version recorded it, without a time."""
+
+
+def later(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def a_failure(reason: Reason = Reason.SOURCE_UNREACHABLE) -> Failure:
+    return Failure("7", reason, "it is down")
+
+
+def test_they_are_failures_that_nobody_has_to_change_the_spec_for() -> None:
+    assert set(PASSING) <= FAILURES
+    somebodys = {Reason.SOURCE_ACCESS_DENIED, Reason.INDEX_ACCESS_DENIED, Reason.INDEX_UNTRUSTED, Reason.CRASHED}
+    assert not somebodys & set(PASSING)
+
+
+def test_the_first_failure_begins_the_time_and_later_ones_keep_it() -> None:
+    first = timed(a_failure(), None, START)
+    assert (first.since, first.at) == (START.isoformat(), START.isoformat())
+    assert timed(first, first, later(9)) == first, "it is recorded once"
+    second = timed(a_failure(Reason.SOURCE_TRUNCATED), first, later(60))
+    assert (second.since, second.at) == (START.isoformat(), later(60).isoformat())
+
+
+def test_what_somebody_has_to_change_has_no_time_and_its_record_is_as_before() -> None:
+    denied = a_failure(Reason.SOURCE_ACCESS_DENIED)
+    assert timed(denied, None, START) == denied
+    assert denied.to_json() == OLD.replace("SourceUnreachable", "SourceAccessDenied")
+
+
+def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is_seen() -> None:
+    old = Failure.from_json(OLD)
+    assert old == a_failure()
+    assert timed(old, old, START).since == START.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("reason", "lasted", "pause"),
+    [
+        (Reason.SOURCE_UNREACHABLE, 0, RETRY_SECONDS),
+        (Reason.SOURCE_UNREACHABLE, 10, RETRY_SECONDS),
+        (Reason.SOURCE_UNREACHABLE, 40, 40),
+        (Reason.SOURCE_UNREACHABLE, 4000, ANSWER_SECONDS),
+        (Reason.INDEX_UNREACHABLE, 4000, ANSWER_SECONDS),
+        (Reason.STORAGE_FULL, 600, 600),
+        (Reason.STORAGE_FULL, 40_000, ROOM_SECONDS),
+    ],
+)
+def test_the_pause_is_as_long_as_it_has_failed_within_bounds(reason: Reason, lasted: float, pause: float) -> None:
+    failed = timed(a_failure(reason), timed(a_failure(reason), None, START), later(lasted))
+    assert due_after(failed, later(lasted)) == pause
+    assert due_after(failed, later(lasted + pause)) == 0

@@ -1,0 +1,75 @@
+"""A NetworkPolicy that an earlier version created comes under the apply at its first change."""
+
+from typing import Any
+
+from triton_operator.kube.kinds import NETWORK_POLICY
+from triton_operator.kube.managed_fields import as_applied
+from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.writing import Failures, Writer, by_key
+
+JSON = dict[str, Any]
+OWNER: JSON = {"metadata": {"name": "digits", "namespace": "vision"}}
+
+
+def entry(operation: str, *labels: str) -> JSON:
+    fields: JSON = {"f:metadata": {"f:labels": {f"f:{label}": {} for label in labels}}}
+    return {"manager": "triton-operator", "operation": operation, "fieldsV1": fields}
+
+
+def a_policy(*labels: str) -> JSON:
+    metadata = {"name": "digits-jobs", "namespace": "vision", "labels": dict.fromkeys(labels, "digits")}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata}
+
+
+class Api:
+    """An API server with one policy, which an earlier version created with a label that nobody wants any more."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.version = 1
+        self.labels: tuple[str, ...] = (DEPLOYMENT_LABEL, "former")
+        self.managed = [{**entry("Update", "mesh"), "manager": "mesh"}, entry("Update", *self.labels)]
+
+    def stored(self) -> JSON:
+        body = a_policy(*self.labels)
+        metadata = {"uid": "uid-1", "resourceVersion": str(self.version), "managedFields": self.managed}
+        return {**body, "metadata": {**body["metadata"], **metadata}}
+
+    def apply(self, body: JSON) -> JSON:
+        self.asked.append("apply")
+        assert body["metadata"]["resourceVersion"] == str(self.version)
+        wanted = tuple(body["metadata"]["labels"])
+        created = [each for each in self.managed if each["operation"] == "Update"]
+        kept = {name for each in created for name in each["fieldsV1"]["f:metadata"]["f:labels"]}
+        self.labels = tuple(each for each in self.labels if each in wanted or f"f:{each}" in kept)
+        self.managed = [*created, entry("Apply", *wanted)]
+        self.version += 1
+        return self.stored()
+
+    def own(self, body: JSON) -> JSON:
+        self.asked.append("own")
+        assert body["metadata"]["resourceVersion"] == str(self.version)
+        self.managed = [dict(each) for each in as_applied(body)]
+        self.version += 1
+        return self.stored()
+
+
+def test_a_created_policy_is_applied_then_owned_and_then_loses_what_nobody_wants() -> None:
+    api, store = Api(), Store()
+    store.put(NETWORK_POLICY, api.stored())
+    writer = Writer(api, store, Metrics())  # type: ignore[arg-type]
+
+    def a_pass() -> list[str]:
+        api.asked.clear()
+        failures = Failures()
+        children = by_key(store.children(Key("vision", "digits")))
+        writer.apply_all(OWNER, children, [a_policy(DEPLOYMENT_LABEL)], failures)
+        assert failures == []
+        return list(api.asked)
+
+    assert (a_pass(), api.labels) == (["apply", "own"], (DEPLOYMENT_LABEL, "former"))
+    assert (a_pass(), api.labels) == (["apply"], (DEPLOYMENT_LABEL,))
+    assert (a_pass(), api.labels) == ([], (DEPLOYMENT_LABEL,)), "nobody fights"
+    assert "mesh" in {each["manager"] for each in api.managed}
