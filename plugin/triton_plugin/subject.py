@@ -56,7 +56,7 @@ class Subject:
     def served_name(self) -> str:
         """The name under which clients ask for the model now; of an object without an active revision, the spec's."""
         active = self.status.active
-        return (active.model if active is not None else "") or self.spec.served_name
+        return (active.model if active is not None else None) or self.spec.served_name
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""

@@ -239,7 +239,7 @@ def _with_scale(context: Context, serving: ServingStatus | None, server: str | N
     called = context.served_name if serving is not None and server == context.serving else context.spec.served_name
     return (serving or ServingStatus()).model_copy(
         update={
-            "model": called if called != context.spec.served_name else "",
+            "model": called if called != context.spec.served_name else None,
             "replicas": view.pods if view is not None else 0,
             "selector": names.selector(context.name, server),
         }

@@ -133,7 +133,7 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
             yield "triton_operator_rollout_held", tuple(key), 1.0
     if spec is not None:
         active = status.active
-        model = (active.model if active is not None else "") or spec.served_name
+        model = (active.model if active is not None else None) or spec.served_name
         for statistic, limit in _limits(spec.selection.constraints):
             yield "triton_operator_latency_limit_seconds", (*key, model, statistic), limit
         yield from _revision(key, model, status)
