@@ -100,7 +100,7 @@ def next_steps(digits: Example, *, foreign: bool) -> str:
         "\nWhat to type next, in this folder:",
         '  eval "$(python3 -m hack.devcluster env)"   # KUBECONFIG and PATH of this shell',
         f"  kubectl triton explain {place}",
-        f"  kubectl triton report {place} --output digits.html",
+        f"  kubectl triton report {place} --file digits.html",
         f"  kubectl delete namespace {digits.namespace}" if foreign else "  make cluster-down",
     )
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from triton_operator.api.status import TritonDeploymentStatus
 
-HEADINGS = ("EXAMPLE", "CANDIDATE", "INF/S", "P99 us", "ACCURACY", "CANDIDATES", "SECONDS")
+HEADINGS = ("EXAMPLE", "CANDIDATE", "INF/S", "P99", "ACCURACY", "CANDIDATES", "SECONDS")
 WIDTHS = (14, 14, 9, 9, 34, 30)
 
 
@@ -22,7 +22,7 @@ def line(name: str, status: TritonDeploymentStatus, seconds: float) -> str:
             name,
             serving.candidate if serving else "none",
             serving.throughput if serving else "",
-            str(serving.p99_latency_microseconds) if serving else "",
+            serving.p99_latency or "" if serving else "",
             metrics or "numerical only",
             counted,
             f"{seconds:.0f}",

@@ -49,12 +49,12 @@ def main() -> int:
 def table(status: TritonDeploymentStatus) -> Table:
     """Return a table with one line for each candidate."""
     shown = Table(title="Candidates", title_justify="left")
-    for heading in ("candidate", "inferences/s", "p99 us", "meets the budget", "outcome"):
+    for heading in ("candidate", "inferences/s", "p99", "meets the budget", "outcome"):
         shown.add_column(heading, justify="left" if heading[0] in "cw" else "right")
     for each in status.candidates:
         meets = {True: "yes", False: "no", None: ""}[each.satisfies_constraints]
-        figures = (each.throughput or "", str(each.p99_latency_microseconds or ""), meets)
-        shown.add_row(each.name, *figures, each.message or str(each.reason))
+        figures = (each.throughput or "", each.p99_latency or "", meets)
+        shown.add_row(each.name, *figures, each.message or each.reason or "")
     return shown
 
 

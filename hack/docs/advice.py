@@ -8,21 +8,23 @@ PAGE = Path(__file__).parents[2] / "docs/troubleshooting.md"
 COPY = Path(__file__).parents[2] / "plugin/triton_plugin/advice.json"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+PAGE_LINK = r"\[[^\]]+\]\((?!\w+://)[^)]+\)"
+FURTHER = re.compile(rf" \({PAGE_LINK}\)|[:;] {PAGE_LINK}(?=\.)| \[More\]\([^)]+\)\.")
+"""A link to a page that only says where there is more: who installed the wheel does not have the page."""
 
 
 def advice() -> dict[str, str]:
-    """Return what to do about each reason, as plain text; a link becomes its words and its page or URL."""
+    """Return what to do about each reason, as plain text without pages; another link becomes its words and its URL."""
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
     return {reason: _plain(text) for reason, text in sorted(rows)}
 
 
 def _plain(text: str) -> str:
-    return LINK.sub(lambda link: f"{link[1]} ({_target(link[2])})", text).replace("`", "")
+    return LINK.sub(_words, FURTHER.sub("", text)).replace("`", "")
 
 
-def _target(link: str) -> str:
-    """Return the URL, or the page without its section."""
-    return link if "://" in link else f"docs/{link.partition('#')[0]}"
+def _words(link: re.Match[str]) -> str:
+    return f"{link[1]} ({link[2]})" if "://" in link[2] else link[1]
 
 
 def pages() -> dict[Path, str]:

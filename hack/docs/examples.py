@@ -10,6 +10,7 @@ from pathlib import Path
 
 from triton_operator.api.measured_status import PerformanceStatus, RowStatus
 from triton_operator.api.status import CandidateStatus
+from triton_plugin.columns import Column, cells, milliseconds
 from triton_plugin.source import read_file
 from triton_plugin.subject import Subject
 from triton_plugin.tables import ranked
@@ -22,31 +23,33 @@ OFFLINE = {
     "Input shape": "input_shape",
     "Client batch size": "batch_size",
     "Inferences/s": "throughput",
-    "P90": "p90",
-    "P95": "p95",
-    "P99": "p99",
-    "Average": "average",
+    "P90": "p90_latency",
+    "P95": "p95_latency",
+    "P99": "p99_latency",
+    "Average": "average_latency",
     "Stable": "stable",
 }
 ONLINE = {
     "Input shape": "input_shape",
     "Concurrent requests": "concurrency",
     "Inferences/s": "throughput",
-    "Client send": "client_send",
-    "Network + server send/recv": "network",
-    "Server queue": "queue",
-    "Compute input": "compute_input",
-    "Compute infer": "compute_infer",
-    "Compute output": "compute_output",
-    "Client recv": "client_receive",
-    "P50": "p50",
-    "P90": "p90",
-    "P95": "p95",
-    "P99": "p99",
-    "Average": "average",
+    "Client send": "client_send_time",
+    "Network + server send/recv": "network_time",
+    "Server queue": "queue_time",
+    "Compute input": "compute_input_time",
+    "Compute infer": "compute_infer_time",
+    "Compute output": "compute_output_time",
+    "Client recv": "client_receive_time",
+    "P50": "p50_latency",
+    "P90": "p90_latency",
+    "P95": "p95_latency",
+    "P99": "p99_latency",
+    "Average": "average_latency",
     "Stable": "stable",
 }
 """The headings of a sweep's table, and the field of a row under each."""
+TIMES = ("_time", "_latency")
+"""How the names of the fields end that are durations."""
 LEGEND = """\
 | Column | Step of a request |
 |---|---|
@@ -56,7 +59,7 @@ LEGEND = """\
 | Compute input, infer, output | 5 inputs are gathered, the model runs, outputs are gathered |
 | Client recv | 8 the client receives and deserialises |
 
-Microseconds, averages over the row's windows; their sum is the average latency. Percentiles are of whole requests.
+Milliseconds, averages over the row's windows; their sum is the average latency. Percentiles are of whole requests.
 More in [measuring](../measuring.md#the-columns).
 """
 
@@ -71,7 +74,8 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
     """Return the table of one sweep."""
-    return table(list(columns), [[_text(getattr(row, field)) for field in columns.values()] for row in rows])
+    shown = [Column(heading, field, heading, field.endswith(TIMES)) for heading, field in columns.items()]
+    return table(list(columns), [cells(row, tuple(shown)) for row in rows])
 
 
 def candidates(subject: Subject) -> str:
@@ -80,18 +84,18 @@ def candidates(subject: Subject) -> str:
     for each in subject.status.candidates:
         made, served = subject.conversion(each), each.state in ("Passed", "Selected")
         size, seconds = (str(made.file_bytes), f"{made.seconds:.0f}") if made else ("", "")
-        rows.append([each.name, each.state, each.reason, size, seconds, "" if served else each.message])
+        rows.append([each.name, each.state, each.reason or "", size, seconds, "" if served else each.message])
     return table(("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Message"), rows)
 
 
 def ranking(subject: Subject) -> str:
     """Return the candidates that passed, the best first."""
     rows = [
-        [_text(each.rank), each.name, each.throughput, _text(each.p99_latency_microseconds), each.load]
+        [_text(each.rank), each.name, each.throughput, milliseconds(each.p99_latency), each.load]
         for each in ranked(subject.status.candidates)
         if each.rank is not None
     ]
-    return table(("Rank", "Candidate", "Inferences/s", "P99", "At"), rows)
+    return table(("Rank", "Candidate", "Inferences/s", "P99, ms", "At"), rows)
 
 
 def accuracy(subject: Subject) -> str:
@@ -105,7 +109,7 @@ def accuracy(subject: Subject) -> str:
 
 def agreement(subject: Subject) -> str:
     """Return how far each candidate's outputs are from the framework's, outside Triton and served by it."""
-    tried = [each for each in subject.status.candidates if each.key and subject.conversion(each)]
+    tried = [each for each in subject.status.candidates if each.revision and subject.conversion(each)]
     metrics = list(dict.fromkeys(value.metric for each in tried for value in each.metrics))
     rows = [[each.name, _outside(subject, each), each.max_absolute_error, *_values(each, metrics)] for each in tried]
     headings = ("Candidate", "Largest difference outside Triton", "Largest difference served", *metrics)

@@ -110,7 +110,7 @@ class Context:
     @property
     def boxes_clients(self) -> bool:
         """Whether the converter image can keep what asks a private server apart from what publishes."""
-        return (self.images.commands or 1) >= 2
+        return (self.images.commands_version or 1) >= 2
 
     @property
     def arithmetic(self) -> list[str]:

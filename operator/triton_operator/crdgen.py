@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from triton_operator.api import renamed
+from triton_operator.api import old_status, renamed
 from triton_operator.api.serving import Serving
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
@@ -89,6 +89,8 @@ def crd(*, old_names: bool = True) -> dict[str, Any]:
     """The CustomResourceDefinition as a plain dict. ``old_names``: with fields and values that were renamed."""
     spec = TritonDeploymentSpec.model_json_schema(by_alias=True)
     status = TritonDeploymentStatus.model_json_schema(by_alias=True)
+    if old_names:
+        _keep_old_fields(status["$defs"])
     spec_schema = structural(spec, spec.get("$defs", {}), "spec")
     # /scale of an object without replicas is an error 500. No list holds the field, so `kubectl apply` of an unchanged
     # file still says `unchanged`.
@@ -169,6 +171,21 @@ def _keep_old_names(spec: Schema, status: Schema) -> None:
         _reword(spec, f"'{format}'", f"'{format}', '{before}'")
 
 
+def _keep_old_fields(definitions: Schema) -> None:
+    """Add the old fields of the status to the types that had them, and require none of those that took their place.
+
+    A stored object that has only the old ones must stay valid, or nobody could update it.
+    """
+    for kind, fields in old_status.FIELDS.items():
+        definition = definitions[kind]
+        for old, field in fields.items():
+            words = f"Renamed to `{field.new}`. The operator reads the old name and writes the new one."
+            definition["properties"][old] = {**field.schema, "description": words}
+        names = {field.new for field in fields.values()}
+        if "required" in definition:
+            definition["required"] = [name for name in definition["required"] if name not in names]
+
+
 def _keep_old_name(root: Schema, field: renamed.RenamedField, old_path: str, new_path: str) -> None:
     """Add an old field. What the rules say of the new one holds for either."""
     (holder, old), (beside, new) = _holder(root, old_path), _holder(root, new_path)
@@ -216,7 +233,7 @@ def _columns() -> list[dict[str, Any]]:
         ("Candidate", "string", ".status.serving.candidate"),
         ("Precision", "string", ".status.serving.precision"),
         ("Inf/s", "string", ".status.serving.throughput"),
-        ("P99(us)", "integer", ".status.serving.p99LatencyMicroseconds"),
+        ("P99", "string", ".status.serving.p99Latency"),
         ("Accuracy", "string", ".status.serving.accuracy"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]

@@ -1,14 +1,18 @@
 """What a pass wants of the cluster, and the conditions that say so. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import ConditionType
+from triton_converters.contract.text import shortened
+from triton_operator.api.status import CONDITION_MESSAGE_BYTES, Condition, ConditionType, timestamp
 from triton_operator.observed.active import Active
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
+
+_STATUSES: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,28 @@ class Verdict:
     """None: Unknown."""
     reason: Reason
     message: str
+
+
+def conditions_of(
+    verdicts: Iterable[Verdict], old: Iterable[Condition], generation: int, now: datetime
+) -> list[Condition]:
+    """Return the verdicts as conditions of a generation of the spec. No other function makes a condition.
+
+    ``old``: the conditions of the last status. One of the same type and status says when that status began; else it
+    begins ``now``, which has a time zone. A message that is too long keeps its two ends.
+    """
+    since = {(each.type, each.status): each.last_transition_time for each in old}
+    return [
+        Condition(
+            type=each.type,
+            status=(status := _STATUSES[each.status]),
+            reason=each.reason,
+            message=shortened(each.message, CONDITION_MESSAGE_BYTES),
+            observed_generation=generation,
+            last_transition_time=since.get((each.type, status)) or timestamp(now),
+        )
+        for each in verdicts
+    ]
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
-
 from triton_plugin import tables
+from triton_plugin.arguments import add_claim, add_model, add_name, add_place, add_saved
 from triton_plugin.compare import Comparison, compare
 from triton_plugin.explain import explain
 from triton_plugin.first_object import Known, object_name
-from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
-from triton_plugin.history import chosen, patch
+from triton_plugin.history import chosen, notes, patch
 from triton_plugin.history import table as revisions
 from triton_plugin.model_folder import read as read_folder
 from triton_plugin.push.cluster import Claims
@@ -33,9 +31,8 @@ from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
-from triton_plugin.update_images import outdated, table
-from triton_plugin.validation.hints import hint
-from triton_plugin.validation.validate import check, deployments, schema
+from triton_plugin.update_images import outdated, refusal, table
+from triton_plugin.validation.files import validate
 from triton_plugin.watch import watch
 
 FORMATS = ("html", "md", "csv", "json")
@@ -47,8 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(options.command(options))
-    except (SubjectError, FolderError, PushError, OSError) as error:
+    except (SubjectError, FolderError, PushError) as error:
         say(f"kubectl triton: {error}", sys.stderr)
+        return FAILED
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        say(f"kubectl triton: {said}", sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kubectl triton",
         description=__doc__,
-        epilog="Instead of a NAME, report, explain and compare also accept a file with the output of"
+        epilog="Instead of a NAME, report, explain, history and compare also take a file with the output of"
         " `kubectl get td/NAME configmap/NAME-results -o yaml`.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -69,71 +70,69 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     made = command("report", _report, "Write all measurements and the reasons for the selection as a document.")
-    made.add_argument("name")
+    add_saved(made)
     made.add_argument(
         "-o",
+        "--output",
         choices=FORMATS,
         dest="form",
-        help="form of the document; default: the suffix of the file, or html",
+        help="form of the document; default: the ending of the file, or html for standard output",
     )
     made.add_argument(
-        "--output", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
+        "--file", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
     )
-    _add_place(made)
     made = command(
         "watch", _watch, "Show progress until the object is ready (exit status 0), stalled or waiting for you (1)."
     )
-    made.add_argument("name")
-    _add_place(made)
+    add_name(made)
     made = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
-    made.add_argument("name")
-    _add_place(made)
+    add_saved(made)
     made = command(
         "retry",
         _retry,
         "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
     )
-    made.add_argument("name")
-    _add_place(made)
+    add_name(made)
     made = command(
         "update-images",
         _update_images,
         "List the objects that keep other images than the installation has, and ask the operator to take these.",
     )
-    made.add_argument("names", nargs="*", metavar="NAME", help="objects to update; none: only list them all")
-    made.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
+    which = made.add_mutually_exclusive_group()
+    which.add_argument(
+        "names", nargs="*", default=[], metavar="NAME", help="objects to update; none: only list them all"
+    )
+    which.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
     made.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
-    _add_place(made)
+    add_place(made)
     made = command("history", _history, "List the revisions that served, to which one can go back.")
-    made.add_argument("name")
-    _add_place(made)
+    add_saved(made)
     made = command(
         "rollback", _rollback, "Serve a revision that served before, whatever the source says, until you clear that."
     )
-    made.add_argument("name")
+    add_name(made)
     which = made.add_mutually_exclusive_group()
-    which.add_argument("revision", nargs="?", metavar="REVISION", help="its name; default: that of the one before")
+    which.add_argument("revision", nargs="?", metavar="REVISION", help="its name; default: that of the last older one")
     which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
-    _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
-    made.add_argument("left", metavar="A")
-    made.add_argument("right", metavar="B")
-    _add_place(made)
+    add_saved(made, "A", "B")
     made = command(
         "validate", _validate, "Check files for what the API server and the operator would refuse; needs no cluster."
     )
-    made.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    made.add_argument(
+        "files", nargs="+", type=Path, metavar="FOLDER|FILE|-", help="files, folders with all below, or standard input"
+    )
     made = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
     made.add_argument("folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file")
-    _add_model(made)
+    add_model(made)
     made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
     made = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
     made.add_argument(
         "path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one file"
     )
     made.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
-    _add_claim(made)
-    _add_place(made)
+    add_claim(made)
+    add_place(made)
     made = command(
         "run",
         _run,
@@ -144,44 +143,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER|FILE|URI",
         help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("--name", default="", help="name of the object; default: after the folder")
     made.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
     made.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
     made.add_argument("--force", action="store_true", help="write the object's file even if it exists")
-    _add_claim(made)
-    _add_place(made)
+    add_claim(made)
+    add_place(made)
     return parser
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
-    )
-    parser.add_argument(
-        "--format", choices=SOURCE_FORMATS, default="", help="format of the model, if its file does not show it"
-    )
-    parser.add_argument(
-        "--data", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
-    )
-    parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
-    parser.add_argument(
-        "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
-    )
-
-
-def _add_claim(parser: argparse.ArgumentParser) -> None:
-    size = Options.size
-    parser.add_argument("--size", default=size, help=f"size of the claim, if it does not exist yet; default: {size}")
-    parser.add_argument(
-        "--storage-class", default="", metavar="NAME", help="StorageClass of such a claim; default: the cluster's"
-    )
-    parser.add_argument("--image", default="", help="image of the pod that takes the files; default: the converter's")
-
-
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--namespace", help="namespace; default: the context's")
-    parser.add_argument("--context", help="context of the kubeconfig; default: the current one")
 
 
 def _subject(options: argparse.Namespace, name: str) -> Subject:
@@ -189,14 +158,18 @@ def _subject(options: argparse.Namespace, name: str) -> Subject:
 
 
 def _report(options: argparse.Namespace) -> int:
-    made = report(_subject(options, options.name))
-    ending = options.output.suffix.removeprefix(".") if options.output else ""
-    text = _written(made, options.form or (ending if ending in FORMATS else FORMATS[0]), options.output)
-    if options.output is None:
+    ending = options.file.suffix.removeprefix(".") if options.file else FORMATS[0]
+    form = options.form or ending
+    if form not in FORMATS:
+        raise SubjectError(
+            f"{options.file} does not end with .{', .'.join(FORMATS)}: say which form it has, by -o FORM"
+        )
+    text = _written(report(_subject(options, options.name)), form, options.file)
+    if options.file is None:
         sys.stdout.write(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
-        say(f"wrote {options.output}", sys.stderr)
+        options.file.write_text(text, encoding="utf-8")
+        say(f"wrote {options.file}", sys.stderr)
     return OK
 
 
@@ -250,7 +223,7 @@ def _retry(options: argparse.Namespace) -> int:
 
 def _update_images(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
-    named = [cluster.subject(each) for each in options.names] if options.names and not options.all else None
+    named = [cluster.subject(each) for each in options.names] if options.names else None
     behind = outdated(cluster.subjects() if named is None else named)
     if not behind:
         say("No object keeps other images than the installation has.")
@@ -261,36 +234,45 @@ def _update_images(options: argparse.Namespace) -> int:
         return OK
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     for each in behind:
+        if words := refusal(each):
+            say(f"TritonDeployment {each.name}: {words}; to see why, type: kubectl triton explain {each.name}")
+            continue
         cluster.update_images(each.name, moment)
         say(
-            f"TritonDeployment {each.name}: the operator was asked for these images: every model is converted and"
-            f" verified with them, while the active revision serves; to follow it: kubectl triton watch {each.name}"
+            f"TritonDeployment {each.name}: the operator was asked for these images: what they make is made, verified"
+            f" and measured again, while the active revision serves; to follow it: kubectl triton watch {each.name}"
         )
     return OK
 
 
 def _history(options: argparse.Namespace) -> int:
-    console().print(revisions(_subject(options, options.name)))
+    _print_history(_subject(options, options.name))
     return OK
+
+
+def _print_history(subject: Subject) -> None:
+    console().print(revisions(subject))
+    for each in notes(subject):
+        say(each)
 
 
 def _rollback(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
     subject = cluster.subject(options.name)
+    if not options.to_latest:
+        _print_history(subject)
     name = None if options.to_latest else chosen(subject, options.revision)
-    if name is not None:
-        console().print(revisions(subject))
     cluster.patch(options.name, patch(name))
     what = f"is set to {name}" if name else "is removed"
     say(
         f"TritonDeployment {options.name}: spec.rollout.revision {what}. If a GitOps tool applies this object, make the"
-        f" same change in Git, or it takes this one back. To follow it: kubectl triton watch {options.name}"
+        f" same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
     )
     return OK
 
 
 def _compare(options: argparse.Namespace) -> int:
-    left, right = (report(_subject(options, name)) for name in (options.left, options.right))
+    left, right = (report(_subject(options, name)) for name in (options.a, options.b))
     _print_comparison(left.name, right.name, compare(left, right))
     return OK
 
@@ -307,34 +289,13 @@ def _print_comparison(left: str, right: str, found: Comparison) -> None:
             out.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = ("Scenario", "Load", "Figure", left, right, "Change")
-    out.print(tables.Grid("Measured alike (latencies in µs)", headings, found.rows))
+    out.print(tables.Grid("Measured alike", headings, found.rows))
     if found.unmatched:
         out.print(f"Left out: {found.unmatched} loads that only one of the two was measured at", markup=False)
 
 
 def _validate(options: argparse.Namespace) -> int:
-    faulty = False
-    for path in options.files:
-        try:
-            found = list(deployments(path.read_text(encoding="utf-8")))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            say(f"{path}: not valid YAML: {error}")
-            faulty = True
-            continue
-        if not found:
-            say(f"{path}: contains no TritonDeployment")
-            faulty = True
-        for body in found:
-            metadata = body.get("metadata")
-            name = metadata.get("name", "(no name)") if isinstance(metadata, dict) else "(no name)"
-            faults = check(body)
-            faulty = faulty or bool(faults)
-            for fault in faults:
-                words = hint(fault, schema(old_names=False))
-                say(f"{path}: {name}: {fault}{'. ' if words else ''}{words}")
-            if not faults:
-                say(f"{path}: {name}: valid")
-    return FAILED if faulty else OK
+    return OK if validate(options.files, say) else FAILED
 
 
 def _init(options: argparse.Namespace) -> int:

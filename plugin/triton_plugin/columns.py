@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from triton_operator.api.duration import amount, in_unit
 from triton_operator.api.measured_status import RowStatus
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
@@ -17,6 +18,8 @@ class Column(NamedTuple):
     """The field of RowStatus."""
     short: str
     """The heading where a terminal leaves little room."""
+    is_time: bool = False
+    """Whether the field is a duration, which a table shows as a number of milliseconds."""
 
 
 class Component(NamedTuple):
@@ -43,15 +46,15 @@ STEPS = (
 """The steps of a request, numbered from 1 as in NVIDIA's READMEs."""
 
 COMPONENTS = (
-    Component("Client Send", "client_send", (1,), "Send"),
-    Component("Network+server Send/recv", "network", (2, 3, 6, 7), "Network"),
-    Component("Server Queue", "queue", (4,), "Queue"),
-    Component("Server Compute Input", "compute_input", (5,), "Input"),
-    Component("Server Compute Infer", "compute_infer", (5,), "Infer"),
-    Component("Server Compute Output", "compute_output", (5,), "Output"),
-    Component("Client Recv", "client_receive", (8,), "Recv"),
+    Component("Client Send", "client_send_time", (1,), "Send"),
+    Component("Network+server Send/recv", "network_time", (2, 3, 6, 7), "Network"),
+    Component("Server Queue", "queue_time", (4,), "Queue"),
+    Component("Server Compute Input", "compute_input_time", (5,), "Input"),
+    Component("Server Compute Infer", "compute_infer_time", (5,), "Infer"),
+    Component("Server Compute Output", "compute_output_time", (5,), "Output"),
+    Component("Client Recv", "client_receive_time", (8,), "Recv"),
 )
-"""The components, in microseconds; their sum is the average latency."""
+"""The components; their sum is the average latency."""
 
 _PRECISION = Column("Precision", "precision", "Precision")
 _ACCELERATOR = Column("Backend Accelerator", "accelerator", "Accelerator")
@@ -60,20 +63,22 @@ _BATCH = Column("Client Batch Size", "batch_size", "Batch size")
 _CONCURRENCY = Column("Concurrent client requests", "concurrency", "Concurrency")
 _RATE = Column("Requests/second", "request_rate", "Req/s")
 _THROUGHPUT = Column("Inferences/second", "throughput", "Inf/s")
-_P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}", f"P{number}") for number in (50, 90, 95, 99))
-_AVERAGE = Column("Avg Latency", "average", "Average")
+_P50, _P90, _P95, _P99 = (
+    Column(f"P{number} Latency", f"p{number}_latency", f"P{number}", is_time=True) for number in (50, 90, 95, 99)
+)
+_AVERAGE = Column("Avg Latency", "average_latency", "Average", is_time=True)
 _STABLE = Column("Stable", "stable", "Stable")
 _SPREAD = Column("Spread (%)", "spread_percent", "Spread (%)")
 _CLIENT_BOUND = Column("Client bound", "client_bound", "Client bound")
-_MEMORY = Column("Used memory (bytes)", "used_memory_bytes", "Memory (bytes)")
-_COMPONENTS = tuple(Column(each.heading, each.field, each.short) for each in COMPONENTS)
+_MEMORY = Column("Used memory", "memory", "Memory")
+_COMPONENTS = tuple(Column(each.heading, each.field, each.short, is_time=True) for each in COMPONENTS)
 
 ALL = (
     *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _RATE, _THROUGHPUT),
     *_COMPONENTS,
     *(_P50, _P90, _P95, _P99, _AVERAGE, _STABLE, _SPREAD, _CLIENT_BOUND, _MEMORY),
 )
-"""Every column of every table; latencies in microseconds."""
+"""Every column of every table."""
 OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P99, _AVERAGE)
 """The columns of NVIDIA's offline tables."""
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
@@ -95,9 +100,15 @@ def cell(value: object) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
+def milliseconds(duration: str | None) -> str:
+    """Return a duration as a number of milliseconds, so that a column has one unit; empty for None."""
+    return "" if duration is None else in_unit(amount(duration, "us"), "ms").removesuffix("ms")
+
+
 def cells(row: RowStatus, columns: tuple[Column, ...]) -> list[str]:
-    """Return the cells of a row as text."""
-    return [cell(getattr(row, column.field)) for column in columns]
+    """Return the cells of a row as text; times in milliseconds."""
+    values = ((column.is_time, getattr(row, column.field)) for column in columns)
+    return [milliseconds(value) if is_time else cell(value) for is_time, value in values]
 
 
 def filled(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:

@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from triton_operator.api.duration import seconds
 from triton_operator.api.measured_status import RowStatus
 from triton_operator.candidates.environments import differences
 from triton_plugin.report.document import Report
 
 MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")
 """Parameters of the measurement rather than of what is measured."""
-FIGURES = (("Inferences/s", "throughput"), ("P50", "p50"), ("P99", "p99"), ("Average", "average"))
+FIGURES = (
+    ("Inferences/s", "throughput"),
+    ("P50", "p50_latency"),
+    ("P99", "p99_latency"),
+    ("Average", "average_latency"),
+)
 """Headings and fields of a row."""
 
 
@@ -102,5 +108,5 @@ def _load(load: tuple[int, int, str]) -> str:
 def _figures(left: RowStatus, right: RowStatus) -> Iterator[tuple[str, str, str, str]]:
     for heading, field in FIGURES:
         ours, theirs = getattr(left, field), getattr(right, field)
-        change = f"{(float(theirs) / float(ours) - 1) * 100:+.1f} %" if float(ours) else ""
-        yield heading, str(ours), str(theirs), change
+        before, after = (float(each) if field == "throughput" else seconds(each) for each in (ours, theirs))
+        yield heading, ours, theirs, f"{(after / before - 1) * 100:+.0f} %" if before else ""

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.scoring import P99
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, ServingStatus
@@ -33,7 +32,7 @@ def explain(subject: Subject) -> str:
         _last_source(subject),
         _autoscaling(subject),
         _route(subject),
-        _soak(subject),
+        _soak(subject, outcome),
         # How it was chosen, with the figures of private servers.
         _resolved(subject),
         _unjudged(subject),
@@ -58,9 +57,11 @@ def _outcome(subject: Subject) -> str:
             f"The operator has not processed generation {subject.generation} of the spec yet;"
             f" what follows describes generation {seen}."
         )
+    held = subject.rolled_back
     if subject.holds("Ready"):
-        lines.append(_sentence(f"{name} is ready: {_message(subject, 'Ready')}"))
-        lines += list(_newer(subject))
+        state, words = ("rolled back", held.message) if held else ("ready", _message(subject, "Ready"))
+        lines.append(_sentence(f"{name} is {state}: {words}"))
+        lines += _to_do(subject, held.reason) if held else _newer(subject)
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
@@ -71,9 +72,10 @@ def _outcome(subject: Subject) -> str:
             lines.append(f"{name} is in progress, but something is in the way:")
             lines += list(_trouble(subject))
         else:
-            state = "is waiting for you" if subject.is_paused else "is in progress"
+            waits = subject.is_paused or now.reason == Reason.ROLLOUT_HELD
+            state = "is waiting for you" if waits else "is in progress"
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
-            if subject.is_paused:
+            if waits:
                 lines += _to_do(subject, now.reason)
     return "\n".join([*lines, *_notices(subject)])
 
@@ -117,6 +119,9 @@ def _trouble(subject: Subject) -> Iterator[str]:
 def _to_do(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
     words = advice(reason, subject.name, subject.namespace)
+    # Who reads this has typed the command.
+    this = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
+    words = words.replace(f": {this}", " below").replace(f" ({this})", " below")
     return [f"  to do: {words}"] if words else []
 
 
@@ -126,7 +131,7 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        figures = _told(subject, serving)
+        figures = _told(serving)
         line += (
             f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
         )
@@ -141,7 +146,7 @@ def _serving(subject: Subject) -> str:
 def _measured_at(subject: Subject, serving: ServingStatus) -> str:
     """The load at which the active revision did so, and whether its windows agreed; empty if no row tells."""
     for row in subject.status.performance.online if subject.status.performance else ():
-        if (row.throughput, row.p99) == (serving.throughput, serving.p99_latency_microseconds):
+        if (row.throughput, row.p99_latency) == (serving.throughput, serving.p99_latency):
             return f" at batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
     return ""
 
@@ -177,6 +182,8 @@ def _unjudged(subject: Subject) -> str:
 
 
 def _choice(subject: Subject) -> str:
+    if held := subject.rolled_back:
+        return "" if subject.holds("Ready") else _sentence(f"Why another revision serves: {held.message}")
     selection = subject.spec.selection
     objectives = selection.objectives
     wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
@@ -210,9 +217,9 @@ def _searches(subject: Subject) -> str:
         lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {space}")
         if each.message:
             lines.append(f"    {each.message}")
-        if each.configuration is not None:
-            figures = f"{_told(subject, each)} at {each.load}"
-            lines.append(f"    best: {each.configuration}: {figures}")
+        if each.config is not None:
+            figures = f"{_told(each)} at {each.load}"
+            lines.append(f"    best: {each.config}: {figures}")
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
@@ -225,15 +232,15 @@ def _others(subject: Subject, above: str) -> str:
         if each.state == "Selected":
             continue
         message = "the message is above" if each.message in above else each.message
-        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason) or each.state)
+        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason or "") or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
-            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(subject, each)}")
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(each)}")
         if words := margin(each):
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
-            lines.append(f"    revision: {each.key}")
-        to_do = advice(each.reason, subject.name, subject.namespace) if each.state == "Failed" else ""
+            lines.append(f"    revision: {each.revision}")
+        to_do = advice(each.reason or "", subject.name, subject.namespace) if each.state == "Failed" else ""
         if to_do and to_do not in "\n".join([above, *lines]):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
@@ -254,7 +261,7 @@ def _saturation(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.saturation is None:
         return ""
-    words = sentence(performance.saturation, subject.spec.selection.constraints)
+    words = sentence(performance.saturation)
     return f"Saturation in the online sweep on its private server: {words}"
 
 
@@ -277,10 +284,12 @@ def _route(subject: Subject) -> str:
     return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
 
 
-def _soak(subject: Subject) -> str:
-    """What became of the active revision's soak, unless the outcome says it, as it does of a canary."""
+def _soak(subject: Subject, above: str) -> str:
+    """What became of the active revision's soak. ``above``: text that the user has read, which is not repeated."""
     found = subject.condition("Soaked")
-    if found is None or subject.holds("Stalled") or found.reason in (Reason.CANARY, Reason.SOAK_FAILED):
+    if found is None or subject.rolled_back or subject.holds("Stalled") or found.reason == Reason.SOAK_FAILED:
+        return ""
+    if found.message.rstrip(".") in above:
         return ""
     line = _sentence(f"Soak: {found.reason}: {found.message}")
     return "\n".join([line, *(_to_do(subject, found.reason) if found.reason not in GOES_ON else [])])
@@ -294,13 +303,12 @@ def _measured(subject: Subject) -> str:
     return f"Measured at {performance.measured_at}. Environment: {where}."
 
 
-def _told(subject: Subject, measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
-    p99 = subject.spec.selection.constraints.figure(P99, measured.p99_latency_microseconds or 0)
-    return f"{measured.throughput} inferences/s, {p99}"
+def _told(measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
+    return f"{measured.throughput} inferences/s, p99Latency {measured.p99_latency}"
 
 
-def _figures(subject: Subject, candidate: CandidateStatus) -> str:
-    text = f"{_told(subject, candidate)} at {candidate.load}"
+def _figures(candidate: CandidateStatus) -> str:
+    text = f"{_told(candidate)} at {candidate.load}"
     return text if candidate.stable is not False else f"{text} (unstable)"
 
 

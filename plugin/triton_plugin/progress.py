@@ -104,7 +104,7 @@ def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
     table = Table(box=None, show_header=False, pad_edge=False)
     for candidate in candidates:
         state = Text(candidate.state, STATE_STYLES.get(candidate.state, ""))
-        table.add_row("  ", Text(candidate.name), state, Text(candidate.reason), Text(candidate.message, "dim"))
+        table.add_row("  ", Text(candidate.name), state, Text(candidate.reason or ""), Text(candidate.message, "dim"))
     return table
 
 

@@ -12,7 +12,8 @@ FIGURES = {"Selected": "the candidates", "PerformanceMeasured": "the target revi
 
 def asked(subject: Subject) -> str:
     """Return what a retry does, in words; empty if nothing failed that it could repeat."""
-    return "; ".join(_again(subject))
+    # Of a rollback that serves, the failures of what it left are kept for the time after it.
+    return "" if subject.rolled_back and subject.holds("Ready") else "; ".join(_again(subject))
 
 
 def _again(subject: Subject) -> Iterator[str]:
@@ -38,6 +39,10 @@ def _again(subject: Subject) -> Iterator[str]:
 def refused(subject: Subject) -> str:
     """Return why a retry would do nothing, and what to do instead."""
     name = f"TritonDeployment {subject.name}"
+    held = subject.rolled_back
+    if held is not None and subject.holds("Ready"):
+        to_do = advice(held.reason, subject.name, subject.namespace)
+        return f"{name} is rolled back, so a retry would do nothing. {to_do}"
     if subject.stopped is not None or subject.is_paused:
         found = subject.stopped or subject.condition("Reconciling")
         reason = found.reason if found else ""

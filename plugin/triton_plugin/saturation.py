@@ -1,8 +1,6 @@
 """The saturation of one replica, in words. Pure."""
 
-from triton_converters.contract.scoring import P99
 from triton_operator.api.measured_status import SaturationStatus
-from triton_operator.api.selection import Constraints
 
 LIMITS = {
     "Constraint": "a higher concurrency breaks a latency constraint",
@@ -12,8 +10,8 @@ LIMITS = {
 }
 
 
-def sentence(saturation: SaturationStatus, constraints: Constraints) -> str:
-    """Return what one replica does, what limits it, and which request rate it sustains, in the units of the spec."""
+def sentence(saturation: SaturationStatus) -> str:
+    """Return what one replica does, what limits it, and which request rate it sustains, in the spec's words."""
     if saturation.concurrency is None:
         words = "One replica meets the latency constraints at no concurrency that was measured."
     else:
@@ -21,10 +19,9 @@ def sentence(saturation: SaturationStatus, constraints: Constraints) -> str:
         limit = LIMITS[saturation.ended]
         if saturation.lower_bound and saturation.ended != "RangeEnd":
             limit = "the client was the bottleneck; give it more CPU with conversion.pod.resources"
-        p99 = constraints.figure(P99, saturation.p99_latency_microseconds or 0)
         words = (
             f"One replica does {least}{saturation.throughput} inferences/s at concurrency {saturation.concurrency},"
-            f" with {p99}: {limit}."
+            f" with p99Latency {saturation.p99_latency}: {limit}."
         )
     if saturation.sustained_request_rate is not None:
         words += f" It sustains {saturation.sustained_request_rate} requests/s."

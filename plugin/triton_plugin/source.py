@@ -49,7 +49,9 @@ class Cluster:
             chosen = next((each for each in contexts if each["name"] == context), active)
             self.api = config.new_client_from_config(context=context)
         except ConfigException as error:
-            raise SubjectError(f"no cluster is configured: {error}; set KUBECONFIG, or pass a saved file") from error
+            raise SubjectError(
+                f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or name a --context of it"
+            ) from error
         self.context: str = chosen["name"]
         self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
         self._custom = client.CustomObjectsApi(self.api)

@@ -28,6 +28,9 @@ from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 
+OF_ACTIVE = {Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK}
+"""Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
+
 
 class SubjectError(Exception):
     """There is nothing to report on; the message says why and what to do."""
@@ -51,6 +54,8 @@ class Subject:
     """The states that served."""
     damaged: frozenset[str] = frozenset()
     """Keys of the revisions whose files on the claim are damaged."""
+    server: str = ""
+    """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
 
     @property
     def served_name(self) -> str:
@@ -77,7 +82,9 @@ class Subject:
     def newer(self) -> Condition | None:
         """What is said of something newer while the object is ready without it; None: there is nothing newer."""
         found = self.condition("UpToDate")
-        return found if found is not None and found.status == "False" and self.holds("Ready") else None
+        if found is None or found.status != "False" or found.reason in OF_ACTIVE:
+            return None
+        return found if self.holds("Ready") else None
 
     @property
     def stopped(self) -> Condition | None:
@@ -86,6 +93,12 @@ class Subject:
             return self.condition("Stalled")
         rest = self.condition("Reconciling")
         return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
+
+    @property
+    def rolled_back(self) -> Condition | None:
+        """What is said of the revision that spec.rollout.revision holds; None: there is none."""
+        found = self.condition("Selected")
+        return found if found is not None and found.reason == Reason.ROLLED_BACK else None
 
     @property
     def is_held(self) -> bool:
@@ -102,7 +115,7 @@ class Subject:
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""
-        record = self.records.get(record_name("profile", candidate.profile))
+        record = self.records.get(record_name("profile", candidate.profile_key))
         result = record.outcome.result if record else None
         return result if isinstance(result, ProfileResult) else None
 
@@ -114,7 +127,7 @@ class Subject:
 
     def conversion(self, candidate: CandidateStatus) -> ConvertResult | None:
         """Return the result of a candidate's conversion; None before it was converted, or if the record is gone."""
-        record = self.records.get(record_name("convert", candidate.key))
+        record = self.records.get(record_name("convert", candidate.revision))
         result = record.outcome.result if record else None
         return result if isinstance(result, ConvertResult) else None
 
@@ -168,6 +181,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             failures=observed.failures,
             history=observed.history,
             damaged=frozenset(observed.damaged),
+            server=printable(observed.active.server) if observed.active else "",
         )
     except ValidationError as error:
         fault = error.errors()[0]

@@ -14,13 +14,13 @@ from rich.text import Text
 from triton_operator.api.measured_status import AccuracyStatus, RowStatus
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus
-from triton_plugin.columns import COMPONENT_LATENCIES, LATENCIES, LOAD, Column, cell, cells, filled
+from triton_plugin.columns import COMPONENT_LATENCIES, LATENCIES, LOAD, Column, cell, cells, filled, milliseconds
 
 WORDS = 12
 """Characters of a column of words: a narrower one is hard to read."""
 LONGEST_WORD = 30
 """Characters of a word in a cell; a longer one, such as a digest, may go on in the next line."""
-FIGURE = re.compile(r"[+-]?[0-9.]+(e[+-][0-9]+)?( %)?")
+FIGURE = re.compile(r"[+-]?[0-9.]+(e[+-][0-9]+)?( %|[KMG]i)?")
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def performance(scenario: str, rows: Sequence[RowStatus]) -> RenderableType:
     words = ", ".join(f"{each.short.lower()} {cell(getattr(rows[0], each.field))}" for each in common)
     title = f"{scenario}: {words}" if words else scenario
     return Group(
-        _measurements(f"{title} (latencies in µs)", (*varied, *LATENCIES), rows),
-        _measurements(f"{scenario}: average latency by component (µs)", (*varied, *COMPONENT_LATENCIES), rows),
+        _measurements(f"{title} (latencies in ms)", (*varied, *LATENCIES), rows),
+        _measurements(f"{scenario}: average latency by component (ms)", (*varied, *COMPONENT_LATENCIES), rows),
     )
 
 
@@ -134,14 +134,14 @@ def candidates(rows: Sequence[CandidateStatus]) -> Grid:
             row.name,
             row.state,
             row.throughput,
-            cell(row.p99_latency_microseconds),
+            milliseconds(row.p99_latency),
             row.load,
             cell(row.pareto),
             row.max_absolute_error,
         ]
         for row in ranked(rows)
     ]
-    headings = ("Rank", "Candidate", "State", "Inf/s", "P99 (µs)", "At", "Pareto", "Max error")
+    headings = ("Rank", "Candidate", "State", "Inf/s", "P99 (ms)", "At", "Pareto", "Max error")
     return Grid("Candidates", headings, lines)
 
 
@@ -174,13 +174,13 @@ def searches(rows: Sequence[SearchStatus]) -> Grid:
             row.candidate,
             row.ended or "goes on",
             f"{row.measurements} in {row.size or '?'} points",
-            str(row.configuration or ""),
+            str(row.config or ""),
             row.throughput,
-            cell(row.p99_latency_microseconds),
+            milliseconds(row.p99_latency),
             row.load,
             row.message,
         ]
         for row in rows
     ]
-    headings = ("Candidate", "Ended", "Measured", "Best configuration", "Inf/s", "P99 (µs)", "At", "Message")
+    headings = ("Candidate", "Ended", "Measured", "Best configuration", "Inf/s", "P99 (ms)", "At", "Message")
     return Grid("Searches", headings, lines)

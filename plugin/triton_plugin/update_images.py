@@ -20,7 +20,22 @@ def outdated(subjects: Sequence[Subject]) -> list[Subject]:
     return [each for each in subjects if each.status.new_images is not None]
 
 
+def refusal(subject: Subject) -> str:
+    """Return why to ask for the images would do nothing, in words; empty: it does something."""
+    return "takes no images while spec.rollout.revision is set" if subject.rolled_back else _pending(subject)
+
+
+def _pending(subject: Subject) -> str:
+    """What becomes of images that were asked for already, in words; empty: they were not."""
+    if _said(subject.status.new_images) != _said(subject.status.images):
+        return ""
+    found = subject.newer or subject.condition("Ready")
+    return f"asked for already, not active yet ({found.reason if found else 'Pending'})"
+
+
 def _rows(subject: Subject) -> Iterator[tuple[str, str, str, str]]:
+    if words := _pending(subject):
+        yield subject.name, "all", words, "see status.newImages"
     newer, kept = _said(subject.status.new_images), _said(subject.status.images)
     for field, value in newer.items():
         if value != kept.get(field):

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from tests.golden.moments import MOMENTS
-from tests.golden.passes import objects
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from tests.simulation.deployments import a_model, candidate
 from tests.simulation.made_jobs import WEB
+from tests.states.deployment import State, a_deployment, an_ensemble_of
+from tests.states.moments import MOMENTS
+from tests.states.passes import objects
 from triton_operator.names import STAGE_LABEL
 
 HOLDER = "the operator's token"
 Body = dict[str, Any]
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 EVERYTHING_OF_A_POD = {
     "nodeSelector": {"pool": "gpu"},
     "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
@@ -75,40 +75,33 @@ class Recorded(Cluster):
 
     made: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
 
-    def _apply(self, desired: Body) -> int:
+    def apply(self, desired: Body) -> bool:
+        """Keep what is applied, then store it."""
         self.made[desired["kind"], desired["metadata"]["name"]] = deepcopy(desired)
-        return super()._apply(desired)
+        return super().apply(desired)
 
 
-def simulated() -> dict[str, Recorded]:
+def simulated() -> dict[str, State]:
     """Objects whose pods, claims and routes have everything that a spec and an installation can ask of them."""
-    tensorrt = [a_model(candidates=[candidate("onnx-fp32"), candidate("trt-fp16")])]
+    one = a_deployment().one_candidate()
+    tensorrt = a_deployment().candidates("onnx-fp32", "trt-fp16").asking(gpu=GPU).where(settings=BOUNDED)
+    several = {"replicas": 2, "tracing": {}}
     sharing = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
     return {
-        "all of a pod": Recorded(
-            a_spec(models=tensorrt, gpu=GPU, pod=EVERYTHING_OF_A_POD, conversion={"image": "example/own:1"}),
-            settings=BOUNDED,
-        ),
-        "gpu": Recorded(a_spec(models=tensorrt, gpu=GPU), settings=BOUNDED),
-        "downloads": Recorded(a_spec(**DOWNLOADED), settings=BOUNDED),
-        "route": Recorded(a_spec(models=ONE, serving=ROUTED), has_gateway_api=True),
-        "scaling": Recorded(
-            a_spec(
-                models=ONE,
-                serving={"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 6}, "tracing": {}},
-                repository=sharing,
-            ),
-            settings=BOUNDED,
-            has_keda=True,
-        ),
-        "a search": Recorded(a_spec(models=ONE, selection={"search": {"mode": "Quick"}})),
-        "an ensemble": Recorded(an_ensemble("onnx-fp32")),
+        "all of a pod": tensorrt.asking(pod=EVERYTHING_OF_A_POD, conversion={"image": "example/own:1"}),
+        "gpu": tensorrt,
+        "downloads": a_deployment().asking(**DOWNLOADED).where(settings=BOUNDED),
+        "route": one.asking(serving=ROUTED).where(has_gateway_api=True),
+        "scaling": one.asking(serving=several, repository=sharing).autoscaled(minReplicas=2).where(settings=BOUNDED),
+        "a search": one.asking(selection={"search": {"mode": "Quick"}}),
+        "an ensemble": an_ensemble_of("onnx-fp32"),
     }
 
 
 def simulated_objects() -> Iterator[Body]:
     """Every object that they make until they serve, and then serve another revision."""
-    for name, cluster in simulated().items():
+    for name, state in simulated().items():
+        cluster = Recorded(**vars(state.cluster()))
         cluster.settle()
         assert cluster.condition("Ready")["status"] == "True", (name, cluster.status["conditions"])
         yield from cluster.made.values()

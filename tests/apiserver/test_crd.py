@@ -716,7 +716,7 @@ def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
 def test_every_field_is_explained(kubectl: Kubectl) -> None:
     text = kubectl("explain", "td.spec.performance.measurement.interval")
     assert "Default: 5s" in text
-    assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
+    assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99Latency")
     for field, words in (
         ("format", "tf-keras"),
         ("path", "a directory for tf-savedmodel"),
@@ -732,7 +732,7 @@ def test_columns(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
     header = kubectl("get", "td").splitlines()[0].split()
     state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99(US)", "ACCURACY", "AGE"]
+    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
     wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
     assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
     assert "digits" in kubectl("get", "triton")

@@ -3,19 +3,23 @@
 from typing import Any
 
 from tests.apiserver.kubectl import Kubectl
-from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.deployments import a_model, candidate
+from tests.states.deployment import a_deployment
 
 
 def test_the_jobs_and_the_server_of_an_engine_are_valid(kubectl: Kubectl) -> None:
     accelerated = {**candidate("onnx-fp16"), "accelerator": "trt"}
     models = [a_model(candidates=[candidate("trt-fp16"), accelerated])]
-    cluster = Cluster(a_spec(models=models, gpu={"product": "NVIDIA-A100-SXM4-80GB"}), gpu_product_exists=True)
+    cluster = (
+        a_deployment()
+        .asking(models=models, gpu={"product": "NVIDIA-A100-SXM4-80GB"})
+        .where(gpu_product_exists=True)
+        .cluster()
+    )
     wanted: dict[str, dict[str, Any]] = {}
     while cluster.serving() is None:
         wanted |= {each["metadata"]["name"]: each for each in cluster.intent().objects}
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     kinds = {"Job", "Deployment"}
     bodies = [each for each in wanted.values() if each["kind"] in kinds]
     assert {each["kind"] for each in bodies} == kinds

@@ -123,11 +123,11 @@ def test_what_a_search_found_serves_once_it_is_approved(operator: Operator, kube
         status = kubectl.get("td", "digits")["status"]
         (search,), (plain, tuned) = status["search"], status["candidates"]
         assert (search["measurements"], search["ended"], len(search["records"])) == (30, "MeasurementsSpent", 2)
-        assert tuned["configuration"] == search["configuration"]
-        assert tuned["configuration"]["instances"] > 1
+        assert tuned["config"] == search["config"]
+        assert tuned["config"]["instances"] > 1
         assert (tuned["name"], tuned["rank"], plain["rank"]) == ("onnx-fp32.tuned", 1, 2)
         before = list(node.ended)
-        approved = json.dumps({"spec": {"selection": {"approvedRevision": tuned["key"]}}})
+        approved = json.dumps({"spec": {"selection": {"approvedRevision": tuned["revision"]}}})
         kubectl("patch", "td", "digits", "--type=merge", "-p", approved)
         eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
         assert node.ended == [*before, "measure onnx-fp32.tuned"], "an approval measures nothing again"

@@ -373,7 +373,7 @@ def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
     planned(monkeypatch, other_label)
     for _ in range(LONGEST_FIGHT):
         bench.reconcile()
-    assert "status" not in kubectl.get("tritondeployment", "digits")
+    assert "conditions" not in kubectl.get("tritondeployment", "digits").get("status", {})
     bench.reconcile()
     conditions = {
         each["type"]: each["reason"] for each in kubectl.get("tritondeployment", "digits")["status"]["conditions"]
@@ -459,14 +459,14 @@ def test_a_webhook_that_hangs_is_named_and_holds_up_nothing_else(bench: Bench, k
         kubectl("delete", "networkpolicy", "digits-jobs")
         kubectl("delete", "configmap", "digits-results")
         bench.look()
-        assert bench.reconcile() == Result(failed=True)
-        assert bench.errors("Server") == 1
+        # On a busy machine the operator may give up first, a second later.
+        eventually(lambda: bench.reconcile() == Result(failed=True) and bench.errors("Server"))
         assert kubectl.get("configmap", "digits-results")
         bench.now += TOLD_AFTER
         bench.look()
-        assert bench.reconcile() == Result(failed=True)
+        eventually(lambda: bench.reconcile() == Result(failed=True) and held_up(kubectl))
         reconciling = condition(kubectl, "Reconciling")
-        assert (reconciling["status"], reconciling["reason"]) == ("True", "ApplyFailed")
+        assert reconciling["status"] == "True"
         assert "NetworkPolicy digits-jobs: " in reconciling["message"]
     finally:
         kubectl("delete", kind["kind"], name)
@@ -475,6 +475,10 @@ def test_a_webhook_that_hangs_is_named_and_holds_up_nothing_else(bench: Bench, k
         bench.look()
     assert kubectl.get("networkpolicy", "digits-jobs")
     assert condition(kubectl, "Reconciling")["reason"] != "ApplyFailed"
+
+
+def held_up(kubectl: Kubectl) -> bool:
+    return bool(condition(kubectl, "Reconciling")["reason"] == "ApplyFailed")
 
 
 def refuses(kubectl: Kubectl, *arguments: str) -> bool:

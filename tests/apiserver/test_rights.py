@@ -26,8 +26,9 @@ LATER = {
     Right("", "services", "patch"),
     Right("", "nodes", "list"),
     *(Right("policy", "poddisruptionbudgets", verb) for verb in ("create", "get", "patch", "delete")),
+    Right("networking.k8s.io", "networkpolicies", "delete"),
 }
-"""What is used only once a model serves, or where a spec names a GPU; tests/e2e/test_rights.py sees it."""
+"""What is used only where a model serves or was soaked, or a spec names a GPU; tests/e2e/test_rights.py sees it."""
 
 
 @pytest.fixture(scope="module")

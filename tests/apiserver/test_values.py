@@ -14,7 +14,7 @@ import yaml
 from hack.docs.chart import CHART, Value, values
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.operator_process import ROOT, rendered
-from tests.golden import passes
+from tests.states import passes
 from triton_plugin.validation.validate import check
 
 Body = dict[str, Any]

@@ -114,7 +114,7 @@ def end(kubectl: Kubectl) -> JSON:
     status = kubectl.get("td", "digits")["status"]
     return {
         "conditions": [(each["type"], each["status"], each["reason"]) for each in status["conditions"]],
-        "candidates": [{**each, "key": ""} for each in status["candidates"]],
+        "candidates": [{**each, "revision": ""} for each in status["candidates"]],
         "performance": {**status["performance"], "measuredAt": ""},
         "accuracy": status["accuracy"],
         "images": status["images"],

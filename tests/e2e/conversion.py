@@ -74,7 +74,7 @@ def mutate(
     for name, (how, other) in mutants.items():
         suite.workbench.python("tamper.py", how, files[name], originals.get(other, ""))
     jobs = applied.jobs()
-    forge(suite, applied, [before.candidates[name]["key"] for name in mutants])
+    forge(suite, applied, [before.candidates[name]["revision"] for name in mutants])
     generation = applied.apply({**changes, **REMEASURE})
 
     def judged(state: State) -> bool:
@@ -107,7 +107,7 @@ def forge(suite: Suite, applied: Applied, keys: Iterable[str]) -> None:
 
 def model_file(suite: Suite, state: State, candidate: str) -> str:
     """Path of the candidate's model file in its revision, as the workbench sees it."""
-    key = state.candidates[candidate]["key"]
+    key = state.candidates[candidate]["revision"]
     found = suite.workbench.run(
         "find", f"/repository/.triton-operator/revisions/{key}/models", "-name", "model.*"
     ).split()

@@ -64,7 +64,7 @@ def test_the_untouched_candidate_serves(formats: Formats) -> None:
     after = formats.mutants.after
     assert after.holds("Ready"), after.summary()
     assert after.status["serving"]["candidate"] == "script-fp16"
-    assert after.candidates["script-fp16"]["key"] == formats.mutants.before.candidates["script-fp16"]["key"]
+    assert after.candidates["script-fp16"]["revision"] == formats.mutants.before.candidates["script-fp16"]["revision"]
     stages = {stage_of(job) for job in formats.mutants.new_jobs}
     assert "profile" in stages
     assert not stages & {"source", "reference", "convert"}, "what was converted is not converted again"

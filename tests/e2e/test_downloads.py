@@ -12,8 +12,8 @@ def test_what_came_serves(downloaded: Downloaded) -> None:
 
 
 def test_the_versions_are_recorded(downloaded: Downloaded) -> None:
-    assert downloaded.first.status["source"]["resolved"] == downloaded.digest
-    assert downloaded.second.status["source"]["resolved"] == COMMIT
+    assert downloaded.first.status["source"]["downloadedVersion"] == downloaded.digest
+    assert downloaded.second.status["source"]["downloadedVersion"] == COMMIT
 
 
 def test_every_server_was_reached_through_the_proxy(downloaded: Downloaded) -> None:

@@ -5,6 +5,7 @@ import time
 
 from tests.e2e.happy import Happy
 from tests.e2e.kubectl import Kubectl, KubectlError, Object
+from triton_operator.api.duration import seconds
 
 REASONS = {
     "Ready": ("True", "Ready"),
@@ -18,7 +19,7 @@ REASONS = {
     "Available": ("True", "Available"),
     "PerformanceMeasured": ("True", "Measured"),
 }
-LATENCIES = ("p50", "p90", "p95", "p99", "average")
+LATENCIES = ("p50Latency", "p90Latency", "p95Latency", "p99Latency", "averageLatency")
 
 
 def server_pod(happy: Happy) -> Object:
@@ -46,11 +47,11 @@ def test_every_field_of_the_status_is_filled(happy_object: Happy) -> None:
         "outputs": [{"name": "OUTPUT__0", "dataType": "FP32", "dims": [4]}],
         "maxBatchSize": 8,
     }
-    images = {"converter", "converterTensorflow", "commands", "server", "serverArguments", "specDigest", "tf32"}
+    images = {"converter", "converterTensorflow", "commandsVersion", "server", "serverArguments", "specDigest", "tf32"}
     assert set(status["images"]) == images
     serving = status["serving"]
     assert float(serving["throughput"]) > 0
-    assert serving["p99LatencyMicroseconds"] > 0
+    assert seconds(serving["p99Latency"]) > 0
     assert float(serving["accuracy"]) == 1
     (accuracy,) = status["accuracy"]
     assert accuracy["metric"] == "accuracy"
@@ -82,7 +83,7 @@ def test_candidates_are_ranked_and_one_is_selected(happy_object: Happy) -> None:
     ), state.summary()
     for each in state.candidates.values():
         assert float(each["throughput"]) > 0
-        assert each["p99LatencyMicroseconds"] > 0
+        assert seconds(each["p99Latency"]) > 0
         assert each["satisfiesConstraints"] is True
         assert 0 <= float(each["maxAbsoluteError"]) < 1e-4
         assert each["metrics"] == [{"metric": "accuracy", "value": each["metrics"][0]["value"]}]
@@ -93,7 +94,7 @@ def test_candidates_are_ranked_and_one_is_selected(happy_object: Happy) -> None:
     assert float(chosen["throughput"]) >= float(other["throughput"])
     assert other["reason"] == "NotBest"
     assert state.status["serving"]["candidate"] == chosen["name"]
-    assert state.revision == chosen["key"]
+    assert state.revision == chosen["revision"]
 
 
 def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy) -> None:
@@ -103,9 +104,10 @@ def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy) -> Non
     assert [(row["batchSize"], row["requestRate"]) for row in performance["requestRate"]] == [(1, 5)]
     for row in (*performance["offline"], *performance["online"], *performance["requestRate"]):
         assert float(row["throughput"]) > 0
-        assert all(row[latency] > 0 for latency in LATENCIES), row
-        assert row["p50"] <= row["p90"] <= row["p95"] <= row["p99"]
-        assert row["computeInfer"] > 0
+        p50, p90, p95, p99, average = (seconds(row[latency]) for latency in LATENCIES)
+        assert 0 < p50 <= p90 <= p95 <= p99, row
+        assert average > 0, row
+        assert seconds(row["computeInferTime"]) > 0
 
 
 def test_what_one_replica_does_is_in_the_status(happy_object: Happy) -> None:
@@ -120,11 +122,11 @@ def test_what_one_replica_does_is_in_the_status(happy_object: Happy) -> None:
 def test_columns_of_kubectl_get(happy_object: Happy) -> None:
     header, line = happy_object.applied.kubectl.run("get", "td").splitlines()
     state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header.split() == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99(US)", "ACCURACY", "AGE"]
+    assert header.split() == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
     serving = happy_object.ready.state.status["serving"]
     wanted = ["happy", "True", "True", "Ready", serving["candidate"], "fp32", serving["throughput"]]
     assert line.split()[:7] == wanted
-    assert line.split()[7] == str(serving["p99LatencyMicroseconds"])
+    assert line.split()[7] == serving["p99Latency"]
 
 
 def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy) -> None:
@@ -140,7 +142,7 @@ def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy) -
     ).split()[0]
     assert bench.result("revisions", state.revision)["result"]["file_sha256"] == digest
     listed = bench.run("ls", "-A", "/repository/.triton-operator/revisions").split()
-    assert sorted(listed) == sorted(each["key"] for each in state.candidates.values()), "no half-written revision"
+    assert sorted(listed) == sorted(each["revision"] for each in state.candidates.values()), "no half-written revision"
 
 
 def test_answers_equal_the_framework(happy_object: Happy) -> None:

@@ -2,17 +2,14 @@
 
 import pytest
 
-from tests.golden import files
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write tests/golden/cases and tests/golden/objects anew"
+        "--update-golden", action="store_true", help="write the files of the tests that run anew: choose some with -k"
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def updated(request: pytest.FixtureRequest) -> None:
-    """Write all files before the first of them is read, where that is asked for."""
-    if request.config.getoption("--update-golden"):
-        files.write()
+@pytest.fixture(scope="session")
+def updates(request: pytest.FixtureRequest) -> bool:
+    """Whether a test is to write its file anew before it compares."""
+    return bool(request.config.getoption("--update-golden"))

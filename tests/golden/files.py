@@ -1,25 +1,23 @@
-"""The golden files: where they are, and how all of them are written anew."""
+"""The golden files: where they are, and what they should be."""
 
-import shutil
 from pathlib import Path
 
 from tests import quick_yaml
-from tests.golden.moments import MOMENTS
-from tests.golden.pages import Pages, case, dumped, pages
-from tests.golden.passes import planned, status
+from tests.golden.pages import Pages, case, report
+from tests.states.moments import MOMENTS, REPORTS
+from tests.states.passes import planned, reached, reported, status
 
 CASES, OBJECTS = (Path(__file__).parent / name for name in ("cases", "objects"))
+NAMES = (*MOMENTS, *REPORTS)
+"""Of all cases."""
 
 
-def write() -> None:
-    """Write the pages of all objects, then the cases, and remove what no moment stands for any more."""
-    found = pages(map(planned, MOMENTS))
-    texts = {name: case(planned(name), found, status(name)) for name in MOMENTS}
-    for folder, files in ((OBJECTS, {name: dumped(page) for name, page in found.items()}), (CASES, texts)):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+def text(name: str, known: Pages) -> str:
+    """The text of a case, as it should be. ``known``: the pages that it is told by."""
+    if name in REPORTS:
+        return report(reported(name))
+    before = reached(name)
+    return case(planned(name), known, status(name), before.spec, before.of_kind("Job"))
 
 
 def stored() -> Pages:

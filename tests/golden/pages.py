@@ -4,19 +4,23 @@ Nothing of a plan is left out: page and differences together are the object, so 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
 
+from tests.golden import shown as shown_by
+from tests.golden.record_names import readable
+from tests.simulation.deployments import a_spec
+from tests.states.passes import Report
 from triton_converters.contract.records import HISTORY
 from triton_operator import names
 from triton_operator.observed.revision import Revision
-from triton_operator.planning.plan import Plan
+from triton_operator.planning.plan import Event, Plan
 
 Body = dict[str, Any]
 Pages = dict[str, Any]
-"""By the name of a file in objects/: the first object of its kind; in RECORDS, the first text of each record."""
+"""By the name of a file in objects/: the object that it shows; in RECORDS, the text of each record."""
 RECORDS = "records"
 ABSENT = "(absent)"
 TEMPLATE = names.TEMPLATE_ANNOTATION
@@ -37,15 +41,23 @@ def dumped(value: Any, flow: bool | None = False) -> str:
     return yaml.dump(value, Dumper=Plain, sort_keys=False, width=120, allow_unicode=True, default_flow_style=flow)
 
 
-def pages(plans: Iterable[Plan]) -> Pages:
-    """The pages of all objects: the first plan with an object of a kind says what its page shows."""
-    found: Pages = {}
+def pages(planned: Callable[[str], Plan]) -> Pages:
+    """The pages of all objects, each from the plan of the case that shown.py names."""
     records: dict[str, str] = {}
-    for body in (each for wanted in plans for each in wanted.objects):
-        found.setdefault(page_of(body), shown(body))
-        for name, text in _records(body):
-            records.setdefault(name, text)
-    return found | {RECORDS: dict(sorted(records.items()))}
+    for name, text in (each for case in shown_by.RECORDS for each in texts(planned(case)).items()):
+        records.setdefault(name, text)
+    return {page: _first(page, planned(case)) for page, case in shown_by.OBJECTS.items()} | {
+        RECORDS: dict(sorted(records.items()))
+    }
+
+
+def _first(page: str, wanted: Plan) -> Any:
+    return shown(next(body for body in wanted.objects if page_of(body) == page))
+
+
+def texts(wanted: Plan) -> dict[str, str]:
+    """The records of a plan, as they are shown."""
+    return {name: text for body in wanted.objects for name, text in _records(body)}
 
 
 def page_of(body: Body) -> str:
@@ -55,17 +67,44 @@ def page_of(body: Body) -> str:
     return f"{body['kind']}-{shared.get(body['kind'], name)}"
 
 
-def case(wanted: Plan, known: Pages, status: Mapping[str, Any]) -> str:
-    """The text about one pass. ``status``: what it writes."""
-    records = [each for body in wanted.objects for each in _records(body)]
+def case(wanted: Plan, known: Pages, status: Mapping[str, Any], spec: Body, jobs: Iterable[Body]) -> str:
+    """The text about one pass.
+
+    ``status``: what it writes. ``spec``: what is asked for. ``jobs``: those that were there before the pass.
+    """
+    records = texts(wanted)
+    told = readable(records, [*jobs, *(each for each in wanted.objects if each["kind"] == "Job")])
     head = {
         "objects": [_named(f"{each['kind']} {each['metadata']['name']}", each, known) for each in wanted.objects],
-        "records": [name if known[RECORDS].get(name) == text else {name: text} for name, text in sorted(records)],
+        "records": sorted(
+            (told[name] if known[RECORDS].get(name) == text else {told[name]: text} for name, text in records.items()),
+            key=lambda each: each if isinstance(each, str) else next(iter(each)),
+        ),
         "deletions": [f"{each.kind} {each.name}" for each in wanted.deletions],
-        "events": [f"{each.type} {each.reason}: {each.message}" for each in wanted.events],
+        "events": list(map(_event, wanted.events)),
         "requeueAfter": wanted.requeue_after,
     }
-    return dumped(head) + dumped({"status": status}, flow=None)
+    return _asked(spec) + dumped(head) + dumped({"status": status}, flow=None)
+
+
+def report(made: Report) -> str:
+    """The text about one pass that the Reconciler reported itself."""
+    head = {
+        "writes": list(made.writes),
+        "events": list(map(_event, made.events)),
+        "failed": made.result.failed,
+        "requeueAfter": made.result.again_after,
+    }
+    return _asked(made.spec) + dumped(head) + dumped({"status": made.status}, flow=None)
+
+
+def _asked(spec: Body) -> str:
+    """What is asked for that `a_spec()` is not, by the place."""
+    return dumped({"spec": dict(differences(a_spec(), spec))}, flow=None)
+
+
+def _event(event: Event) -> str:
+    return f"{event.type} {event.reason}: {event.message}"
 
 
 def _records(body: Body) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,8 @@ import pytest
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from tests.golden.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
-from tests.golden.passes import planned, reached
+from tests.states.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
+from tests.states.passes import planned, reached
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.measurement_requests import ProfileRequest

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.golden.moments import MOMENTS
-from tests.golden.passes import planned
+from tests.states.moments import MOMENTS
+from tests.states.passes import planned
 
 DIFFERENCES = {
     "image": "its digest, which the kubelet reported of the sidecar",

@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from tests.golden import passes
+from tests.states import passes
 from triton_plugin.subject import Subject, parse
 
 FOLDER = Path(__file__).parent / "recorded"

@@ -73,8 +73,8 @@ def test_plots_have_their_axes_with_units(browser: Browser, page: Path) -> None:
     assert {
         "Client batch size (samples)",
         "Throughput (inferences/s)",
-        "P99 latency (µs)",
-        "Average latency (µs)",
+        "P99 latency (ms)",
+        "Average latency (ms)",
         "Concurrent client requests",
         "Pareto line",
         "Network+server Send/recv (steps 2, 3, 6, 7)",

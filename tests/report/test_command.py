@@ -1,5 +1,8 @@
+import io
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -7,6 +10,11 @@ import yaml
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.report.subjects import golden
 from triton_plugin.__main__ import main
+
+COMMANDS = (
+    *("report", "watch", "explain", "retry", "update-images", "history", "rollback", "compare", "validate", "init"),
+    *("push", "run"),
+)
 
 
 @pytest.fixture
@@ -22,7 +30,9 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["name"] == "digits"
     assert main(["report", saved, "-o", "csv"]) == 0
     assert capsys.readouterr().out.startswith("Candidate,Measured on,Scenario,Configuration,Precision,")
-    assert main(["report", saved, "--output", str(tmp_path / "report.md")]) == 0
+    assert main(["report", saved, "--output", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("Candidate,"), "-o and --output are one option, as kubectl's are"
+    assert main(["report", saved, "--file", str(tmp_path / "report.md")]) == 0
     assert (tmp_path / "report.md").read_text().startswith("# ")
     assert capsys.readouterr() == ("", f"wrote {tmp_path / 'report.md'}\n")
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
@@ -38,6 +48,17 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert err == ""
 
 
+@pytest.mark.parametrize("name", ["md", "report.pdf"])
+def test_no_file_gets_a_form_that_its_name_does_not_tell(
+    saved: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", saved, "--file", str(tmp_path / name)]) == 1
+    assert "does not end with .html, .md, .csv, .json: say which form it has" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+    assert main(["report", saved, "--file", str(tmp_path / name), "-o", "csv"]) == 0
+    assert (tmp_path / name).read_text().startswith("Candidate,")
+
+
 def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", saved]) == 0
@@ -45,7 +66,7 @@ def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], mon
     assert main(["compare", saved, saved]) == 0
     out = capsys.readouterr().out
     assert "Measured alike" in out
-    assert "+0.0 %" in out
+    assert "+0 %" in out
     assert "…" not in out
 
 
@@ -57,6 +78,65 @@ def test_validate_says_what_and_where(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == f"{good}: digits: valid\n"
     assert main(["validate", str(good), str(bad)]) == 1
     assert f"{bad}: digits: spec: accelerators cuda, trt and amp need a GPU: set spec.gpu" in capsys.readouterr().out
+
+
+def test_validate_takes_a_repository_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "ocr/kustomization.yaml": "kind: Kustomization\nresources: [ocr.yaml]\n",
+        "ocr/ocr.yaml": yaml.safe_dump_all([in_namespace("vision"), {"kind": "Secret"}, in_namespace("test")]),
+        "templates/chart.yaml": "{{- if .Values.enabled }}\nkind: Secret\n{{- end }}\n",
+        ".git/old.yaml": "kind: TritonDeployment\n",
+        "README.md": "kind: TritonDeployment\n",
+        "list.json": json.dumps({"kind": "List", "items": None}),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate", "."]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "list.json: skipped: contains no TritonDeployment",
+        "ocr/kustomization.yaml: skipped: contains no TritonDeployment",
+        "ocr/ocr.yaml: vision/digits: valid",
+        "ocr/ocr.yaml: test/digits: valid",
+        "templates/chart.yaml: skipped: contains no TritonDeployment",
+    ]
+
+
+def in_namespace(name: str) -> dict[str, Any]:
+    return changed(MINIMAL, {"metadata.namespace": name})
+
+
+def test_validate_takes_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(yaml.safe_dump(MINIMAL)))
+    assert main(["validate", "-"]) == 0
+    assert capsys.readouterr().out == "-: digits: valid\n"
+
+
+def test_to_check_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("kind: Secret\n")
+    assert main(["validate", str(other)]) == 1
+    assert "Nothing was checked: no TritonDeployment is in what you named." in capsys.readouterr().out
+    assert main(["validate", str(tmp_path / "none.yaml")]) == 1
+    assert capsys.readouterr().out == f"{tmp_path / 'none.yaml'}: No such file or directory\n"
+
+
+def test_what_a_file_system_refuses_is_said_without_a_number(
+    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "none" / "report.html"
+    assert main(["report", saved, "--file", str(place)]) == 1
+    assert capsys.readouterr().err == f"kubectl triton: {place}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_of_every_command_is_described(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "-h"])
+    assert re.findall(r"^  \S+\n(?!   )", capsys.readouterr().out, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize(
@@ -74,4 +154,5 @@ def test_no_cluster_is_no_traceback(
 ) -> None:
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     assert main(["explain", "digits"]) == 1
-    assert "no cluster is configured" in capsys.readouterr().err
+    said = "no cluster is configured (Invalid kube-config file. No configuration found): set KUBECONFIG"
+    assert said in capsys.readouterr().err

@@ -21,13 +21,13 @@ def test_figures_measured_alike_stand_side_by_side() -> None:
     faster, results = changed()
     for row in faster["status"]["performance"]["online"]:
         row["throughput"] = str(float(row["throughput"]) * 1.1)
-        row["p99"] = 4000
+        row["p99Latency"] = "4ms"
     found = compare(of(*changed()), of(faster, results))
     assert found.obstacles == []
     assert len(found.rows) == (2 + 4) * 4, "two offline loads and four online, four figures of each"
     online = [line for line in found.rows if line[0] == "Online"]
-    assert {line[5] for line in online if line[2] == "Inferences/s"} == {"+10.0 %"}
-    assert online[2][1:] == ["batch 1, concurrency 1", "P99", "5000", "4000", "-20.0 %"]
+    assert {line[5] for line in online if line[2] == "Inferences/s"} == {"+10 %"}
+    assert online[2][1:] == ["batch 1, concurrency 1", "P99", "5ms", "4ms", "-20 %"]
     assert found.unmatched == 0
 
 

@@ -12,13 +12,12 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
 from triton_operator.api.performance import Regression
 from triton_operator.api.renamed import as_before
-from triton_operator.api.selection import Constraints
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown
 from triton_plugin.report.document import report
 from triton_plugin.saturation import sentence
-from triton_plugin.subject import parse
+from triton_plugin.subject import Subject, parse
 
 
 def explained(case: str) -> str:
@@ -103,7 +102,7 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
         ({"ended": "Constraint"}, "One replica meets the latency constraints at no concurrency that was measured."),
         (
             {"ended": "Constraint", "concurrency": 4},
-            "at concurrency 4, with p99Latency 0.9ms: a higher concurrency breaks a",
+            "at concurrency 4, with p99Latency 900us: a higher concurrency breaks a",
         ),
         ({"ended": "RangeEnd", "concurrency": 4, "lowerBound": True}, "at least 12.5 inferences/s"),
         (
@@ -114,8 +113,8 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
     ],
 )
 def test_what_limits_a_replica_is_told(fields: dict[str, Any], words: str) -> None:
-    figures = {"throughput": "12.5", "p99LatencyMicroseconds": 900}
-    assert words in sentence(SaturationStatus.model_validate(figures | fields), Constraints())
+    figures = {"throughput": "12.5", "p99Latency": "900us"}
+    assert words in sentence(SaturationStatus.model_validate(figures | fields))
 
 
 def test_what_the_operator_filled_in_is_told() -> None:
@@ -297,3 +296,50 @@ def test_an_object_that_stays_ready_says_what_is_newer(case: str, words: str) ->
     text = explain(parse(body, results))
     assert text.startswith("TritonDeployment vision/digits is ready: ")
     assert words in text
+
+
+def conditioned(case: str, **reasons: str) -> Subject:
+    """An object with the status that the pass of a golden case writes, and with other reasons of False conditions."""
+    body, results = copy.deepcopy(golden(case))
+    body["status"] = expected(case)
+    conditions = {each["type"]: each for each in body["status"]["conditions"]}
+    for kind, reason in reasons.items():
+        conditions[kind] |= {"status": "Unknown" if kind == "Soaked" else "False", "reason": reason}
+    conditions["UpToDate"]["message"] = conditions.get("Soaked", conditions["UpToDate"])["message"]
+    return parse(body, results)
+
+
+def test_a_rollback_is_what_is_said_first() -> None:
+    text = explain(conditioned("rolled-back", UpToDate="RolledBack"))
+    first, second, *_ = text.splitlines()
+    assert first.startswith("TritonDeployment vision/digits is rolled back: spec.rollout.revision holds revision ")
+    assert second.startswith("  to do: Nothing is wrong, but nothing newer is looked for")
+    assert "kubectl triton rollback digits --namespace vision --to-latest" in second
+    assert "Something newer" not in text
+    assert "Candidates are ranked" not in text, "nothing is chosen meanwhile"
+
+
+@pytest.mark.parametrize(("case", "reason"), [("soaking", "Soaking"), ("soaking", "RolloutHeld"), ("canary", "Canary")])
+def test_a_soak_or_a_canary_is_told_once(case: str, reason: str) -> None:
+    subject = conditioned(case, Soaked=reason, UpToDate=reason)
+    text = explain(subject)
+    soaked = subject.condition("Soaked")
+    assert soaked is not None
+    assert text.count(soaked.message) == 1
+    assert "Something newer" not in text
+
+
+def test_a_held_canary_says_once_that_it_waits_and_what_to_do() -> None:
+    text = explain(conditioned("canary", Soaked="RolloutHeld", Ready="RolloutHeld", UpToDate="RolloutHeld"))
+    assert text.startswith("TritonDeployment vision/digits is waiting for you: Soaked: RolloutHeld: ")
+    assert text.count("RolloutHeld") == 1
+    assert text.splitlines()[1].startswith("  to do: The message says what is missing.")
+
+
+def test_nothing_that_is_said_leads_to_itself_or_to_a_page_of_the_repository() -> None:
+    subject = conditioned("newer-files-fail")
+    assert "  to do: Read the reason of each candidate below." in explain(subject)
+    for case in ("awaiting-approval", "newer-images", "undone", "revision-unknown"):
+        text = explain(conditioned(case))
+        assert "triton explain" not in text
+        assert "docs/" not in text

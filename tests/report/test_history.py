@@ -6,22 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.report.subjects import expected, golden
-from triton_operator import names
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
 from triton_plugin.history import chosen, table
 from triton_plugin.subject import Subject, SubjectError, parse
 
-NEWEST, BEFORE = "0" * 16, "1" * 16
+NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
+DAYS = {NEWEST: 23, BEFORE: 22, OLDEST: 21}
 
 
-def revision(key: str, candidate: str = "onnx-fp32") -> Revision:
-    images = {"check": "example/converter:1", "tritonserver": "example/server:1"}
+def revision(
+    key: str, candidate: str = "onnx-fp32", server: str = "registry.example:5000/server:1", day: int = 0
+) -> Revision:
+    images = {"check": "example/converter:1", "tritonserver": server}
     containers = [{"name": name, "image": image} for name, image in images.items()]
-    told = {"performance": {"measuredAt": "2026-11-21T00:00:00Z"}}
+    told = {
+        "performance": {"measuredAt": f"2026-11-{day or DAYS[key]}T00:00:00Z"},
+        "source": {"digest": f"sha256:{key * 4}", "revision": "nightly" if key == NEWEST else ""},
+    }
     return Revision.of(key, candidate, "digits", f"digits-{key}", {"spec": {"containers": containers}}, told)
 
 
@@ -30,18 +36,30 @@ def subject(*revisions: Revision, named: str = "") -> Subject:
     body, results = copy.deepcopy(golden("ready"))
     body["status"] = expected("ready")
     body["status"]["serving"]["revision"] = NEWEST
+    body["status"]["performance"]["measuredAt"] = f"2026-11-{DAYS[NEWEST]}T00:00:00Z"
     body["spec"] |= {"rollout": {"revision": named}} if named else {}
     history = History(tuple(State((str(number),), revision=each) for number, each in enumerate(revisions)))
-    results["data"]["history"] = history.to_json()
+    results["data"] = {"history": history.to_json()}
     return parse(body, results)
 
 
-def test_the_history_names_key_candidate_time_and_image() -> None:
-    found = table(subject(revision(NEWEST), revision(BEFORE, "onnx-fp16"), named=BEFORE))
+def test_the_history_names_key_candidate_time_source_image_and_state() -> None:
+    pinned = f"nvcr.io/nvidia/tritonserver@sha256:{'ab' * 32}"
+    found = table(subject(revision(NEWEST), revision(BEFORE, "onnx-fp16", pinned), named=BEFORE))
     assert [tuple(row) for row in found.rows] == [
-        (NEWEST, "onnx-fp32", "2026-11-21T00:00:00Z", "example/server:1", "active"),
-        (BEFORE, "onnx-fp16", "2026-11-21T00:00:00Z", "example/server:1", "named by spec.rollout.revision"),
+        (NEWEST, "onnx-fp32", "2026-11-23 00:00", "nightly", "server:1", "active"),
+        (BEFORE, "onnx-fp16", "2026-11-22 00:00", "sha256:11111111", "sha256:abababab", "held"),
     ]
+    assert all(found.headings)
+
+
+@pytest.mark.parametrize("width", [100, 120])
+def test_the_history_needs_one_line_a_revision(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    pinned = f"nvcr.io/nvidia/tritonserver@sha256:{'ab' * 32}"
+    Console(width=width).print(table(subject(revision(NEWEST, server=pinned), revision(BEFORE), named=NEWEST)))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()][-2:]
+    assert [row[0] for row in rows] == [NEWEST, BEFORE]
+    assert rows[0][-3:] == ["sha256:abababab", "active,", "held"]
 
 
 def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> None:
@@ -49,12 +67,31 @@ def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> N
     assert "\x1b" not in json.dumps([list(row) for row in found.rows])
 
 
+@pytest.mark.parametrize(
+    ("containers", "told"),
+    [([3], {}), (3, {"performance": [], "source": 3}), ({"name": {}}, {"performance": {"measuredAt": {}}})],
+)
+def test_a_record_of_another_shape_is_listed_and_not_chosen(containers: Any, told: dict[str, Any]) -> None:
+    odd = Revision.of(BEFORE, "onnx-fp32", "digits", "digits-odd", {"spec": {"containers": containers}}, told)
+    found = subject(revision(NEWEST), odd)
+    assert [row[0] for row in table(found).rows] == [NEWEST, BEFORE]
+    assert chosen(found, BEFORE) == BEFORE
+    with pytest.raises(SubjectError):
+        chosen(found, None)
+
+
+def test_a_history_that_an_older_version_did_not_write_is_not_said_to_be_of_nothing() -> None:
+    with pytest.raises(SubjectError, match="ConfigMap digits-results is missing, or an older version of the operator"):
+        table(subject())
+
+
 def test_without_a_key_it_is_the_one_before_the_active_one() -> None:
-    assert chosen(subject(revision(NEWEST), revision(BEFORE), revision("2" * 16)), None) == BEFORE
+    assert chosen(subject(revision(NEWEST), revision(BEFORE), revision(OLDEST)), None) == BEFORE
 
 
 @pytest.mark.parametrize(
-    ("key", "words"), [(None, "no revision of TritonDeployment digits served before"), ("2" * 16, f"these: {NEWEST}")]
+    ("key", "words"),
+    [(None, f"older than the active one, {NEWEST}, is recorded"), (OLDEST, f"these: {NEWEST}")],
 )
 def test_what_is_not_recorded_is_refused(key: str | None, words: str) -> None:
     with pytest.raises(SubjectError, match=words):
@@ -62,7 +99,7 @@ def test_what_is_not_recorded_is_refused(key: str | None, words: str) -> None:
 
 
 def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
-    newest, before = revision(NEWEST), replace(revision(NEWEST), server="digits-0a1b2c3d4e")
+    newest, before = revision(NEWEST), replace(revision(NEWEST, day=22), server="digits-0a1b2c3d4e")
     found = subject(newest, before, revision(BEFORE))
     assert chosen(found, None) == f"{NEWEST}.0a1b2c3d4e"
     assert chosen(found, NEWEST) == NEWEST, "the key alone stands for the active one"
@@ -70,13 +107,10 @@ def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
     assert names == [(f"{NEWEST}.{NEWEST}", "active"), (f"{NEWEST}.0a1b2c3d4e", ""), (BEFORE, "")]
 
 
-def test_the_active_server_is_the_one_that_the_status_selects() -> None:
+def test_the_active_server_is_the_one_that_is_recorded() -> None:
     served = replace(revision(NEWEST), server="digits-0a1b2c3d4e")
-    found = subject(revision(NEWEST), served)
-    assert found.status.serving is not None
-    serving = found.status.serving.model_copy(update={"selector": names.selector("digits", served.server)})
-    found = replace(found, status=found.status.model_copy(update={"serving": serving}))
-    assert chosen(found, None) == f"{NEWEST}.{NEWEST}"
+    found = replace(subject(revision(NEWEST), served), server=served.server)
+    assert [row[-1] for row in table(found).rows] == ["", "active"]
 
 
 def test_a_damaged_revision_is_marked_and_not_chosen_by_itself() -> None:

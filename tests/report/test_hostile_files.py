@@ -182,7 +182,7 @@ def test_an_objects_name_leads_no_plot_out_of_its_folder(
     file = tmp_path / "deep" / "down" / "saved.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"kind": "List", "items": [body, results]}), encoding="utf-8")
-    assert "wrote " in printed(capsys, "report", str(file), "-o", "md", "--output", str(file.with_name("report.md")))
+    assert "wrote " in printed(capsys, "report", str(file), "-o", "md", "--file", str(file.with_name("report.md")))
     assert {path.parent.name for path in tmp_path.rglob("*.svg")} == {"plots"}
 
 

@@ -51,6 +51,15 @@ def test_what_is_newer_and_failed_runs_again_although_the_object_is_ready() -> N
     assert "waits for a change (AllCandidatesFailed)" in refused(parse(body, None))
 
 
+def test_while_a_rollback_serves_nothing_is_tried_again() -> None:
+    body, _ = copy.deepcopy(golden("rolled-back"))
+    _, failed = golden("candidate-failed")
+    found = parse(body | {"status": expected("rolled-back")}, failed)
+    assert (bool(found.failures), asked(found)) == (True, "")
+    assert "TritonDeployment digits is rolled back, so a retry would do nothing. Nothing is wrong" in refused(found)
+    assert "kubectl triton rollback digits --namespace vision --to-latest" in refused(found)
+
+
 def test_a_revision_that_was_damaged_too_often_is_published_again() -> None:
     body, results = copy.deepcopy(golden("ready"))
     body["status"]["candidates"][0] |= {"state": "Failed", "reason": "RepositoryDamaged"}

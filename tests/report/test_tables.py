@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from tests.report.subjects import FOLDER, RECORDED, searched
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 from triton_plugin import tables
+from triton_plugin.columns import milliseconds
 from triton_plugin.source import read_file
 from triton_plugin.tables import Grid
 
@@ -77,7 +78,8 @@ def test_what_a_real_run_measured_fits_a_terminal_as_tables(recorded: Path, widt
     rows = [*status.performance.offline, *status.performance.online]
     text = " ".join(printed(shown, width) for shown in all_tables(status))
     for row in rows:
-        for figure in (row.throughput, row.p50, row.p99, row.average, row.client_send, row.compute_infer):
+        times = (row.p50_latency, row.p99_latency, row.average_latency, row.client_send_time, row.compute_infer_time)
+        for figure in (row.throughput, *map(milliseconds, times)):
             assert f" {figure} " in text
     for heading in ("Inf/s", "P50", "P90", "P95", "P99", "Average", "Network", "Infer", "Candidate", "Framework"):
         assert heading in text
@@ -88,7 +90,7 @@ def test_what_all_rows_have_in_common_is_said_once() -> None:
     assert status.performance is not None
     text = printed(tables.performance("Online", status.performance.online), 100)
     assert text.splitlines()[1] == (
-        "Online: precision fp32, accelerator none, batch size 1, stable yes (latencies in µs)"
+        "Online: precision fp32, accelerator none, batch size 1, stable yes (latencies in ms)"
     )
     assert text.count("fp32") == 1
 

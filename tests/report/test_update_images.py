@@ -71,3 +71,43 @@ def test_an_object_that_has_the_images_is_asked_for_nothing(
     assert __main__.main(["update-images", "faces"]) == 0
     assert cluster.asked == []
     assert capsys.readouterr().out == "No object keeps other images than the installation has.\n"
+
+
+@pytest.mark.parametrize("arguments", [["digits", "--all"], ["--all", "digits", "faces"]])
+def test_names_beside_all_are_refused(
+    arguments: list[str], cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        __main__.main(["update-images", *arguments])
+    assert (ended.value.code, cluster.asked) == (2, [])
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_images_that_were_asked_for_and_failed_are_not_asked_for_again(
+    cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, _ = copy.deepcopy(golden("newer-images"))
+    body["status"] = expected("newer-images")
+    body["status"]["images"] |= body["status"]["newImages"]
+    for each in body["status"]["conditions"]:
+        if each["type"] == "UpToDate":
+            each |= {"status": "False", "reason": "AllCandidatesFailed"}
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images", "digits"]) == 0
+    out = capsys.readouterr().out
+    assert cluster.asked == []
+    assert "TritonDeployment digits: asked for already, not active yet (AllCandidatesFailed)" in out
+    assert "to see why, type: kubectl triton explain digits" in out
+
+
+def test_an_object_that_is_rolled_back_takes_no_images(
+    cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, _ = copy.deepcopy(golden("newer-images"))
+    body["status"] = expected("newer-images")
+    (selected,) = [each for each in body["status"]["conditions"] if each["type"] == "Selected"]
+    selected["reason"] = "RolledBack"
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images", "--all"]) == 0
+    assert cluster.asked == []
+    assert "TritonDeployment digits: takes no images while spec.rollout.revision is set" in capsys.readouterr().out

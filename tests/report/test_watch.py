@@ -84,6 +84,15 @@ def test_an_object_of_an_operator_without_up_to_date_ends_as_it_did() -> None:
     assert watched([older])[0] == 0
 
 
+def test_it_ends_well_where_a_rollback_serves() -> None:
+    body = newer("rolled-back")
+    (found,) = [each for each in body["status"]["conditions"] if each["type"] == "UpToDate"]
+    found |= {"status": "False", "reason": "RolledBack"}
+    status, text = watched([body])
+    assert status == 0
+    assert "is rolled back: " in text
+
+
 @pytest.mark.parametrize("name", ["soaking", "canary"])
 def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str) -> None:
     held = copy.deepcopy(case(name))

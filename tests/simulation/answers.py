@@ -26,6 +26,7 @@ from triton_converters.contract.results import (
     ReferenceResult,
     RepositoryModel,
     Row,
+    SearchEnd,
     SearchPoint,
     SearchResult,
     Signature,
@@ -125,13 +126,23 @@ def all_good(stage: str, candidate: str, request: Any) -> Fate:
     return GOOD
 
 
+@dataclass(frozen=True)
+class When:
+    """One fate for one stage, of some candidates; all else is good. Two of the same words are equal."""
+
+    stage: str
+    fate: Fate
+    candidates: tuple[str, ...] = ()
+    """Empty: of all candidates."""
+
+    def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
+        """How a Job fares."""
+        return self.fate if stage == self.stage and (not self.candidates or candidate in self.candidates) else GOOD
+
+
 def when(stage: str, fate: Fate, *candidates: str) -> Fates:
     """That fate for one stage (of some candidates); all else is good."""
-
-    def fates(this_stage: str, candidate: str, request: Any) -> Fate:
-        return fate if this_stage == stage and (not candidates or candidate in candidates) else GOOD
-
-    return fates
+    return When(stage, fate, candidates)
 
 
 def message(stage: str, candidate: str, request: Any, fate: Fate) -> str:
@@ -237,7 +248,8 @@ def _search(request: SearchRequest, fate: Fate) -> SearchResult:
     """One part of a walk over more instances and longer delays; the best point is the 18th."""
     first = request.part * PART_POINTS
     last = min(first + PART_POINTS, request.measurements - REPEATS, SPACE)
-    ended = "" if last == first + PART_POINTS else "MeasurementsSpent" if last < SPACE else "Converged"
+    whole = SearchEnd.CONVERGED if last == SPACE else SearchEnd.MEASUREMENTS_SPENT
+    ended = SearchEnd.GOES_ON if last == first + PART_POINTS else whole
     best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * fate.speed
     points = tuple(
         SearchPoint(

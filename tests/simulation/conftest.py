@@ -1,22 +1,30 @@
 """Fixtures of the simulation."""
 
-from copy import deepcopy
+from collections.abc import Iterator
 
 import pytest
 
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment, apart
 
 
 @pytest.fixture(scope="session")
 def settled() -> Cluster:
     """A cluster whose object is Ready; not to be changed."""
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    return cluster
+    return a_deployment().serving().cluster()
 
 
 @pytest.fixture
-def serving(settled: Cluster) -> Cluster:
+def serving() -> Cluster:
     """A cluster whose object is Ready."""
-    return deepcopy(settled)
+    return a_deployment().serving().cluster()
+
+
+@pytest.fixture(autouse=True)
+def _states_of_another_operator(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep what a test that changes the operator's code reaches from all others, and theirs from it."""
+    if "monkeypatch" not in request.fixturenames:
+        yield
+        return
+    with apart():
+        yield

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_operator.kube.kinds import kind_of
 from triton_operator.runtime.store import Key, Store
 
@@ -14,8 +14,7 @@ Body = dict[str, Any]
 
 def settled() -> tuple[Cluster, list[Body]]:
     """A simulation at rest, and all its objects."""
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().serving().cluster()
     body = cluster.body()
     body["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
     return cluster, [body, *cluster.objects.values()]

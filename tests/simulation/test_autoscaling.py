@@ -7,11 +7,10 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import PROMETHEUS, SETTINGS, STEP, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import a_wider_batch
+from tests.states.deployment import a_deployment
 from triton_operator.resources.autoscaling import PAUSED_ANNOTATION, WINDOW_SECONDS
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
-WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
 AUTOSCALING = {"minReplicas": 2, "maxReplicas": 6, "headroomPercent": 25}
 WINDOW = int(WINDOW_SECONDS / STEP.total_seconds()) + 1
 """Steps, which take longer than the window."""
@@ -20,7 +19,14 @@ HANGS = when("measure", Fate(hangs=True))
 
 def asking(**fields: Any) -> Cluster:
     """An object that asks for scaling, before its first pass."""
-    return Cluster(a_spec(models=ONE, serving={"autoscaling": AUTOSCALING}) | fields, has_keda=True)
+    return (
+        a_deployment()
+        .one_candidate()
+        .asking(serving={"autoscaling": AUTOSCALING})
+        .asking(**fields)
+        .where(has_keda=True)
+        .cluster()
+    )
 
 
 def settled(**fields: Any) -> Cluster:
@@ -98,9 +104,7 @@ def test_what_the_cluster_lacks_is_said_and_stops_nothing(keda: bool, address: s
 
 def test_the_load_of_the_measurement_scales_nothing() -> None:
     cluster = asking()
-    while scaler(cluster) is None:
-        cluster.act()
-        cluster.step()
+    cluster.until(lambda cluster: scaler(cluster) is not None)
     cluster.act()
     assert (is_paused(cluster), reason(cluster)) == (True, "ScalingPaused")
     assert cluster.condition("Ready")["status"] == "True"
@@ -142,10 +146,8 @@ def test_the_queries_follow_the_active_revision_and_not_the_target() -> None:
     cluster = settled()
     old = cluster.status["serving"]["revision"]
     cluster.fates = HANGS
-    cluster.edit(models=WIDER)
-    while not cluster.active("measure"):
-        cluster.act()
-        cluster.step()
+    cluster.edit(a_wider_batch())
+    cluster.until_active("measure")
     assert (revision_asked(cluster), is_paused(cluster), reason(cluster)) == ({old}, False, "Scaling")
     cluster.fates = settled().fates
     cluster.settle()
@@ -158,9 +160,7 @@ def test_while_the_active_revision_is_measured_again_its_replicas_stay() -> None
     cluster = settled()
     cluster.fates = HANGS
     cluster.edit(performance={"online": {"concurrency": {"start": 2}}})
-    while not cluster.active("measure"):
-        cluster.act()
-        cluster.step()
+    cluster.until_active("measure")
     cluster.act()
     assert (is_paused(cluster), reason(cluster)) == (True, "ScalingPaused")
 

@@ -8,15 +8,13 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
 from tests.simulation.test_route import ROUTE, backends
 from tests.simulation.test_soak import CONTINUE, Clients, ask, clients, servers, soaked, summary
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
-WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
-NARROW = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
 SHARES = [5, 25, 50]
 LAG = 5
 """Steps of two seconds within which a gateway may still know an older state of the route or of a Service."""
@@ -40,10 +38,8 @@ class Gateway:
         """The shares of the preview Service, each time that it changed."""
 
     def run(self, steps: int) -> None:
-        for _ in range(steps):
-            self.cluster.act()
+        for _ in self.cluster.passes(steps):
             self.look()
-            self.cluster.step()
 
     def settle(self) -> None:
         quiet = 0
@@ -74,8 +70,7 @@ class Gateway:
 @pytest.fixture(scope="module")
 def before() -> Cluster:
     """An object whose first revision is active, and that asks for a canary; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
     return cluster
 
 
@@ -86,10 +81,13 @@ def cluster(before: Cluster) -> Cluster:
     return copy
 
 
-def begun(cluster: Cluster, models: Any = WIDER, share: int = 5, rollout: Any = None) -> tuple[str, str, Gateway]:
-    """Edit the object up to the canary's step; the names of the Deployments, and what watches them."""
+def begun(cluster: Cluster, edit: Edit | None = None, share: int = 5, rollout: Any = None) -> tuple[str, str, Gateway]:
+    """Edit the object, by default to a wider batch, up to the canary's step.
+
+    Returns the names of the Deployments, and what watches them.
+    """
     old, gateway = cluster.serving() or "", Gateway(cluster)
-    cluster.edit(models=models, rollout=rollout or {})
+    cluster.edit(edit or a_wider_batch(), rollout=rollout or {})
     for _ in range(300):
         gateway.run(1)
         if gateway.seen[-1] == share:
@@ -192,10 +190,10 @@ def test_what_was_undone_is_not_tried_again_until_a_change(cluster: Cluster) -> 
     assert (soaked(cluster), gateway.seen) == (("True", "SoakPassed"), [0, 5, 0, *SHARES, 0])
 
 
-@pytest.mark.parametrize("models", [ONE, NARROW], ids=["the active one", "a third one"])
-def test_a_spec_that_changes_ends_a_canary_without_losing_a_request(cluster: Cluster, models: Any) -> None:
+@pytest.mark.parametrize("edit", [the_usual_batch(), a_narrower_batch()], ids=["the active one", "a third one"])
+def test_a_spec_that_changes_ends_a_canary_without_losing_a_request(cluster: Cluster, edit: Edit) -> None:
     _, new, gateway = begun(cluster)
-    cluster.edit(models=models)
+    cluster.edit(edit)
     gateway.run(1)
     assert (gateway.seen, new in servers(cluster)) == ([0, 5, 0], True)
     gateway.settle()
@@ -206,7 +204,7 @@ def test_a_spec_that_changes_ends_a_canary_without_losing_a_request(cluster: Clu
 def test_a_target_that_is_unknown_for_a_while_ends_it_too(cluster: Cluster) -> None:
     _, _, gateway = begun(cluster)
     cluster.fates = when("source", Fate(hangs=True))
-    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.edit(another_source())
     gateway.run(20)
     assert (gateway.seen, len(servers(cluster))) == ([0, 5, 0], 1)
 
@@ -215,7 +213,7 @@ def test_pods_stay_while_a_gateway_does_not_know_that_the_share_ended(cluster: C
     _, new, gateway = begun(cluster)
     stale = cluster.objects["HTTPRoute", "digits"]["status"]["parents"]
     cluster.gateway = lambda route: stale
-    cluster.edit(models=ONE)
+    cluster.edit(the_usual_batch())
     gateway.run(30)
     assert new in servers(cluster)
     gateway.settle()
@@ -277,7 +275,7 @@ def test_without_the_gateway_api_the_service_moves_as_without_a_canary(cluster: 
     cluster.has_gateway_api = False
     del cluster.objects["HTTPRoute", "digits"]
     old = cluster.serving()
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     cluster.settle()
     assert (cluster.serving() != old, soaked(cluster)) == (True, ("True", "SoakPassed"))
     assert "canary" not in cluster.condition("Soaked")["message"]
@@ -313,7 +311,7 @@ def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluste
         wanted = cluster.intent()
         if any("SoakFailed" in text for each in wanted.objects for text in each.get("data", {}).values()):
             for body in wanted.objects[: len(wanted.objects) - writes]:
-                cluster._apply(body)
+                cluster.apply(body)
             break
         gateway.run(1)
     gateway.settle()

@@ -10,11 +10,12 @@ import pytest
 from tests.simulation import answers
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
+from tests.simulation.deployments import CANDIDATES, a_model, candidate
+from tests.simulation.edits import another_source
+from tests.states.deployment import a_deployment
 from triton_converters.contract.results import Row
 
 TOO_SLOW = {"constraints": {"p99Latency": "4ms"}}
-OTHER_SOURCE = {"uri": "pvc://models/other"}
 
 
 def edit_selection(cluster: Cluster, **fields: Any) -> None:
@@ -29,8 +30,7 @@ def reasons(cluster: Cluster, *kinds: str) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def awaited() -> Cluster:
     """With a ranking that nobody approved yet; not to be changed."""
-    cluster = Cluster(a_spec(selection={"approval": "Manual"}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={"approval": "Manual"}).settled().cluster()
     return cluster
 
 
@@ -52,14 +52,14 @@ def test_nothing_is_rolled_out_before_somebody_approves(awaiting: Cluster) -> No
     assert awaiting.of_kind("Deployment") == []
     best = awaiting.candidate("onnx-fp32")
     assert (best["rank"], best["reason"]) == (1, "AwaitingApproval")
-    assert f"approvedRevision: {best['key']}" in awaiting.condition("Ready")["message"]
+    assert f"approvedRevision: {best['revision']}" in awaiting.condition("Ready")["message"]
     assert not [each for each in awaiting.events if each.type == "Warning"]
 
 
 @pytest.mark.parametrize("name", ["onnx-fp32", "ts-script-fp32"])
 def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluster, name: str) -> None:
     story = len(awaiting.story)
-    edit_selection(awaiting, approvedRevision=awaiting.candidate(name)["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate(name)["revision"])
     awaiting.settle()
     assert awaiting.story[story:] == ["server", f"measure {name}", "service"]
     assert awaiting.status["serving"]["candidate"] == name
@@ -69,7 +69,7 @@ def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluste
 def test_an_operator_with_newer_images_proceeds_with_what_was_approved(awaiting: Cluster) -> None:
     story = len(awaiting.story)
     awaiting.settings = replace(awaiting.settings, server_image="s:2", converter_image="c:2")
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     assert awaiting.story[story:] == ["server", "measure onnx-fp32", "service"]
     assert awaiting.status["images"]["server"] == "example/server:1"
@@ -81,40 +81,44 @@ def test_a_key_that_is_no_candidates_is_named(awaiting: Cluster) -> None:
     assert reasons(awaiting, "Selected", "Stalled") == [("False", "ApprovalInvalid"), ("True", "ApprovalInvalid")]
     message = awaiting.condition("Ready")["message"]
     assert "0123456789abcdef is not the key of a candidate" in message
-    assert f"onnx-fp32 {awaiting.candidate('onnx-fp32')['key']}" in message
+    assert f"onnx-fp32 {awaiting.candidate('onnx-fp32')['revision']}" in message
     assert awaiting.of_kind("Deployment") == []
 
 
 def test_a_revision_that_failed_a_gate_is_not_to_be_approved() -> None:
     failed = Fate(sidecar_crashes="failed to load all models")
-    cluster = Cluster(a_spec(selection={"approval": "Manual"}), when("profile", failed, "onnx-fp16"))
-    cluster.settle()
-    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16")["key"])
+    cluster = (
+        a_deployment()
+        .asking(selection={"approval": "Manual"})
+        .faring(when("profile", failed, "onnx-fp16"))
+        .settled()
+        .cluster()
+    )
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16")["revision"])
     cluster.settle()
     assert reasons(cluster, "Selected") == [("False", "ApprovalInvalid")]
     assert "is onnx-fp16, which is Failed" in cluster.condition("Ready")["message"]
 
 
 def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Cluster) -> None:
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     before, serving = awaiting.serving(), awaiting.status["serving"]
-    awaiting.edit(source=OTHER_SOURCE)
+    awaiting.edit(another_source())
     awaiting.settle()
     assert reasons(awaiting, "Ready", "Stalled") == [("False", "AwaitingApproval"), ("False", "NoStall")]
     assert (awaiting.serving(), awaiting.status["serving"]) == (before, serving)
     assert awaiting.condition("Available")["status"] == "True"
-    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
     awaiting.settle()
     assert awaiting.serving() != before
     assert awaiting.condition("Ready")["status"] == "True"
 
 
 def test_an_approval_searches_nothing_again() -> None:
-    cluster = Cluster(a_spec(selection={"approval": "Manual", "search": {"mode": "Quick"}}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={"approval": "Manual", "search": {"mode": "Quick"}}).settled().cluster()
     story = len(cluster.story)
-    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["key"])
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["revision"])
     cluster.settle()
     assert cluster.story[story:] == ["server", "measure onnx-fp16.tuned", "service"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp16.tuned"
@@ -132,8 +136,7 @@ def test_what_serves_needs_no_approval(serving: Cluster) -> None:
 
 
 def test_the_closest_is_rolled_out_where_the_spec_says_so() -> None:
-    cluster = Cluster(a_spec(selection={**TOO_SLOW, "fallback": "Closest"}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={**TOO_SLOW, "fallback": "Closest"}).settled().cluster()
     assert reasons(cluster, "Ready", "Selected", "PerformanceMeasured") == [
         ("True", "Ready"),
         ("True", "ClosestSelected"),
@@ -146,17 +149,16 @@ def test_the_closest_is_rolled_out_where_the_spec_says_so() -> None:
 
 def test_the_closest_replaces_what_serves(serving: Cluster) -> None:
     before = serving.serving()
-    serving.edit(source=OTHER_SOURCE, selection={**TOO_SLOW, "fallback": "Closest"})
+    serving.edit(another_source(), selection={**TOO_SLOW, "fallback": "Closest"})
     serving.settle()
     assert serving.serving() != before
     assert serving.condition("Ready")["status"] == "True"
 
 
 def test_an_approval_does_not_make_up_for_a_broken_constraint() -> None:
-    cluster = Cluster(a_spec(selection={**TOO_SLOW, "approval": "Manual"}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={**TOO_SLOW, "approval": "Manual"}).settled().cluster()
     assert reasons(cluster, "Selected") == [("False", "ConstraintsNotMet")]
-    edit_selection(cluster, approvedRevision=cluster.candidate("ts-script-fp32")["key"])
+    edit_selection(cluster, approvedRevision=cluster.candidate("ts-script-fp32")["revision"])
     cluster.settle()
     assert reasons(cluster, "Selected", "Stalled") == [("False", "ConstraintsNotMet"), ("True", "ConstraintsNotMet")]
     assert "the approved candidate breaks a constraint: ts-script-fp32" in cluster.condition("Selected")["message"]
@@ -173,8 +175,7 @@ FEWER, FASTER = CANDIDATES[:2], [*CANDIDATES[:2], candidate("onnx-fp16")]
 @pytest.fixture(scope="module")
 def traced() -> Cluster:
     """ts-trace-fp32 serves; onnx-fp16 would be half as fast again. Not to be changed."""
-    cluster = Cluster(a_spec(models=[a_model(candidates=FEWER)]))
-    cluster.settle()
+    cluster = a_deployment().asking(models=[a_model(candidates=FEWER)]).settled().cluster()
     return cluster
 
 
@@ -214,12 +215,11 @@ def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
 def test_a_new_source_always_replaces(traced: Cluster) -> None:
     cluster = deepcopy(traced)
     before = cluster.serving()
-    cluster.edit(source=OTHER_SOURCE, selection={"minImprovementPercent": 1000})
+    cluster.edit(another_source(), selection={"minImprovementPercent": 1000})
     cluster.settle()
     assert cluster.serving() != before
 
 
-PAIR = [a_model(candidates=[candidate("onnx-fp32"), candidate("onnx-fp16")])]
 EQUAL = {"onnx-fp32": 1.0, "onnx-fp16": 2000 / 1500}
 """The speeds at which both are as fast as each other."""
 
@@ -248,7 +248,7 @@ def next_source(cluster: Cluster, number: int) -> str:
 @pytest.fixture
 def pair() -> Cluster:
     """onnx-fp32 serves, as fast as onnx-fp16."""
-    cluster = Cluster(a_spec(models=PAIR))
+    cluster = a_deployment().candidates("onnx-fp32", "onnx-fp16").cluster()
     gains(cluster, "onnx-fp32", 1.0)
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
@@ -292,7 +292,7 @@ def regression(**fields: Any) -> dict[str, Any]:
 
 def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
     serving.fates = when("measure", Fate(speed=0.8))
-    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.edit(another_source(), **regression())
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "PerformanceRegressed")]
     assert (
@@ -305,7 +305,7 @@ def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
 def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> None:
     before = serving.serving()
     serving.fates = when("measure", Fate(speed=0.8))
-    serving.edit(source=OTHER_SOURCE, **regression(block=True))
+    serving.edit(another_source(), **regression(block=True))
     serving.settle()
     assert serving.serving() == before
     assert reasons(serving, "Ready", "Stalled", "Available") == [
@@ -324,7 +324,7 @@ def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> N
 @pytest.mark.parametrize("speed", [0.91, 1.0, 1.3])
 def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, speed: float) -> None:
     serving.fates = when("measure", Fate(speed=speed))
-    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.edit(another_source(), **regression())
     serving.settle()
     assert reasons(serving, "PerformanceMeasured") == [("True", "Measured")]
     assert "the previously served source" in serving.condition("PerformanceMeasured")["message"]
@@ -358,7 +358,7 @@ def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
 ) -> None:
     serving.fates = when("measure", fate)
     asked = regression(block=True)["performance"]
-    serving.edit(source=OTHER_SOURCE, performance={**asked, **fields})
+    serving.edit(another_source(), performance={**asked, **fields})
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "NotCompared")]
     assert obstacle in serving.condition("PerformanceMeasured")["message"]
@@ -374,7 +374,7 @@ def test_rows_of_one_load_are_compared(serving: Cluster, concurrency: dict[str, 
     # Six at once are better than four: best row beside best row, this source would be 8.6 % worse.
     serving.fates = when("measure", Fate(speed=0.8))
     asked = regression()["performance"]
-    serving.edit(source=OTHER_SOURCE, performance={**asked, "online": {"concurrency": concurrency}})
+    serving.edit(another_source(), performance={**asked, "online": {"concurrency": concurrency}})
     serving.settle()
     assert reasons(serving, "PerformanceMeasured") == [("True", reason)]
     message = serving.condition("PerformanceMeasured")["message"]
@@ -390,7 +390,7 @@ OFFLINE = {"scenario": "Offline"}
 )
 def test_offline_rows_are_compared_where_they_are_judged(serving: Cluster, slow: str, reason: str) -> None:
     serving.fates = when(slow, Fate(speed=0.8))
-    serving.edit(source=OTHER_SOURCE, selection=OFFLINE, **regression())
+    serving.edit(another_source(), selection=OFFLINE, **regression())
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", reason)]
     words = "20.0 % worse" if slow == "profile" else "0.0 % better"
@@ -404,7 +404,7 @@ def test_offline_rows_that_nobody_recorded_are_not_compared(serving: Cluster) ->
     history = json.loads(recorded["history"])
     recorded["history"] = json.dumps({"served": history["served"], "dropped": 0})
     serving.fates = when("profile", Fate(speed=0.5))
-    serving.edit(source=OTHER_SOURCE, selection=OFFLINE, **regression(block=True))
+    serving.edit(another_source(), selection=OFFLINE, **regression(block=True))
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "NotCompared")]
     assert "its offline measurements are not recorded" in serving.condition("PerformanceMeasured")["message"]
@@ -414,7 +414,7 @@ def test_offline_rows_that_nobody_recorded_are_not_compared(serving: Cluster) ->
 def test_a_source_that_is_further_beyond_a_constraint_is_worse(serving: Cluster, p99: int, reason: str) -> None:
     serving.fates = when("measure", Fate(p99=p99))
     edit_selection(serving, fallback="Closest")
-    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.edit(another_source(), **regression())
     serving.settle()
     assert reasons(serving, "PerformanceMeasured") == [("True", reason)]
     message = serving.condition("PerformanceMeasured")["message"]
@@ -422,8 +422,7 @@ def test_a_source_that_is_further_beyond_a_constraint_is_worse(serving: Cluster,
 
 
 def test_the_first_source_is_said_to_be_compared_with_none() -> None:
-    cluster = Cluster(a_spec(**regression(block=True)))
-    cluster.settle()
+    cluster = a_deployment().asking(**regression(block=True)).settled().cluster()
     assert reasons(cluster, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
     assert "no record of another source that served" in cluster.condition("PerformanceMeasured")["message"]
 
@@ -436,8 +435,7 @@ def test_another_configuration_of_the_same_source_is_not_compared(serving: Clust
 
 
 def test_memory_that_was_not_measured_is_said_to_be_so() -> None:
-    cluster = Cluster(a_spec(selection={"constraints": {"memory": "8Gi"}}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={"constraints": {"memory": "8Gi"}}).settled().cluster()
     message = cluster.condition("Selected")["message"]
     assert "memory was not measured, at most 8Gi; relax the constraint" in message
     assert "inf " not in json.dumps(cluster.status)
@@ -453,11 +451,13 @@ def test_the_condition_and_the_status_tell_the_same_row_whatever_sweep_is_ranked
         return tuple(answers.row(each, 1000.0 + 100 * each, 1000 * each) for each in request.online.concurrencies)
 
     monkeypatch.setattr(answers, "_online", slower)
-    cluster = Cluster(
-        a_spec(selection={"scenario": "Offline", "constraints": {"p99Latency": "2500us"}}),
-        when("profile", Fate(p99=2000)),
+    cluster = (
+        a_deployment()
+        .asking(selection={"scenario": "Offline", "constraints": {"p99Latency": "2500us"}})
+        .faring(when("profile", Fate(p99=2000)))
+        .settled()
+        .cluster()
     )
-    cluster.settle()
     assert cluster.condition("PerformanceMeasured")["message"].startswith("1400 inferences/s, p99Latency 4000us at ")
     serving = cluster.status["serving"]
-    assert (serving["throughput"], serving["p99LatencyMicroseconds"]) == ("1400.0", 4000)
+    assert (serving["throughput"], serving["p99Latency"]) == ("1400.0", "4ms")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_operator.kube.drift import drift
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 
@@ -46,7 +46,7 @@ def assert_goes_on(cluster: Cluster, story: list[str]) -> None:
 
 
 def test_a_new_claim_is_as_the_template_says() -> None:
-    cluster = Cluster(a_spec())
+    cluster = a_deployment().cluster()
     ask(cluster, resources=requested("5Gi"), storageClassName="fast", accessModes=["ReadWriteMany"])
     assert wanted(cluster) == {
         "accessModes": ["ReadWriteMany"],

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.simulation import cluster as simulated
+from tests.simulation import kubelet
 from tests.simulation.answers import GOOD, Fate, row
 from tests.simulation.cluster import Cluster, pulled
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Environment, ProfileResult, SourceResult
@@ -46,9 +46,7 @@ def test_the_answer_is_longer_than_a_message_of_its_pod() -> None:
 
 
 def test_a_cut_answer_is_read_from_the_claim_and_nothing_is_measured_again() -> None:
-    cluster = Cluster(a_spec(), long_profiles)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().faring(long_profiles).serving().cluster()
     measuring, reading = ["prepare", "tritonserver", "run", "profile"], ["profile"]
     assert profiles(cluster) == [reading] * 4 + [measuring] * 4, "for each candidate"
     assert cluster.status["serving"]["throughput"]
@@ -59,18 +57,16 @@ def test_a_cut_answer_is_read_from_the_claim_and_nothing_is_measured_again() -> 
 
 
 def test_containers_that_a_webhook_adds_count_too() -> None:
-    cluster = Cluster(a_spec(), long_profiles, injects="istio-proxy")
-    cluster.settle()
+    cluster = a_deployment().faring(long_profiles).where(injects="istio-proxy").settled().cluster()
     assert cluster.condition("Verified")["status"] == "True"
 
 
 def test_an_answer_that_no_pod_can_give_names_the_containers_that_somebody_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[:1000].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[:1000].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 1000)
-    cluster = Cluster(a_spec(), long_profiles, injects="istio-proxy")
-    cluster.settle()
+    cluster = a_deployment().faring(long_profiles).where(injects="istio-proxy").settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "ResultMissing")
     assert "cut the answer" in failed["message"]
@@ -79,9 +75,7 @@ def test_an_answer_that_no_pod_can_give_names_the_containers_that_somebody_added
 
 @pytest.mark.parametrize("order", [("containers", "job", "pod"), ("job", "containers", "pod")])
 def test_the_order_in_which_the_end_is_seen_changes_nothing(order: tuple[str, ...]) -> None:
-    cluster = Cluster(a_spec(), long_profiles, order=order)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().faring(long_profiles).where(order=order).serving().cluster()
     assert sum(each.startswith("profile") for each in cluster.story) == 8
 
 
@@ -95,18 +89,23 @@ def long_sources(stage: str, candidate: str, request: Any) -> Fate:
 
 def test_a_pod_that_goes_on_does_not_keep_the_reader_from_its_quota() -> None:
     queue = {"pod": {"labels": {names.QUEUE_LABEL: "models"}}}
-    one = [a_model(candidates=[candidate("onnx-fp32")])]
-    cluster = Cluster(a_spec(models=one, conversion=queue), long_profiles, injects="istio-proxy", quota=1)
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(conversion=queue)
+        .faring(long_profiles)
+        .where(injects="istio-proxy", quota=1)
+        .settled()
+        .cluster()
+    )
     assert cluster.condition("Verified")["status"] == "True"
 
 
 def test_an_answer_that_is_nowhere_else_is_told_as_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A source is looked at every time, and no other Job has its mounts."""
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[:2457].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[:2457].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 2 * 2457)
-    cluster = Cluster(a_spec(), long_sources, injects="vault-agent")
-    cluster.settle()
+    cluster = a_deployment().faring(long_sources).where(injects="vault-agent").settled().cluster()
     failed = cluster.condition("SourceResolved")
     assert failed["reason"] == "ResultMissing"
     assert "cut the answer" in failed["message"]
@@ -122,8 +121,7 @@ def test_an_answer_is_read_although_an_earlier_job_of_that_name_failed() -> None
         failed = Fate(exit_code=EXIT_FINAL, reason=Reason.INFERENCE_FAILED, message="no")
         return failed if stage == "profile" and fails[0] else long_profiles(stage, candidate, request)
 
-    cluster = Cluster(a_spec(models=[a_model(candidates=[candidate("onnx-fp32")])]), fates)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().faring(fates).settled().cluster()
     fails[0] = False
     cluster.retry()
     begun = cluster.started("profile")
@@ -138,10 +136,9 @@ def test_an_answer_is_read_although_an_earlier_job_of_that_name_failed() -> None
 
 def test_a_retry_measures_again_what_could_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = [1000]
-    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[: cut[0]].decode())
+    monkeypatch.setattr(kubelet, "_as_kept", lambda pod, words: words.encode()[: cut[0]].decode())
     monkeypatch.setattr("triton_operator.observed.pod.POD_MESSAGES_BYTES", 1000)
-    cluster = Cluster(a_spec(), long_profiles)
-    cluster.settle()
+    cluster = a_deployment().faring(long_profiles).settled().cluster()
     assert cluster.candidate("onnx-fp32")["reason"] == "ResultMissing"
     cut[0] = 4096
     cluster.retry()

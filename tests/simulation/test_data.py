@@ -9,6 +9,7 @@ from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.simulation.made_jobs import WEB, jobs, request, sha256
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
 Body = dict[str, Any]
@@ -94,8 +95,12 @@ def test_who_reads_it_and_what_is_expected_change_nothing(change: Body) -> None:
 
 
 def test_what_is_source_and_data_is_read_once() -> None:
-    cluster = Cluster(a_spec(source={"uri": "configmap://digits"}, data={"uri": "configmap://digits"}))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(source={"uri": "configmap://digits"}, data={"uri": "configmap://digits"})
+        .settled()
+        .cluster()
+    )
     assert cluster.started("source") == 1
     assert request(jobs(cluster, "reference")[0])["data"] == sha256("configmap://digits")
 

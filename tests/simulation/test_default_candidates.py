@@ -6,6 +6,8 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from tests.simulation.edits import another_revision, only
+from tests.states.deployment import a_deployment
 from triton_converters.contract.formats import SOURCES
 
 NOTICE = "NewCandidatesAvailable"
@@ -14,9 +16,7 @@ NOTICE = "NewCandidatesAvailable"
 @pytest.fixture
 def cluster() -> Cluster:
     """A cluster where a model without candidates is served."""
-    found = Cluster(a_spec(models=[a_model(candidates=[])]))
-    found.settle()
-    assert found.condition("Ready")["status"] == "True"
+    found = a_deployment().asking(models=[a_model(candidates=[])]).serving().cluster()
     return found
 
 
@@ -63,7 +63,7 @@ def test_an_operator_that_would_choose_others_only_says_so(cluster: Cluster, mon
 
 def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
-    cluster.edit(models=[a_model(candidates=[candidate("onnx-fp32"), candidate("ts-script-fp32")])])
+    cluster.edit(only("onnx-fp32", "ts-script-fp32"))
     cluster.settle()
     assert converted(cluster) == ["onnx-fp32", "ts-trace-fp32", "ts-script-fp32"]
     assert "resolved" not in cluster.status
@@ -72,7 +72,7 @@ def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.M
 
 def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
-    cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
+    cluster.edit(another_revision())
     cluster.settle()
     assert [each["name"] for each in cluster.status["candidates"]] == ["ts-script-fp32", "onnx-fp32"]
     assert notices(cluster) == []
@@ -80,7 +80,7 @@ def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeyp
 
 def test_going_back_finds_what_was_chosen_then(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     first = cluster.spec["source"]
-    cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
+    cluster.edit(another_revision())
     cluster.settle()
     monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     before = len(cluster.story)

@@ -5,18 +5,22 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Body, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import a_wider_batch
+from tests.states.deployment import a_deployment
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
 BUDGET = ("PodDisruptionBudget", "digits-servers")
 
 
 def settled(replicas: int, repository: Body = SHARED, **serving: Any) -> Cluster:
     """An object with so many servers, Ready."""
-    cluster = Cluster(a_spec(models=ONE, serving={"replicas": replicas, **serving}, repository=repository))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(serving={"replicas": replicas, **serving}, repository=repository)
+        .serving()
+        .cluster()
+    )
     return cluster
 
 
@@ -58,10 +62,17 @@ def test_servers_that_stay_on_one_node_have_none() -> None:
 
 @pytest.mark.parametrize(("modes", "there"), [(["ReadWriteMany"], True), (["ReadWriteOnce"], False), (None, False)])
 def test_of_the_users_claim_its_own_modes_count(modes: list[str] | None, there: bool) -> None:
-    cluster = Cluster(a_spec(models=ONE, serving={"replicas": 2}, repository={"claimName": "models"}))
+    cluster = (
+        a_deployment().one_candidate().asking(serving={"replicas": 2}, repository={"claimName": "models"}).cluster()
+    )
     if modes is not None:
         metadata = {"name": "models", "uid": "uid-claim", "creationTimestamp": "2026-11-01T00:00:00Z", "labels": {}}
-        claim = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {"accessModes": modes}}
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata,
+            "spec": {"accessModes": modes},
+        }
         cluster.objects["PersistentVolumeClaim", "models"] = claim
     cluster.settle()
     assert (BUDGET in cluster.objects) is there
@@ -70,11 +81,9 @@ def test_of_the_users_claim_its_own_modes_count(modes: list[str] | None, there: 
 def test_it_follows_the_active_revision() -> None:
     cluster = settled(2)
     first = cluster.serving()
-    cluster.edit(models=[a_model(candidates=[candidate("onnx-fp32")], config={"maxBatchSize": 16})])
-    while cluster.serving() == first:
-        cluster.act()
+    cluster.edit(a_wider_batch())
+    for _ in cluster.passes(until=lambda cluster: cluster.serving() != first):
         assert cluster.objects[BUDGET]["spec"]["selector"]["matchLabels"]["triton-operator.dev/revision"] == first
-        cluster.step()
     cluster.settle()
     assert len(protected(cluster)) == 2
     assert all(name.startswith(cluster.serving() or "?") for name in protected(cluster))

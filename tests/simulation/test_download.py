@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.settings import Rule
 
@@ -19,7 +19,7 @@ SELECTS = {"triton-operator.dev/deployment": "digits", "triton-operator.dev/down
 
 
 def downloading(**source: Any) -> Cluster:
-    cluster = Cluster(a_spec(source={"uri": URI} | source), settings=replace(SETTINGS, sources_egress=(WEB,)))
+    cluster = a_deployment().asking(source={"uri": URI} | source).upgraded(sources_egress=(WEB,)).cluster()
     cluster.act()
     return cluster
 
@@ -50,7 +50,7 @@ def test_only_the_pod_that_downloads_is_let_out_and_as_the_installation_says() -
 
 
 def test_a_source_on_a_claim_is_let_out_nowhere() -> None:
-    cluster = Cluster(a_spec(), settings=replace(SETTINGS, sources_egress=(WEB,)))
+    cluster = a_deployment().upgraded(sources_egress=(WEB,)).cluster()
     cluster.act()
     assert set(policies(cluster)) == {"digits-jobs"}
     assert "triton-operator.dev/downloads" not in the_job(cluster)["metadata"]["labels"]
@@ -104,8 +104,7 @@ def test_proxy_and_authorities_reach_only_the_job_that_downloads() -> None:
     settings = replace(
         SETTINGS, sources_proxy="http://proxy:3128", sources_no_proxy=("a", "b"), sources_ca_bundle="PEM"
     )
-    cluster = Cluster(a_spec(source={"uri": URI}), settings=settings)
-    cluster.settle()
+    cluster = a_deployment().asking(source={"uri": URI}).where(settings=settings).settled().cluster()
     for job in cluster.of_kind("Job"):
         pod = job["spec"]["template"]["spec"]
         for container in (*pod.get("initContainers", []), *pod["containers"]):

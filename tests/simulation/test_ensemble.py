@@ -7,7 +7,8 @@ import pytest
 
 from tests.simulation.answers import FINAL, all_good, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec, an_ensemble
+from tests.simulation.deployments import an_ensemble
+from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest
 
 
@@ -79,13 +80,12 @@ def test_another_queue_delay_converts_nothing() -> None:
 def test_servers_are_told_where_the_tables_are() -> None:
     cluster = Cluster(an_ensemble("onnx-fp32"), all_good)
     cluster.settle()
-    key = cluster.candidate("onnx-fp32")["key"]
+    key = cluster.candidate("onnx-fp32")["revision"]
     told = f"--backend-config=hps,ps=/repository/.triton-operator/revisions/{key}/ps.json"
     server = cluster.of_kind("Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
     assert told in server["args"]
     assert server["startupProbe"]["httpGet"]["path"] == "/v2/models/dlrm/ready"
-    plain = Cluster(a_spec())
-    plain.settle()
+    plain = a_deployment().settled().cluster()
     assert "hps" not in str(plain.of_kind("Deployment")[0])
 
 

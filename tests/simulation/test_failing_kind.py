@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.simulation.walk.api_server import KEY, Body
+from tests.simulation.api_server import KEY, Body
 from tests.simulation.walk.walking import Walk
 from triton_operator import names
 from triton_operator.kube.cluster import ClusterError, ServerError, UnavailableError

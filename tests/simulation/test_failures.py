@@ -7,20 +7,21 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import ORDER, STEP, Cluster
-from tests.simulation.deployments import CANDIDATES, a_model, a_spec
+from tests.simulation.deployments import CANDIDATES
+from tests.simulation.edits import a_wider_batch, another_source
+from tests.states.deployment import a_deployment
+from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES as JOB_STAGES
 
 NAMES = [each["name"] for each in CANDIDATES]
 STAGES = ["source", "reference", "convert", "profile", "metrics", "measure"]
 RESULTS = ("ConfigMap", "digits-results")
-WIDER = [a_model(config={"maxBatchSize": 16})]
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_that_fails_for_good_stalls_and_says_why(stage: str) -> None:
-    cluster = Cluster(a_spec(), when(stage, FINAL))
-    cluster.settle()
+    cluster = a_deployment().faring(when(stage, FINAL)).settled().cluster()
     for kind, status in (("Ready", "False"), ("Reconciling", "False"), ("Stalled", "True")):
         assert cluster.condition(kind)["status"] == status
     assert "model.py, line 3" in cluster.condition("Ready")["message"]
@@ -33,7 +34,7 @@ def test_a_new_generation_that_fails_leaves_the_old_one_serving(serving: Cluster
     before = {key: serving.status[key] for key in ("serving", "endpoint", "performance", "accuracy")}
     first = serving.serving()
     serving.fates = when(stage, FINAL)
-    serving.edit(models=WIDER, source={"uri": "pvc://models/other"})
+    serving.edit(a_wider_batch(), another_source())
     serving.settle()
     assert serving.serving() == first
     assert ("Deployment", first) in serving.objects
@@ -44,8 +45,7 @@ def test_a_new_generation_that_fails_leaves_the_old_one_serving(serving: Cluster
 
 @pytest.mark.parametrize("stage", ["convert", "profile"])
 def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
-    cluster = Cluster(a_spec(), when(stage, FINAL, "onnx-fp32"))
-    cluster.settle()
+    cluster = a_deployment().faring(when(stage, FINAL, "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"], failed["message"]) == (
         "Failed",
@@ -59,8 +59,7 @@ def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str) -> None:
-    cluster = Cluster(a_spec(), when(stage, FINAL))
-    cluster.settle()
+    cluster = a_deployment().faring(when(stage, FINAL)).settled().cluster()
     story = len(cluster.story)
     cluster.fates = when(stage, GOOD)
     cluster.retry()
@@ -71,8 +70,7 @@ def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str)
 
 
 def test_an_old_failure_is_not_told_of_the_job_that_tries_again() -> None:
-    cluster = Cluster(a_spec(), when("reference", FINAL))
-    cluster.settle()
+    cluster = a_deployment().faring(when("reference", FINAL)).settled().cluster()
     cluster.fates = when("reference", Fate(exit_code=42, reason=Reason.DATALOADER_EMPTY, message="no batch"))
     cluster.retry()
     cluster.act()
@@ -85,8 +83,7 @@ def test_an_old_failure_is_not_told_of_the_job_that_tries_again() -> None:
 
 def test_a_policy_that_deletes_failed_jobs_repeats_no_failure() -> None:
     """ttlSecondsAfterFinished, set by an admission webhook, deletes a Job with its failure."""
-    cluster = Cluster(a_spec(), when("profile", FINAL, "onnx-fp32"))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", FINAL, "onnx-fp32")).settled().cluster()
     ready = dict(cluster.condition("Ready"))
     for _ in range(3):
         for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
@@ -101,14 +98,11 @@ def test_a_policy_that_deletes_failed_jobs_repeats_no_failure() -> None:
 
 
 def test_candidates_that_are_tried_again_are_measured_one_at_a_time() -> None:
-    cluster = Cluster(a_spec(), when("profile", FINAL))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", FINAL)).settled().cluster()
     cluster.fates = when("profile", GOOD)
     cluster.retry()
-    for _ in range(60):
-        cluster.act()
+    for _ in cluster.passes(60):
         assert len(cluster.active("profile")) <= 1
-        cluster.step()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -116,10 +110,10 @@ def test_candidates_that_are_tried_again_are_measured_one_at_a_time() -> None:
 def test_a_failed_job_that_goes_after_its_pod_has_not_crashed() -> None:
     """Jobs and pods are deleted over different watches: the pod of a failed Job may be gone first."""
     missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
-    cluster = Cluster(a_spec(), when("source", missing))
-    while not any(name.startswith("failure.") for name in cluster.objects.get(RESULTS, {}).get("data", {})):
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().faring(when("source", missing)).cluster()
+    cluster.until(
+        lambda cluster: any(name.startswith("failure.") for name in cluster.objects.get(RESULTS, {}).get("data", {}))
+    )
     for pod in cluster.of_kind("Pod"):
         del cluster.objects["Pod", pod["metadata"]["name"]]
     cluster.now += 15 * STEP
@@ -132,8 +126,7 @@ def test_a_failed_job_that_goes_after_its_pod_has_not_crashed() -> None:
 def test_killed_for_memory_names_the_limit_and_more_memory_is_another_try() -> None:
     limits = {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}
     killed = Fate(exit_code=137, killed="OOMKilled")
-    cluster = Cluster(a_spec(conversion=limits), when("convert", killed, "onnx-fp32"))
-    cluster.settle()
+    cluster = a_deployment().asking(conversion=limits).faring(when("convert", killed, "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "OutOfMemory")
     assert "limit of 64Mi" in failed["message"]
@@ -150,8 +143,7 @@ PRESSURE = Fate(evicted="The node was low on resource: ephemeral-storage. ")
 
 
 def test_a_job_whose_pods_the_kubelet_ends_three_times_fails_and_stops_no_other() -> None:
-    cluster = Cluster(a_spec(), when("convert", PRESSURE, "onnx-fp32"))
-    cluster.settle()
+    cluster = a_deployment().faring(when("convert", PRESSURE, "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "Evicted")
     assert "The node was low on resource: ephemeral-storage" in failed["message"]
@@ -165,7 +157,7 @@ def test_a_job_whose_pods_the_kubelet_ends_three_times_fails_and_stops_no_other(
 
 
 def test_a_job_whose_pods_the_kubelet_ends_twice_goes_on_and_says_why() -> None:
-    cluster = Cluster(a_spec(), when("reference", PRESSURE))
+    cluster = a_deployment().faring(when("reference", PRESSURE)).cluster()
     reasons = set()
     while sum(each["status"].get("reason") == "Evicted" for each in cluster.of_kind("Pod")) < 2:
         cluster.run(1)
@@ -181,8 +173,7 @@ def test_a_job_whose_pods_the_kubelet_ends_twice_goes_on_and_says_why() -> None:
 
 def test_a_container_that_dies_without_a_result_is_quoted() -> None:
     died = Fate(exit_code=139, message="loading\nSegmentation fault")
-    cluster = Cluster(a_spec(), when("reference", died))
-    cluster.settle()
+    cluster = a_deployment().faring(when("reference", died)).settled().cluster()
     ready = cluster.condition("Ready")
     assert ready["reason"] == "Crashed"
     assert "exit code 139 (SIGSEGV): loading | Segmentation fault" in ready["message"]
@@ -190,8 +181,7 @@ def test_a_container_that_dies_without_a_result_is_quoted() -> None:
 
 @pytest.mark.parametrize("answer", ["", "not a result", '{"stage":"reference","key":"0","result":{}}'])
 def test_success_without_a_valid_result_is_a_failure(answer: str) -> None:
-    cluster = Cluster(a_spec(), when("reference", Fate(answer=answer)))
-    cluster.settle()
+    cluster = a_deployment().faring(when("reference", Fate(answer=answer))).settled().cluster()
     assert cluster.condition("Ready")["reason"] == "ResultMissing"
     assert cluster.started("reference") == 1
 
@@ -203,8 +193,12 @@ HOSTILE = ["[" * 2000, '{"stage":"profile","key":NaN}', '{"stage":["profile"],"k
 @pytest.mark.parametrize("answer", HOSTILE)
 @pytest.mark.parametrize(("exit_code", "reason"), [(0, "ResultMissing"), (FINAL.exit_code, "Crashed")])
 def test_a_hostile_answer_fails_its_candidate_and_stops_no_other(answer: str, exit_code: int, reason: str) -> None:
-    cluster = Cluster(a_spec(), when("profile", Fate(exit_code=exit_code, answer=answer), "onnx-fp32"))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .faring(when("profile", Fate(exit_code=exit_code, answer=answer), "onnx-fp32"))
+        .settled()
+        .cluster()
+    )
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", reason)
     assert cluster.status["serving"]["candidate"] == "onnx-fp16"
@@ -216,7 +210,9 @@ def test_a_hostile_answer_fails_its_candidate_and_stops_no_other(answer: str, ex
 )
 @pytest.mark.parametrize("fate", [GOOD, FINAL, Fate(exit_code=137, killed="OOMKilled")])
 def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], fate: Fate) -> None:
-    clusters = [Cluster(a_spec(), when("profile", fate, "onnx-fp32"), order=each) for each in (order, ORDER)]
+    clusters = [
+        a_deployment().faring(when("profile", fate, "onnx-fp32")).where(order=each).cluster() for each in (order, ORDER)
+    ]
     for cluster in clusters:
         cluster.settle()
     lagging, prompt = clusters
@@ -228,16 +224,13 @@ def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], fate: Fate
 
 @pytest.mark.parametrize("exit_code", [1, 137, 143])
 def test_how_a_sidecar_ends_with_its_pod_is_no_crash(exit_code: int) -> None:
-    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_exit=exit_code)))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().faring(when("profile", Fate(sidecar_exit=exit_code))).serving().cluster()
     assert [cluster.candidate(each)["reason"] for each in NAMES if each != "onnx-fp32"] == ["NotBest"] * 3
 
 
 def test_a_client_that_fails_is_not_mistaken_for_a_server_that_crashed() -> None:
     fate = Fate(exit_code=42, reason=Reason.METRIC_FAILED, message="metrics.py, line 2", sidecar_exit=143)
-    cluster = Cluster(a_spec(), when("profile", fate))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", fate)).settled().cluster()
     assert {cluster.candidate(each)["reason"] for each in NAMES} == {"MetricFailed"}
 
 
@@ -249,8 +242,7 @@ def test_a_client_that_fails_is_not_mistaken_for_a_server_that_crashed() -> None
     ],
 )
 def test_a_sidecar_that_crash_loops_fails_its_candidate_in_its_own_words(words: str, reason: str) -> None:
-    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words), "onnx-fp32"))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", Fate(sidecar_crashes=words), "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", reason)
     assert words in failed["message"]
@@ -266,8 +258,7 @@ def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -
     frames = "  <frozen importlib._bootstrap>(241): _call_with_frames_removed\n" * 20
     end = "error: creating server: Internal - failed to load all models"
     words = f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"
-    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words)))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", Fate(sidecar_crashes=words))).settled().cluster()
     assert [cluster.candidate(each)["message"].partition("; ")[0] for each in NAMES] == [sentence] * len(NAMES)
     assert cluster.condition("Ready")["reason"] == "AllCandidatesFailed"
     for kind in ("Ready", "Stalled", "Verified"):
@@ -298,7 +289,7 @@ def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -
 def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
     stage: str, status: dict[str, object], reason: str, words: str
 ) -> None:
-    cluster = Cluster(a_spec(), when(stage, Fate(pending={"phase": "Pending"} | status)))
+    cluster = a_deployment().faring(when(stage, Fate(pending={"phase": "Pending"} | status))).cluster()
     cluster.run(25)
     ready = cluster.condition("Ready")
     assert ready["reason"] == reason
@@ -310,16 +301,10 @@ def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
     assert cluster.condition("Ready")["status"] == "True"
 
 
-NO_NODE = {
-    "phase": "Pending",
-    "conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient nvidia.com/gpu."}],
-}
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> None:
     """The default is an hour; the only GPU is free after two."""
-    cluster = Cluster(a_spec(), when(stage, Fate(pending=NO_NODE)))
+    cluster = a_deployment().faring(when(stage, Fate(pending=without_a_node()))).cluster()
     cluster.run(50)
     for _ in range(2):
         cluster.now += timedelta(hours=1)
@@ -336,7 +321,9 @@ def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_pod_that_runs_past_its_deadline_is_not_tried_again(stage: str) -> None:
     deadline = {"activeDeadlineSeconds": 30}
-    cluster = Cluster(a_spec(conversion=deadline, performance=deadline), when(stage, Fate(hangs=True)))
+    cluster = (
+        a_deployment().asking(conversion=deadline, performance=deadline).faring(when(stage, Fate(hangs=True))).cluster()
+    )
     cluster.run(100)
     told = " ".join(each.get("message", "") for each in [cluster.condition("Ready"), *cluster.status["candidates"]])
     assert f"ran for more than 30 s; raise {JOB_STAGES[stage].deadline};" in told
@@ -354,7 +341,12 @@ def test_a_pod_that_runs_past_its_deadline_is_not_tried_again(stage: str) -> Non
 
 def test_a_pod_that_ran_past_its_deadline_while_no_operator_ran_is_not_tried_again() -> None:
     """The Job controller makes another pod, as for any that failed."""
-    cluster = Cluster(a_spec(conversion={"activeDeadlineSeconds": 30}), when("reference", Fate(hangs=True)))
+    cluster = (
+        a_deployment()
+        .asking(conversion={"activeDeadlineSeconds": 30})
+        .faring(when("reference", Fate(hangs=True)))
+        .cluster()
+    )
     cluster.run(5)
     for _ in range(20):
         cluster.step()
@@ -366,7 +358,7 @@ def test_a_pod_that_ran_past_its_deadline_while_no_operator_ran_is_not_tried_aga
 
 
 def test_a_server_that_never_gets_ready_stalls_at_its_deadline() -> None:
-    cluster = Cluster(a_spec(serving={"progressDeadlineSeconds": 20}), starts=lambda name: False)
+    cluster = a_deployment().asking(serving={"progressDeadlineSeconds": 20}).where(starts=lambda name: False).cluster()
     cluster.run(70)
     for kind in ("Available", "Ready", "Stalled"):
         assert cluster.condition(kind)["reason"] == "ProgressDeadlineExceeded"
@@ -377,7 +369,7 @@ def test_a_server_that_never_gets_ready_stalls_at_its_deadline() -> None:
 def test_a_target_that_never_gets_ready_is_named_and_the_old_revision_serves(serving: Cluster) -> None:
     first = serving.serving()
     serving.starts = lambda name: name == first
-    serving.edit(models=WIDER, serving={"progressDeadlineSeconds": 20})
+    serving.edit(a_wider_batch(), serving={"progressDeadlineSeconds": 20})
     serving.run(80)
     assert serving.serving() == first
     assert (serving.condition("Stalled")["status"], serving.condition("Available")["status"]) == ("True", "True")
@@ -389,7 +381,7 @@ def test_a_target_that_never_gets_ready_is_named_and_the_old_revision_serves(ser
 
 def test_a_source_that_comes_later_is_found() -> None:
     missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
-    cluster = Cluster(a_spec(), when("source", missing))
+    cluster = a_deployment().faring(when("source", missing)).cluster()
     cluster.run(12)
     resolved = cluster.condition("SourceResolved")
     assert (resolved["status"], resolved["reason"]) == ("False", "SourceNotFound")
@@ -404,7 +396,7 @@ def test_a_source_that_comes_later_is_found() -> None:
 
 @pytest.mark.parametrize("steps", range(0, 50, 7))
 def test_a_service_deleted_by_hand_is_back_in_the_next_pass(serving: Cluster, steps: int) -> None:
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     serving.run(steps)
     # In some passes it would point to the new revision anyway.
     undisturbed = deepcopy(serving)
@@ -417,7 +409,7 @@ def test_a_service_deleted_by_hand_is_back_in_the_next_pass(serving: Cluster, st
 
 @pytest.mark.parametrize("steps", range(0, 50, 7))
 def test_results_deleted_by_hand_come_back(steps: int) -> None:
-    cluster = Cluster(a_spec())
+    cluster = a_deployment().cluster()
     cluster.run(steps)
     cluster.delete("ConfigMap", "digits-results") if ("ConfigMap", "digits-results") in cluster.objects else None
     cluster.settle()
@@ -450,7 +442,8 @@ def named_claim(cluster: Cluster, name: str) -> None:
     """The user makes a claim."""
     cluster.serial += 1
     metadata = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": cluster.now.isoformat()}
-    cluster.objects["PersistentVolumeClaim", name] = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+    cluster.objects["PersistentVolumeClaim", name] = claim
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -471,7 +464,7 @@ def test_another_claim_has_none_of_the_results(serving: Cluster, exists: bool) -
 
 
 def test_a_named_claim_that_was_made_anew_has_none_of_the_results() -> None:
-    cluster = Cluster(a_spec(repository={"claimName": "shared"}))
+    cluster = a_deployment().asking(repository={"claimName": "shared"}).cluster()
     named_claim(cluster, "shared")
     cluster.settle()
     story = list(cluster.story)
@@ -501,10 +494,8 @@ def test_a_lost_status_is_written_again(serving: Cluster) -> None:
 @pytest.mark.parametrize("fate", [GOOD, Fate(exit_code=139, message="Segmentation fault")])
 def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: Fate) -> None:
     """Its pod, and with it the answer, comes over another watch, seconds later."""
-    cluster = Cluster(a_spec(), fates=when("source", fate), order=("job", "containers", "pod"))
-    while not any(job["status"].get("conditions") for job in cluster.of_kind("Job")):
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().faring(when("source", fate)).where(order=("job", "containers", "pod")).cluster()
+    cluster.until(lambda cluster: any(job["status"].get("conditions") for job in cluster.of_kind("Job")))
     pods = {key: cluster.objects.pop(key) for key in list(cluster.objects) if key[0] == "Pod"}
     for _ in range(3):
         assert cluster.intent().deletions == ()
@@ -520,7 +511,7 @@ def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: 
 
 
 def test_a_job_whose_pod_is_never_seen_is_looked_at_again_without_being_woken() -> None:
-    cluster = Cluster(a_spec(), order=("job", "containers", "pod"))
+    cluster = a_deployment().where(order=("job", "containers", "pod")).cluster()
     cluster.act()
     while not any(job["status"].get("conditions") for job in cluster.of_kind("Job")):
         cluster.step()

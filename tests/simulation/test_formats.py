@@ -8,6 +8,8 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
+from tests.states.pods import without_a_node
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.upkeep_requests import CheckRequest
 
@@ -15,17 +17,7 @@ Body = dict[str, Any]
 PRODUCT = "NVIDIA-A100-SXM4-80GB"
 GPU = {"product": PRODUCT}
 NVIDIA = "nvcr.io/nvidia/tritonserver"
-NO_NODE = {
-    "phase": "Pending",
-    "conditions": [
-        {
-            "type": "PodScheduled",
-            "status": "False",
-            "message": "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
-            "lastTransitionTime": "2026-11-21T00:00:20Z",
-        }
-    ],
-}
+NO_NODE = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
 
 
 def model(*names: str, **fields: Any) -> list[Body]:
@@ -58,7 +50,7 @@ def request(cluster: Cluster, stage: str, kind: Any) -> Any:
 
 
 def test_on_cpu_a_trt_candidate_is_skipped_at_once_and_the_rest_go_on() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32")))
+    cluster = a_deployment().asking(models=model("trt-fp16", "onnx-fp32")).cluster()
     cluster.act()
     skipped = cluster.candidate("trt-fp16")
     assert (skipped["state"], skipped["reason"]) == ("Skipped", "GpuProductMissing")
@@ -73,7 +65,7 @@ def test_on_cpu_a_trt_candidate_is_skipped_at_once_and_the_rest_go_on() -> None:
 @pytest.mark.parametrize("image", [f"{NVIDIA}:26.03-py3", "triton-operator.local/tritonserver-cpu:0.1.0"])
 def test_tensorflow_is_refused_by_a_server_that_does_not_know_it_before_anything_is_converted(image: str) -> None:
     models = file_model("tf-savedmodel", "tf-savedmodel-fp32", "onnx-fp32")
-    cluster = Cluster(a_spec(models=models, serving={"image": image}))
+    cluster = a_deployment().asking(models=models, serving={"image": image}).cluster()
     cluster.act()
     skipped = cluster.candidate("tf-savedmodel-fp32")
     assert (skipped["state"], skipped["reason"]) == ("Skipped", "FormatNotServed")
@@ -98,8 +90,10 @@ def test_an_older_image_is_the_way_to_serve_tensorflow() -> None:
 
 
 def test_where_no_node_has_the_product_an_engine_is_skipped_and_the_rest_are_unschedulable() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU), gpu_product_exists=False)
-    cluster.fates = when("reference", Fate(pending=NO_NODE))
+    cluster = (
+        a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).where(gpu_product_exists=False).cluster()
+    )
+    cluster.fates = when("reference", Fate(pending=without_a_node(NO_NODE)))
     cluster.run(8)
     skipped = cluster.candidate("trt-fp16")
     assert (skipped["state"], skipped["reason"]) == ("Skipped", "GpuProductMissing")
@@ -115,17 +109,16 @@ def test_where_no_node_has_the_product_an_engine_is_skipped_and_the_rest_are_uns
 
 
 def test_an_engine_that_is_made_stays_when_its_node_goes() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU), gpu_product_exists=True)
-    cluster.settle()
+    cluster = (
+        a_deployment().asking(models=model("trt-fp16"), gpu=GPU).where(gpu_product_exists=True).settled().cluster()
+    )
     cluster.gpu_product_exists = False
     assert cluster.act() == 0
 
 
 def test_nodes_are_looked_at_again_where_all_are_skipped_for_want_of_one() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU), gpu_product_exists=True)
-    while "reference" not in cluster.story:
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().asking(models=model("trt-fp16"), gpu=GPU).where(gpu_product_exists=True).cluster()
+    cluster.until(lambda cluster: "reference" in cluster.story)
     cluster.gpu_product_exists = False
     cluster.run(8)
     assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
@@ -136,9 +129,11 @@ def test_nodes_are_looked_at_again_where_all_are_skipped_for_want_of_one() -> No
 
 
 def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadline() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU, conversion={"parallelism": 1}))
+    cluster = (
+        a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU, conversion={"parallelism": 1}).cluster()
+    )
     cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
-    cluster.fates = when("convert", Fate(pending=NO_NODE), "trt-fp16")
+    cluster.fates = when("convert", Fate(pending=without_a_node(NO_NODE)), "trt-fp16")
     cluster.run(30)
     assert cluster.candidate("trt-fp16")["reason"] == "Unschedulable"
     assert cluster.candidate("trt-fp16")["state"] == "Converting"
@@ -157,23 +152,24 @@ def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadli
 
 
 def test_if_no_other_candidate_is_left_a_node_that_comes_later_is_found() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU))
-    cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
-    cluster.fates = when("convert", Fate(pending=NO_NODE), "trt-fp16")
-    told = set()
-    for _ in range(50):
-        cluster.run(1)
-        told.add((cluster.condition("Stalled")["status"], cluster.condition("Stalled")["reason"]))
-    assert ("True", "AllCandidatesFailed") in told
+    cluster = (
+        a_deployment()
+        .asking(models=model("trt-fp16"), gpu=GPU)
+        .upgraded(unschedulable_seconds=60)
+        .faring(when("convert", Fate(pending=without_a_node(NO_NODE)), "trt-fp16"))
+        .until_has("AllCandidatesFailed", "Stalled")
+        .cluster()
+    )
+    assert cluster.condition("Stalled")["status"] == "True"
     cluster.fates = when("convert", Fate())
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
 
 def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU))
+    cluster = a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).cluster()
     cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
-    cluster.fates = when("reference", Fate(pending=NO_NODE))
+    cluster.fates = when("reference", Fate(pending=without_a_node(NO_NODE)))
     cluster.run(30)
     assert cluster.candidate("trt-fp16")["state"] == "Pending"
     cluster.run(30)
@@ -188,7 +184,7 @@ def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
 
 
 def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU))
+    cluster = a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).cluster()
     cluster.fates = when("profile", Fate(server_tensorrt="10.8.0.43"), "trt-fp16")
     cluster.settle()
     failed = cluster.candidate("trt-fp16")
@@ -211,8 +207,7 @@ def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
 
 
 def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
-    cluster = Cluster(a_spec(models=model("onnx-fp32"), gpu=GPU))
-    cluster.settle()
+    cluster = a_deployment().asking(models=model("onnx-fp32"), gpu=GPU).settled().cluster()
     assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["prepare", "tritonserver", "run"]
     cluster.edit(models=model("trt-fp16"))
     cluster.settle()
@@ -223,8 +218,7 @@ def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
 
 def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> None:
     accelerated = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
-    cluster = Cluster(a_spec(models=[a_model(candidates=[accelerated])], gpu=GPU))
-    cluster.settle()
+    cluster = a_deployment().asking(models=[a_model(candidates=[accelerated])], gpu=GPU).settled().cluster()
     (deployment,) = cluster.of_kind("Deployment")
     serving = deployment["spec"]["template"]["spec"]
     prepare, sidecar, _ = pod(cluster, "profile")["initContainers"]
@@ -247,8 +241,7 @@ def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> No
 
 @pytest.mark.parametrize("field", ["product", "resourceName"])
 def test_another_gpu_is_another_engine(field: str) -> None:
-    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU))
-    cluster.settle()
+    cluster = a_deployment().asking(models=model("trt-fp16"), gpu=GPU).settled().cluster()
     first = cluster.status["serving"]["revision"]
     cluster.edit(gpu=GPU | {field: "nvidia.com/mig-1g.10gb" if field == "resourceName" else "NVIDIA-H200"})
     cluster.settle()
@@ -270,8 +263,7 @@ def test_another_gpu_is_another_engine(field: str) -> None:
     ],
 )
 def test_options_are_part_of_the_keys_of_what_they_change(names: tuple[str, ...], fields: Body, converts: bool) -> None:
-    cluster = Cluster(a_spec(models=model(*names), gpu=GPU))
-    cluster.settle()
+    cluster = a_deployment().asking(models=model(*names), gpu=GPU).settled().cluster()
     cluster.edit(models=model(*names, **fields))
     cluster.settle()
     assert cluster.started("convert") == (2 if converts else 1)
@@ -293,7 +285,7 @@ BATCHING = {"maxBatchSize": 8, "dynamicBatching": {}}
 def test_an_engine_is_another_one_for_another_optimal_batch_size_alone(
     name: str, fields: Body, is_another: bool
 ) -> None:
-    before, after = (Cluster(a_spec(models=model(name, **each), gpu=GPU)) for each in ({}, fields))
+    before, after = (a_deployment().asking(models=model(name, **each), gpu=GPU).cluster() for each in ({}, fields))
     before.settle()
     after.settle()
     old, new = (request(each, "convert", ConvertRequest) for each in (before, after))
@@ -336,8 +328,7 @@ def test_what_else_shapes_a_file_is_in_its_key(before: Body, after: Body) -> Non
     ],
 )
 def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body], image: str) -> None:
-    cluster = Cluster(a_spec(models=models))
-    cluster.settle()
+    cluster = a_deployment().asking(models=models).settled().cluster()
     found = {stage: framework(pod(cluster, stage))["image"] for stage in ("source", "reference", "convert")}
     assert found == {"source": "example/converter:1", "reference": image, "convert": pulled(image)}
     assert {framework(pod(cluster, stage))["image"] for stage in ("profile", "measure")} == {"example/converter:1"}
@@ -359,7 +350,12 @@ def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
 ) -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
     pending = {"phase": "Pending", "initContainerStatuses": [{"name": container, "state": state}]}
-    cluster = Cluster(a_spec(models=models, conversion=conversion), when("reference", Fate(pending=pending)))
+    cluster = (
+        a_deployment()
+        .asking(models=models, conversion=conversion)
+        .faring(when("reference", Fate(pending=pending)))
+        .cluster()
+    )
     cluster.run(25)
     ready = cluster.condition("Ready")
     assert ready["reason"] == "ImagePullFailed"
@@ -370,8 +366,7 @@ def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
 
 
 def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
-    cluster = Cluster(a_spec(conversion={"image": "example/mine:1"}))
-    cluster.settle()
+    cluster = a_deployment().asking(conversion={"image": "example/mine:1"}).settled().cluster()
     for stage, image in (
         ("source", "example/converter:1"),
         ("reference", "example/mine:1"),
@@ -391,8 +386,7 @@ def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
 
 
 def test_a_file_is_given_to_the_jobs_by_its_path() -> None:
-    cluster = Cluster(a_spec(models=file_model("onnx", "onnx-fp32")))
-    cluster.settle()
+    cluster = a_deployment().asking(models=file_model("onnx", "onnx-fp32")).settled().cluster()
     for stage, kind in (("reference", ReferenceRequest), ("convert", ConvertRequest)):
         code = request(cluster, stage, kind).model
         assert (code.format, code.entrypoint.path, dict(code.entrypoint.arguments)) == ("onnx", "model.onnx", {})
@@ -408,8 +402,7 @@ def test_a_file_is_given_to_the_jobs_by_its_path() -> None:
     ],
 )
 def test_a_graph_keeps_its_opset_unless_another_is_asked_for(models: list[Body], opset: int) -> None:
-    cluster = Cluster(a_spec(models=models))
-    cluster.settle()
+    cluster = a_deployment().asking(models=models).settled().cluster()
     assert request(cluster, "convert", ConvertRequest).onnx_opset == opset
 
 
@@ -418,8 +411,7 @@ def test_a_graph_keeps_its_opset_unless_another_is_asked_for(models: list[Body],
 
 @pytest.mark.parametrize(("tag", "passed"), [("26.03-py3", False), ("26.04-py3", True)])
 def test_only_the_profiled_server_shares_memory_with_its_client(tag: str, passed: bool) -> None:
-    cluster = Cluster(a_spec(serving={"image": f"{NVIDIA}:{tag}"}))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"image": f"{NVIDIA}:{tag}"}).settled().cluster()
     (deployment,) = cluster.of_kind("Deployment")
     flag = "--allow-client-shm=true"
     assert (flag in pod(cluster, "profile")["initContainers"][1]["args"]) is passed

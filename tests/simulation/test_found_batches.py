@@ -7,6 +7,7 @@ import pytest
 from tests.simulation.answers import Fate
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import another_revision
 from tests.simulation.test_found_formats import SMALLEST, a_file, requests
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
@@ -111,9 +112,7 @@ def test_a_dimension_that_is_called_a_length_is_a_batch_if_the_spec_asks_for_bat
 
 def test_an_object_that_an_older_operator_serves_one_by_one_keeps_that_until_its_next_edit() -> None:
     cluster = Cluster(a_graph(), batches_fail)
-    while "resolved" not in cluster.status:
-        cluster.act()
-        cluster.step()
+    cluster.until(lambda cluster: "resolved" in cluster.status)
     cluster.status["resolved"]["models"][0]["maxBatchSize"] = 1
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
@@ -201,7 +200,7 @@ def test_a_newer_operator_that_would_take_more_keeps_to_what_it_chose(monkeypatc
     monkeypatch.setattr(resolving, "BATCH", 8)
     cluster.settle()
     assert cluster.story == before
-    cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
+    cluster.edit(another_revision())
     cluster.settle()
     assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 8
 

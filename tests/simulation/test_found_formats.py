@@ -6,7 +6,8 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec, candidate
+from tests.simulation.deployments import candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
@@ -144,9 +145,7 @@ def test_nothing_is_skipped_before_the_format_is_found() -> None:
 
 
 def test_a_torchscript_file_with_a_dataloader_is_served() -> None:
-    cluster = Cluster(a_spec(models=[a_file("net.pt")]))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(models=[a_file("net.pt")]).serving().cluster()
     assert [each["name"] for each in cluster.status["candidates"]] == ["ts-script-fp32", "onnx-fp32"]
 
 

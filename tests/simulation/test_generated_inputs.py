@@ -2,7 +2,8 @@
 
 from tests.simulation.answers import GENERATED
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec, candidate
+from tests.simulation.deployments import candidate
+from tests.states.deployment import a_deployment
 
 MODEL = {"name": "ocr", "format": "onnx", "path": "ocr.onnx", "candidates": [candidate("onnx-fp32")]}
 SMALLEST = {"source": {"uri": "pvc://models/digits"}, "models": [MODEL]}
@@ -30,6 +31,5 @@ def test_a_dataloader_that_comes_later_is_another_reference() -> None:
 
 
 def test_with_a_dataloader_nothing_is_said_of_generated_inputs() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     assert "generated" not in cluster.condition("Verified")["message"]

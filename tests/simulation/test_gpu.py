@@ -9,7 +9,9 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.deployments import a_model, candidate
+from tests.simulation.edits import another_revision
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 
@@ -23,8 +25,13 @@ TF32_OFF = {"name": "NVIDIA_TF32_OVERRIDE", "value": "0"}
 
 def settled(settings: Any = WITH_IMAGE, fates: Any = None, **fields: Any) -> Cluster:
     """An object with a GPU and the candidates onnx-fp32 and trt-fp16, at rest."""
-    models = [a_model(candidates=[candidate(name) for name in ("onnx-fp32", "trt-fp16")])]
-    cluster = Cluster(a_spec(**{"models": models, "gpu": GPU} | fields), settings=settings)
+    cluster = (
+        a_deployment()
+        .candidates("onnx-fp32", "trt-fp16")
+        .asking(**{"gpu": GPU} | fields)
+        .where(settings=settings)
+        .cluster()
+    )
     if fates is not None:
         cluster.fates = fates
     cluster.settle()
@@ -105,7 +112,7 @@ def test_an_image_for_gpus_that_comes_later_does_nothing_until_the_source_change
     cluster.settings = WITH_IMAGE
     cluster.settle()
     assert cluster.story == story
-    cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
+    cluster.edit(another_revision())
     cluster.settle()
     assert user_images(cluster) == {IMAGE, pulled(IMAGE)}
 

@@ -4,10 +4,11 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
-from tests.simulation.test_remeasuring import OTHER_SOURCE
+from tests.simulation.deployments import a_model
+from tests.simulation.edits import another_source
 from tests.simulation.test_rollout import answering
 from tests.simulation.walk.walking import Walk, why
+from tests.states.deployment import a_deployment
 from triton_operator import names
 
 MANUAL = {"approval": "Manual"}
@@ -15,8 +16,7 @@ MANUAL = {"approval": "Manual"}
 
 @pytest.fixture
 def serving() -> Cluster:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     return cluster
 
 
@@ -29,7 +29,7 @@ def test_a_selector_that_points_to_nothing_is_put_back(serving: Cluster) -> None
     """While another revision is the target, the active one is known by its record alone."""
     active = serving.serving()
     serving.fates = when("convert", Fate(hangs=True))
-    serving.edit(source=OTHER_SOURCE)
+    serving.edit(another_source())
     serving.run(5)
     point(serving, "digits-nobody")
     serving.run(5)
@@ -45,10 +45,9 @@ def test_what_is_active_stays_while_its_service_points_to_nothing_and_may_not_be
 def undone(cluster: Cluster) -> tuple[str, str]:
     """What is active again after a soak failed, and what was undone."""
     good = cluster.serving() or ""
-    cluster.edit(source=OTHER_SOURCE)
+    cluster.edit(another_source())
     for _ in range(300):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         if cluster.serving() != good:
             break
     bad = cluster.serving() or ""
@@ -59,8 +58,7 @@ def undone(cluster: Cluster) -> tuple[str, str]:
 
 
 def test_a_selector_that_points_to_an_undone_revision_is_put_back() -> None:
-    cluster = Cluster(a_spec(serving={"soak": {"duration": "10m"}}))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"soak": {"duration": "10m"}}).settled().cluster()
     good, bad = undone(cluster)
     point(cluster, bad)
     cluster.run(5)
@@ -73,10 +71,10 @@ def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, mome
     template = serving.objects["Deployment", active]["spec"]["template"]
     if moment == "while another one is converted":
         serving.fates = when("convert", Fate(hangs=True))
-        serving.edit(source=OTHER_SOURCE)
+        serving.edit(another_source())
         serving.run(5)
     else:
-        serving.edit(source=OTHER_SOURCE, selection=MANUAL)
+        serving.edit(another_source(), selection=MANUAL)
         serving.settle()
     serving.delete("Deployment", active)
     serving.run(10)
@@ -87,7 +85,7 @@ def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, mome
 def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving: Cluster) -> None:
     active = serving.serving() or ""
     serving.fates = when("convert", Fate(hangs=True))
-    serving.edit(source=OTHER_SOURCE)
+    serving.edit(another_source())
     serving.run(5)
     serving.delete("Deployment", active)
     serving.delete("Service", "digits")
@@ -97,11 +95,10 @@ def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving
 
 def test_what_an_older_operator_made_active_is_active() -> None:
     """It writes no record, and moves the Service and the status."""
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     old = cluster.serving()
     before = dict(cluster.objects["ConfigMap", "digits-results"]["data"])
-    cluster.edit(source=OTHER_SOURCE)
+    cluster.edit(another_source())
     cluster.settle()
     new = cluster.serving()
     assert new != old
@@ -113,8 +110,7 @@ def test_what_an_older_operator_made_active_is_active() -> None:
 
 def test_a_renamed_model_is_scaled_by_the_name_that_still_serves() -> None:
     scaling = {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}}
-    cluster = Cluster(a_spec(serving=scaling), has_keda=True)
-    cluster.settle()
+    cluster = a_deployment().asking(serving=scaling).where(has_keda=True).settled().cluster()
     cluster.fates = when("convert", Fate(hangs=True))
     cluster.edit(models=[a_model(name="renamed")])
     cluster.run(5)
@@ -134,7 +130,7 @@ def test_what_failed_its_soak_stays_while_the_service_may_not_move_back() -> Non
     world.edit(serving={"soak": {"duration": "10m"}})
     walk.run(600)
     good = cluster.serving()
-    world.edit(source=OTHER_SOURCE)
+    world.edit(another_source())
     while cluster.serving() == good:
         walk.run(4)
     bad = cluster.serving() or ""

@@ -50,9 +50,7 @@ def test_one_state_too_many_cleans_records_and_claim(serving: Cluster) -> None:
 
 def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster) -> None:
     serving.edit(revisionHistoryLimit=0, **source(2))
-    while serving.started("clean") == 0:
-        serving.act()
-        serving.step()
+    serving.until(lambda serving: serving.started("clean") != 0)
     observed = observe("digits", serving.objects.values())
     recorded = serving.objects["ConfigMap", "digits-results"]["data"]
     assert {name for name in recorded if name.startswith("convert")} <= observed.history.records

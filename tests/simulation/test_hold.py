@@ -7,14 +7,12 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.edits import a_narrower_batch
 from tests.simulation.moving import move
 from tests.simulation.test_canary import SHARES, begun, serving
 from tests.simulation.test_soak import (
     CONTINUE,
     KEPT,
-    NARROW,
-    ONE,
     SWEEP,
     UNDONE,
     WINDOW,
@@ -26,14 +24,21 @@ from tests.simulation.test_soak import (
     soaked,
     summary,
 )
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
 
 @pytest.fixture(scope="module")
 def active() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(**asking())
+        .where(counters=lambda pod: replace(SWEEP, pod=pod))
+        .settled()
+        .cluster()
+    )
     return cluster
 
 
@@ -48,8 +53,7 @@ def cluster(active: Cluster) -> Cluster:
 @pytest.fixture(scope="module")
 def active_by_route() -> Cluster:
     """One that asks for a canary; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
     return cluster
 
 
@@ -159,7 +163,7 @@ def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:
     usual, clients(cluster).rate = clients(cluster).rate, 0.0
     old, new = flipped(cluster)
     cluster.run(2 * WINDOW)
-    cluster.edit(models=NARROW)
+    cluster.edit(a_narrower_batch())
     clients(cluster).rate = usual
     cluster.settle()
     assert cluster.serving() not in (old, new)

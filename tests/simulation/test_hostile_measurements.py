@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from tests.simulation.answers import ENVIRONMENT, GOOD, PART_POINTS, Fate, Fates, _result
-from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
-from tests.simulation.test_remeasuring import OTHER_SOURCE, SLOWER
+from tests.simulation.edits import another_source
+from tests.simulation.test_remeasuring import SLOWER
+from tests.states.deployment import a_deployment
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
-
-ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
+from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 
 
 def answering(wanted: str, change: Callable[[Any], Any], candidate: str = "") -> Fates:
@@ -28,8 +26,13 @@ def answering(wanted: str, change: Callable[[Any], Any], candidate: str = "") ->
 
 
 def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked() -> None:
-    cluster = Cluster(a_spec(models=ONE_CANDIDATE), answering("measure", lambda result: replace(result, online=())))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .faring(answering("measure", lambda result: replace(result, online=())))
+        .settled()
+        .cluster()
+    )
     assert cluster.condition("PerformanceMeasured")["reason"] == "MeasurementFailed"
     assert "measured nothing" in cluster.condition("Ready")["message"]
     cluster.fates = lambda *_: GOOD
@@ -39,27 +42,28 @@ def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked()
 
 
 def crowd(result: SearchResult) -> SearchResult:
-    return replace(result, points=result.points[:1] * 500, repeats=(), ended="")
+    return replace(result, points=result.points[:1] * 500, repeats=(), ended=SearchEnd.GOES_ON)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (crowd, f"{PART_POINTS + 1} points and 0 repeats, where {PART_POINTS}"),
-        (lambda result: replace(result, points=(), repeats=(), ended=""), "0 points and 0 repeats, although"),
         (
-            lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=""),
+            lambda result: replace(result, points=(), repeats=(), ended=SearchEnd.GOES_ON),
+            "0 points and 0 repeats, although",
+        ),
+        (
+            lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=SearchEnd.GOES_ON),
             "48 measurements",
         ),
-        (lambda result: replace(result, ended="<b>Nonsense</b>"), "an end that no search has"),
-        (lambda result: replace(result, ended="Failed"), "an end that no search has"),
+        (lambda result: replace(result, ended="<b>Nonsense</b>"), "succeeded without a valid result"),
+        (lambda result: replace(result, ended=SearchEnd.FAILED), "an end that no search has"),
     ],
 )
 def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Callable[[Any], Any], words: str) -> None:
     search = {"selection": {"search": {"mode": "Quick", "measurements": 40}}}
-    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **search), answering("search", change))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().one_candidate().asking(**search).faring(answering("search", change)).serving().cluster()
     assert words in cluster.condition("Selected")["message"]
 
 
@@ -67,16 +71,16 @@ def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Calla
 def test_seconds_of_a_search_give_no_other_one_more_than_the_budget(seconds: float) -> None:
     search = {"selection": {"search": {"mode": "Quick", "measurements": 100, "duration": "10m"}}}
     change = answering("search", lambda result: replace(result, seconds=seconds), "onnx-fp32")
-    cluster = Cluster(a_spec(**search), change)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(**search).faring(change).serving().cluster()
     deadlines = [each["spec"]["template"]["spec"]["activeDeadlineSeconds"] for each in cluster.of_kind("Job")]
     assert max(deadlines) <= 600 + 3600
 
 
 def test_a_part_with_a_thousand_points_is_read_as_far_as_it_takes_to_refuse_it() -> None:
     point = SearchPoint(Tuning(8, 1, True, (), 0, False), None)
-    answer = Outcome("search", "0" * 16, SearchResult("s", (point,) * 1000, "", 1, 0.0, ENVIRONMENT)).to_json()
+    answer = Outcome(
+        "search", "0" * 16, SearchResult("s", (point,) * 1000, SearchEnd.GOES_ON, 1, 0.0, ENVIRONMENT)
+    ).to_json()
     result = Outcome.from_json(answer).result
     assert isinstance(result, SearchResult)
     assert len(result.points) == PART_POINTS + 1
@@ -88,10 +92,9 @@ def test_what_is_no_command_line_wedges_no_later_source() -> None:
     def change(result: Any) -> Any:
         return replace(result, environment=replace(result.environment, perf_analyzer=("'",)))
 
-    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **SLOWER), answering("measure", change))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**SLOWER).faring(answering("measure", change)).settled().cluster()
     cluster.fates = lambda *_: GOOD
-    cluster.edit(source=OTHER_SOURCE)
+    cluster.edit(another_source())
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert cluster.condition("PerformanceMeasured")["status"] == "True"

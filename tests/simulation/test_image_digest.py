@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster, pulled
-from tests.simulation.deployments import a_spec
+from tests.simulation.edits import another_source
+from tests.states.deployment import a_deployment
 from triton_converters.contract.records import IMAGE
 from triton_operator import names
 
@@ -20,7 +21,6 @@ UNKNOWN = {
     "another repository": f"registry.example/copy@sha256:{'b' * 64}",
 }
 """What the kubelet may report that is no digest of the image's own repository."""
-OTHER_SOURCE = {"source": {"uri": "pvc://models/other"}}
 MANUAL = {"approval": "Manual"}
 
 
@@ -53,7 +53,7 @@ def image_ids(cluster: Cluster) -> dict[str, str]:
 
 
 def test_a_tag_that_moves_after_the_profiles_changes_nothing_that_is_served() -> None:
-    cluster = profiles_done(Cluster(a_spec()))
+    cluster = profiles_done(a_deployment().cluster())
     cluster.image_id = moved
     cluster.settle()
     assert served(cluster) == PROFILED
@@ -63,12 +63,11 @@ def test_a_tag_that_moves_after_the_profiles_changes_nothing_that_is_served() ->
 
 
 def test_an_approval_after_the_tag_moved_serves_what_was_profiled() -> None:
-    cluster = Cluster(a_spec(selection=MANUAL))
-    cluster.settle()
+    cluster = a_deployment().asking(selection=MANUAL).settled().cluster()
     cluster.image_id = moved
     for job in cluster.of_kind("Job"):
         cluster.delete("Job", job["metadata"]["name"])
-    cluster.edit(selection=MANUAL | {"approvedRevision": cluster.candidate("ts-script-fp32")["key"]})
+    cluster.edit(selection=MANUAL | {"approvedRevision": cluster.candidate("ts-script-fp32")["revision"]})
     cluster.settle()
     assert cluster.condition("Selected")["reason"] == "Approved"
     assert served(cluster) == PROFILED
@@ -77,7 +76,7 @@ def test_an_approval_after_the_tag_moved_serves_what_was_profiled() -> None:
 def test_each_source_is_served_by_the_image_it_was_profiled_with(serving: Cluster) -> None:
     first = serving.spec["source"]
     serving.image_id = moved
-    serving.edit(**OTHER_SOURCE)
+    serving.edit(another_source())
     serving.settle()
     assert served(serving) == MOVED
     before = len(serving.story)
@@ -96,22 +95,18 @@ def test_a_server_that_is_deleted_comes_back_with_the_image_it_had(serving: Clus
 
 @pytest.mark.parametrize("reported", UNKNOWN.values(), ids=UNKNOWN)
 def test_without_a_digest_of_its_repository_an_image_keeps_its_name(reported: str) -> None:
-    cluster = Cluster(a_spec(), image_id=lambda name: reported)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().where(image_id=lambda name: reported).serving().cluster()
     assert served(cluster) == NAME
 
 
 def test_an_image_that_the_spec_gives_by_digest_stays_as_it_is_written() -> None:
-    cluster = Cluster(a_spec(serving={"image": GIVEN}))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"image": GIVEN}).settled().cluster()
     assert served(cluster) == GIVEN
 
 
 def test_an_object_from_before_digests_were_recorded_stays_as_it_is(serving: Cluster) -> None:
     """Its record has no digest, and its server was made by name."""
-    old = Cluster(a_spec(), image_id=lambda name: "")
-    old.settle()
+    old = a_deployment().where(image_id=lambda name: "").settled().cluster()
     assert image_ids(old) == {}
     story, server = list(old.story), old.serving()
     assert server == serving.serving(), "a digest changes no name"
@@ -152,7 +147,7 @@ def job_images(cluster: Cluster, stage: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("stage", ["convert", "metrics"])
 def test_users_code_runs_in_the_image_that_the_reference_ran_in(stage: str) -> None:
     own = "example/torch:1"
-    cluster = Cluster(a_spec(conversion={"image": own}))
+    cluster = a_deployment().asking(conversion={"image": own}).cluster()
     while not cluster.started("convert"):
         cluster.run(1)
     cluster.image_id = lambda name: f"example/torch@sha256:{'b' * 64}" if name == own else pulled(name)
@@ -163,12 +158,10 @@ def test_users_code_runs_in_the_image_that_the_reference_ran_in(stage: str) -> N
 
 def test_our_own_image_is_the_same_one_in_all_containers_of_a_job() -> None:
     """What prepares, runs and publishes is one program: a moved tag must not mix two of its versions."""
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     assert {image for _, image in job_images(cluster, "convert")} == {pulled(CONVERTER)}
 
 
 def test_an_image_of_unknown_digest_runs_by_its_name() -> None:
-    cluster = Cluster(a_spec(), image_id=lambda name: f"sha256:{'d' * 64}")
-    cluster.settle()
+    cluster = a_deployment().where(image_id=lambda name: f"sha256:{'d' * 64}").settled().cluster()
     assert {image for _, image in job_images(cluster, "convert")} == {CONVERTER}

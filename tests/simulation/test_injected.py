@@ -7,18 +7,18 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import STEP, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
-PAIR = ["onnx-fp32", "onnx-fp16"]
+CANDIDATES = ["onnx-fp32", "onnx-fp16"]
 STAGES = ["source", "reference", "convert", "profile", "measure"]
 GRACE_STEPS = 60 / STEP.total_seconds()
 
 
 def injected(stage: str, fate: Fate, *candidates: str) -> Cluster:
     """A cluster in which one stage (of some candidates) has that fate."""
-    spec = a_spec(models=[a_model(candidates=[candidate(each) for each in PAIR])])
-    return Cluster(spec, when(stage, fate, *candidates), injects="istio-proxy")
+    fates = when(stage, fate, *candidates)
+    return a_deployment().candidates(*CANDIDATES).faring(fates).where(injects="istio-proxy").cluster()
 
 
 def settle(cluster: Cluster) -> None:
@@ -37,11 +37,9 @@ def settle(cluster: Cluster) -> None:
 
 def until(cluster: Cluster, holds: Callable[[], bool]) -> int:
     """Passes and steps up to the first pass after which it holds; how many steps there were."""
-    for steps in range(900):
-        cluster.act()
+    for steps in cluster.passes(900):
         if holds():
             return steps
-        cluster.step()
     raise AssertionError(f"it never came about: {cluster.story[-8:]}")
 
 
@@ -89,7 +87,7 @@ def test_a_final_failure_counts_at_once(stage: str) -> None:
     settle(cluster)
     assert cluster.condition("Stalled")["status"] == "True"
     assert "model.py, line 3" in cluster.condition("Ready")["message"]
-    assert cluster.started(stage) == (len(PAIR) if stage in ("convert", "profile") else 1)
+    assert cluster.started(stage) == (len(CANDIDATES) if stage in ("convert", "profile") else 1)
 
 
 ENDS = [
@@ -110,8 +108,8 @@ def test_a_candidate_that_fails_stops_no_other(stage: str, fate: Fate, reason: s
     assert words in failed["message"]
     assert cluster.condition("Ready")["status"] == "True"
     assert cluster.status["serving"]["candidate"] == "onnx-fp16"
-    assert cluster.started("convert") == len(PAIR)
-    assert cluster.started("profile") == len(PAIR) - (stage == "convert")
+    assert cluster.started("convert") == len(CANDIDATES)
+    assert cluster.started("profile") == len(CANDIDATES) - (stage == "convert")
 
 
 def test_an_end_that_might_be_tried_again_is_a_failure_after_a_minute() -> None:

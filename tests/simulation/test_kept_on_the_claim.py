@@ -6,14 +6,16 @@ import pytest
 
 from tests.converters.test_clean import CONVERTED, REQUEST, converted, grow_old, mark
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.test_failures import named_claim
-from tests.simulation.test_rollback import GONE, ONE, RESULTS, active, history, keys, roll_back, version
+from tests.simulation.test_rollback import GONE, RESULTS, active, history, keys, roll_back, version
 from tests.simulation.test_rollout import answering
 from triton_converters.contract import layout
 from triton_converters.contract.records import ACTIVE
 from triton_converters.stages.clean import run as clean
 from triton_operator.observed.history import History
+
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 
 
 def served(count: int) -> Cluster:

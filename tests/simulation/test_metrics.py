@@ -5,6 +5,7 @@ import pytest
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.measurement_requests import MetricsRequest
 
 NAMES = [each["name"] for each in CANDIDATES]
@@ -16,12 +17,11 @@ def thresholds(**bounds: str) -> dict[str, object]:
 
 def test_one_job_computes_the_metrics_of_every_candidate_that_agrees_with_the_reference() -> None:
     differs = Fate(exit_code=FINAL.exit_code, reason=FINAL.reason, message="no")
-    cluster = Cluster(a_spec(), when("profile", differs, "onnx-fp16"))
-    cluster.settle()
+    cluster = a_deployment().faring(when("profile", differs, "onnx-fp16")).settled().cluster()
     assert cluster.started("metrics") == 1
     (job,) = (each for each in cluster.of_kind("Job") if "-metrics-" in each["metadata"]["name"])
     request = MetricsRequest.from_json(job["spec"]["template"]["spec"]["containers"][0]["args"][-1])
-    profiled = [cluster.candidate(name)["profile"] for name in NAMES if name != "onnx-fp16"]
+    profiled = [cluster.candidate(name)["profileKey"] for name in NAMES if name != "onnx-fp16"]
     assert [each.profile for each in request.candidates] == profiled
     assert request.required == ("accuracy",)
     assert {cluster.candidate(name).get("metricsKey") for name in NAMES} == {request.key, None}
@@ -29,10 +29,8 @@ def test_one_job_computes_the_metrics_of_every_candidate_that_agrees_with_the_re
 
 
 def test_nothing_is_verified_before_the_metrics_are_known() -> None:
-    cluster = Cluster(a_spec())
-    while not cluster.active("metrics"):
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().cluster()
+    cluster.until_active("metrics")
     cluster.act()
     verified = cluster.condition("Verified")
     assert (verified["status"], verified["reason"]) == ("Unknown", "Running")
@@ -53,8 +51,7 @@ def test_without_metrics_there_is_no_such_job() -> None:
 
 
 def test_metrics_that_cannot_be_computed_fail_every_candidate_that_waits_for_them() -> None:
-    cluster = Cluster(a_spec(), when("metrics", FINAL))
-    cluster.settle()
+    cluster = a_deployment().faring(when("metrics", FINAL)).settled().cluster()
     assert {(cluster.candidate(name)["state"], cluster.candidate(name)["reason"]) for name in NAMES} == {
         ("Failed", "UserCodeFailed")
     }
@@ -104,8 +101,7 @@ def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
 def test_user_code_that_is_killed_for_memory_is_named_with_its_limit(container: str) -> None:
     limits = {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}
     killed = Fate(exit_code=137, killed="OOMKilled", container=container)
-    cluster = Cluster(a_spec(conversion=limits), when("reference", killed))
-    cluster.settle()
+    cluster = a_deployment().asking(conversion=limits).faring(when("reference", killed)).settled().cluster()
     ready = cluster.condition("Ready")
     assert ready["reason"] == "OutOfMemory"
     assert f"container {container} was killed at its memory limit of 64Mi" in ready["message"]
@@ -113,9 +109,7 @@ def test_user_code_that_is_killed_for_memory_is_named_with_its_limit(container: 
 
 def test_two_candidates_that_differ_in_their_names_alone_have_one_profile_and_one_mount() -> None:
     twins = [{"name": name, "format": "onnx", "precision": "fp32"} for name in ("one", "two")]
-    cluster = Cluster(a_spec(models=[a_model(candidates=twins)]))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(models=[a_model(candidates=twins)]).serving().cluster()
     assert {each["name"]: each["state"] for each in cluster.status["candidates"]} == {
         "one": "Selected",
         "two": "Passed",

@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
-from tests.simulation.deployments import a_spec
-from tests.simulation.test_rollback import ONE, active, history, keys, made, roll_back, servers, version
+from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import merged
+from tests.simulation.test_rollback import active, history, keys, made, roll_back, servers, version
 from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
 from triton_operator.observed.history import History
 
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 BAD = "example/server:bad"
 
 
@@ -134,7 +136,7 @@ def held() -> Cluster:
     cluster.settle()
     ask(cluster)
     clients(cluster).rate = 0.0
-    flipped(cluster, models=ONE, **version(2))
+    flipped(cluster, merged("source", **version(2)["source"]))
     cluster.run(60)
     return cluster
 
@@ -182,7 +184,7 @@ def test_the_active_one_may_be_named_while_its_soak_goes_on() -> None:
     cluster = Cluster(a_spec(models=ONE, **version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
     cluster.settle()
     ask(cluster)
-    flipped(cluster, models=ONE, **version(2))
+    flipped(cluster, merged("source", **version(2)["source"]))
     cluster.run(3)
     second = active(cluster)
     roll_back(cluster, second)

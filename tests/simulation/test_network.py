@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_operator.settings import Peer
 
 Body = dict[str, Any]
@@ -30,7 +30,7 @@ def who(cluster: Cluster) -> dict[int, Any]:
 
 
 def test_an_object_has_the_policies_of_servers_from_its_first_server_on() -> None:
-    cluster = Cluster(a_spec())
+    cluster = a_deployment().cluster()
     while not cluster.of_kind("Deployment"):
         assert set(policies(cluster)) <= {"digits-jobs"}
         cluster.run(1)

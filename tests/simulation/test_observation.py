@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.cluster import SETTINGS
+from tests.states.deployment import a_deployment
 
 OTLP = {"ports": [{"protocol": "TCP", "port": 4318}]}
 INSTALLED = replace(SETTINGS, tracing_endpoint="http://collector:4318/v1/traces", tracing_egress=(OTLP,))
@@ -18,8 +18,7 @@ def arguments(pod: dict[str, Any], name: str) -> list[str]:
 
 
 def test_only_servers_behind_a_service_tell_of_their_requests() -> None:
-    cluster = Cluster(a_spec(serving=OBSERVED), settings=INSTALLED)
-    cluster.settle()
+    cluster = a_deployment().asking(serving=OBSERVED).where(settings=INSTALLED).settled().cluster()
     (deployment,) = cluster.of_kind("Deployment")
     assert arguments(deployment["spec"]["template"]["spec"], "tritonserver") == [
         "--log-verbose=1",
@@ -42,8 +41,7 @@ def test_only_servers_behind_a_service_tell_of_their_requests() -> None:
 
 def test_only_servers_that_send_traces_are_let_out() -> None:
     def egress(serving: dict[str, Any]) -> list[Any]:
-        cluster = Cluster(a_spec(serving=serving), settings=INSTALLED)
-        cluster.settle()
+        cluster = a_deployment().asking(serving=serving).where(settings=INSTALLED).settled().cluster()
         policies = {each["metadata"]["name"]: each["spec"] for each in cluster.of_kind("NetworkPolicy")}
         found: list[Any] = policies["digits-servers"]["egress"]
         return found
@@ -53,8 +51,7 @@ def test_only_servers_that_send_traces_are_let_out() -> None:
 
 
 def test_an_object_that_is_to_be_observed_is_rolled_out_and_measured_and_not_profiled_again() -> None:
-    cluster = Cluster(a_spec(), settings=INSTALLED)
-    cluster.settle()
+    cluster = a_deployment().where(settings=INSTALLED).settled().cluster()
     before = len(cluster.story)
     cluster.edit(serving=OBSERVED)
     cluster.settle()

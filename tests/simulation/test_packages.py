@@ -8,7 +8,9 @@ import pytest
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.edits import another_source
 from tests.simulation.made_jobs import WEB, jobs, request
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
 Body = dict[str, Any]
@@ -37,8 +39,7 @@ def test_they_are_installed_between_the_source_and_the_reference() -> None:
 
 
 def test_without_a_requirements_file_there_is_no_such_job() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     assert cluster.started("packages") == 0
     assert '"packages"' not in str(cluster.of_kind("Job"))
 
@@ -114,7 +115,7 @@ def test_the_installations_index_and_proxy_reach_pip_alone_and_the_users_variabl
 
 def test_they_are_of_the_image_that_runs_the_users_code() -> None:
     keras = a_model(format="tf-keras", candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])
-    cluster = Cluster(a_spec(models=[keras], conversion={"requirements": "requirements.txt"}))
+    cluster = a_deployment().asking(models=[keras], conversion={"requirements": "requirements.txt"}).cluster()
     images = [each["image"] for each in installing(cluster)]
     assert images == [SETTINGS.converter_image, SETTINGS.converter_tensorflow_image, SETTINGS.converter_image]
 
@@ -169,7 +170,7 @@ def test_the_same_file_in_another_source_is_installed_once() -> None:
     cluster = requiring()
     cluster.settle()
     first = key(cluster)
-    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.edit(another_source())
     cluster.settle()
     assert cluster.started("packages") == 1
     assert {request(each)["packages"] for each in jobs(cluster, "reference")} == {first}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.failures import Failure
 
@@ -24,20 +24,14 @@ ALONE = ["packages", "source", "reference"]
 
 
 def a_cluster(*names: str) -> Cluster:
-    models = [a_model(candidates=[candidate(name) for name in names or ["onnx-fp32"]])]
-    return Cluster(a_spec(models=models, conversion={"requirements": "requirements.txt"}))
+    conversion = {"requirements": "requirements.txt"}
+    return a_deployment().candidates(*names or ["onnx-fp32"]).asking(conversion=conversion).cluster()
 
 
-def run_until(cluster: Cluster, kind: str, status: str, steps: int = 200) -> list[tuple[str, str]]:
-    """Passes and steps until a condition has a status; the statuses and reasons that it had on the way."""
-    told = []
-    for _ in range(steps):
-        cluster.run(1)
-        now = cluster.condition(kind)
-        told.append((now["status"], now["reason"]))
-        if now["status"] == status:
-            return told
-    raise AssertionError(f"{kind} does not become {status}: {told[-3:]}")
+def run_until(cluster: Cluster, kind: str, status: str) -> None:
+    """Passes and steps until a condition has that status."""
+    cluster.run(1)
+    cluster.until(lambda cluster: cluster.condition(kind)["status"] == status, 200)
 
 
 @pytest.mark.parametrize(("stage", "reason", "condition"), OUTAGES)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_operator import names
 
 READER = "vision/models-reader"
@@ -48,8 +48,7 @@ def image(name: str) -> dict[str, Any]:
 def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
     fields: dict[str, Any], words: str, setting: str
 ) -> None:
-    cluster = Cluster(a_spec(**fields), settings=ALLOWED)
-    cluster.settle()
+    cluster = a_deployment().asking(**fields).where(settings=ALLOWED).settled().cluster()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
     assert stalled["message"].startswith(words)
@@ -71,14 +70,16 @@ def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
     ],
 )
 def test_what_is_allowed_gets_ready(fields: dict[str, Any]) -> None:
-    cluster = Cluster(a_spec(**fields), settings=ALLOWED)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    a_deployment().asking(**fields).where(settings=ALLOWED).serving().cluster()
 
 
 def test_no_serviceaccount_is_allowed_unless_the_installation_names_it() -> None:
-    cluster = Cluster(a_spec(source={"uri": "s3://models/ocr", "serviceAccountName": "models-reader"}))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(source={"uri": "s3://models/ocr", "serviceAccountName": "models-reader"})
+        .settled()
+        .cluster()
+    )
     assert cluster.condition("Stalled")["reason"] == "NotAllowed"
     cluster.settings = ALLOWED
     cluster.settle()
@@ -87,8 +88,13 @@ def test_no_serviceaccount_is_allowed_unless_the_installation_names_it() -> None
 
 def test_only_the_source_job_has_the_serviceaccount_and_no_pod_a_token() -> None:
     source = {"uri": "s3://models/ocr", "serviceAccountName": "models-reader"}
-    cluster = Cluster(a_spec(source=source, weights={"uri": "s3://models/weights"}), settings=ALLOWED)
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(source=source, weights={"uri": "s3://models/weights"})
+        .where(settings=ALLOWED)
+        .settled()
+        .cluster()
+    )
     pods = {
         body["metadata"]["name"]: body["spec"]["template"]["spec"]
         for body in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
@@ -103,8 +109,7 @@ def test_only_the_source_job_has_the_serviceaccount_and_no_pod_a_token() -> None
 
 
 def test_another_serviceaccount_does_nothing_again() -> None:
-    cluster = Cluster(a_spec(source={"uri": "s3://models/ocr"}), settings=ALLOWED)
-    cluster.settle()
+    cluster = a_deployment().asking(source={"uri": "s3://models/ocr"}).where(settings=ALLOWED).settled().cluster()
     story = list(cluster.story)
     cluster.edit(source={"uri": "s3://models/ocr", "serviceAccountName": "models-reader"})
     cluster.settle()
@@ -130,8 +135,7 @@ def test_what_serves_goes_on_and_nothing_is_done_again_once_it_is_allowed(servin
 def test_no_spec_lowers_what_the_installation_demands_of_users_code() -> None:
     demands = replace(SETTINGS, user_code_runtime_class="gvisor", user_code_host_users=False)
     own = {"pod": {"runtimeClassName": "weaker"}}
-    cluster = Cluster(a_spec(conversion=own, serving=own), settings=demands)
-    cluster.settle()
+    cluster = a_deployment().asking(conversion=own, serving=own).where(settings=demands).settled().cluster()
     found = {
         each["metadata"]["labels"].get(names.STAGE_LABEL, "server"): each["spec"]["template"]["spec"]
         for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
@@ -150,8 +154,7 @@ def test_other_demands_do_nothing_again(serving: Cluster) -> None:
 
 
 def test_traces_need_a_collector_of_the_installations() -> None:
-    cluster = Cluster(a_spec(serving={"tracing": {"sampleRate": 10}}))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"tracing": {"sampleRate": 10}}).settled().cluster()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
     assert "set the Helm value tracing.endpoint" in stalled["message"]

@@ -91,7 +91,7 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
         for name in [each["metadata"]["name"] for each in cluster.of_kind(what)]:
             cluster.delete(what, name)
     elif kind == "approve":
-        keys = [each["key"] for each in cluster.status.get("candidates", []) if "key" in each]
+        keys = [each["revision"] for each in cluster.status.get("candidates", []) if "revision" in each]
         if keys:
             cluster.edit(selection={"approval": "Manual", "approvedRevision": keys[what % len(keys)]})
     elif kind == "roll back":
@@ -167,11 +167,11 @@ def assert_has_passed(cluster: Cluster, server: str, served: str | None, first: 
         assert named in observe("digits", cluster.objects.values()).history.revisions
         return
     (chosen,) = [each for each in status["candidates"] if each["state"] == "Selected"]
-    assert chosen["key"] == labels[names.KEY_LABEL]
+    assert chosen["revision"] == labels[names.KEY_LABEL]
     selection = cluster.spec.get("selection", {})
     assert chosen["satisfiesConstraints"] is True or selection.get("fallback") == "Closest"
     if selection.get("approval") == "Manual":
-        assert chosen["key"] in (selection.get("approvedRevision"), served)
+        assert chosen["revision"] in (selection.get("approvedRevision"), served)
     observed = observe("digits", cluster.objects.values())
     measured = [record.outcome.result for record in observed.records.values()]
     assert any(isinstance(each, MeasureResult) for each in measured)

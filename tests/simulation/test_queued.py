@@ -7,11 +7,10 @@ import pytest
 
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Body, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_operator import names
 
 QUEUE = {"pod": {"labels": {names.QUEUE_LABEL: "models"}}}
-PAIR = [a_model(candidates=[candidate("ts-trace-fp32"), candidate("onnx-fp32")])]
 STAGES = {
     "source": "SourceResolved",
     "reference": "Converted",
@@ -25,15 +24,13 @@ STAGES = {
 
 def queued(quota: int | None) -> Cluster:
     """An object whose Jobs wait in a queue of Kueue."""
-    return Cluster(a_spec(models=PAIR, conversion=QUEUE), quota=quota)
+    return a_deployment().candidates("ts-trace-fp32", "onnx-fp32").asking(conversion=QUEUE).where(quota=quota).cluster()
 
 
 def until(cluster: Cluster, holds: Callable[[], object]) -> None:
-    for _ in range(300):
-        cluster.act()
+    for _ in cluster.passes(300):
         if holds():
             return
-        cluster.step()
     raise AssertionError(f"it never came about: {cluster.story[-8:]}")
 
 
@@ -87,12 +84,10 @@ def test_jobs_that_no_quota_admits_wait_without_a_deadline() -> None:
 def test_a_quota_for_one_job_is_enough() -> None:
     cluster = queued(1)
     seen = set()
-    for _ in range(200):
-        cluster.act()
+    for _ in cluster.passes(200):
         seen.add(cluster.condition("Ready")["reason"])
         running = [each for each in cluster.of_kind("Job") if not each["status"].get("shown")]
         assert sum(not each["spec"]["suspend"] for each in running) <= 1
-        cluster.step()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert "Queued" in seen
@@ -101,7 +96,7 @@ def test_a_quota_for_one_job_is_enough() -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_job_that_is_suspended_in_the_middle_goes_on_later(stage: str) -> None:
-    cluster = Cluster(a_spec(models=PAIR))
+    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").cluster()
     until(cluster, lambda: runs(cluster, stage))
     job = job_of(cluster, stage)
     job["spec"]["suspend"] = True
@@ -123,7 +118,7 @@ def test_a_job_that_is_suspended_in_the_middle_goes_on_later(stage: str) -> None
 
 def test_a_job_that_was_suspended_too_often_is_made_anew() -> None:
     """The Job controller counts each pod that it deletes, and fails the Job with the third."""
-    cluster = Cluster(a_spec(models=PAIR))
+    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").cluster()
     for _ in range(3):
         until(cluster, lambda: runs(cluster, "reference"))
         job = job_of(cluster, "reference")
@@ -140,7 +135,7 @@ def test_a_job_that_was_suspended_too_often_is_made_anew() -> None:
 
 
 def test_a_job_that_failed_by_itself_has_failed_also_if_it_is_then_suspended() -> None:
-    cluster = Cluster(a_spec(models=PAIR), when("reference", FINAL))
+    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").faring(when("reference", FINAL)).cluster()
     until(cluster, lambda: runs(cluster, "reference"))
     job = job_of(cluster, "reference")
     while "conditions" not in job["status"]:
@@ -152,7 +147,13 @@ def test_a_job_that_failed_by_itself_has_failed_also_if_it_is_then_suspended() -
 
 def test_a_job_with_a_result_is_deleted_instead_of_started_again() -> None:
     """Kueue may take the quota back after the result is there and before the Job is over."""
-    cluster = Cluster(a_spec(models=PAIR), when("source", Fate()), injects="istio-proxy")
+    cluster = (
+        a_deployment()
+        .candidates("ts-trace-fp32", "onnx-fp32")
+        .faring(when("source", Fate()))
+        .where(injects="istio-proxy")
+        .cluster()
+    )
     until(cluster, lambda: cluster.started("reference") == 1)
     (job,) = [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "source"]
     job["spec"]["suspend"] = True

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, NotFoundError
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.runtime.metrics import Metrics
@@ -64,9 +63,7 @@ class Api:
 def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
     answer: Exception, found: Body | None, words: str
 ) -> None:
-    one = [a_model(candidates=[candidate("onnx-fp32")])]
-    cluster = Cluster(a_spec(models=one, serving={"autoscaling": {"maxReplicas": 6}}), has_keda=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().autoscaled().settled().cluster()
     del cluster.objects["ScaledObject", "digits"]
     store = Store()
     api = Api(store, answer, found)
@@ -86,10 +83,7 @@ def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
 
 
 def test_a_route_that_is_refused_is_named_and_the_object_stays_ready() -> None:
-    one = [a_model(candidates=[candidate("onnx-fp32")])]
-    route = {"parentRefs": [{"name": "public"}]}
-    cluster = Cluster(a_spec(models=one, serving={"route": route}), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().routed().settled().cluster()
     del cluster.objects["HTTPRoute", "digits"]
     store = Store()
     api = Api(store, ForbiddenError("admission webhook denied the request: no such host name"), None, HTTP_ROUTE)

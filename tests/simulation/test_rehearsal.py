@@ -6,11 +6,10 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_operator import names
 
 GPU_LIMIT = {"pod": {"resources": {"limits": {"nvidia.com/gpu": "1"}}}}
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 
 
 def falls_back(stage: str, name: str, request: Any) -> Fate:
@@ -34,9 +33,7 @@ def run_environment(cluster: Cluster, stage: str) -> dict[str, str]:
 
 
 def test_without_a_gpu_the_object_gets_ready_and_says_what_was_rehearsed() -> None:
-    cluster = Cluster(a_spec(models=ONE), falls_back)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().one_candidate().faring(falls_back).serving().cluster()
     rehearsed = cluster.condition("Rehearsed")
     assert (rehearsed["status"], rehearsed["reason"]) == ("True", "Rehearsed")
     assert "(the reference, onnx-fp32)" in rehearsed["message"]
@@ -45,14 +42,12 @@ def test_without_a_gpu_the_object_gets_ready_and_says_what_was_rehearsed() -> No
 
 
 def test_code_that_asks_for_no_gpu_is_not_rehearsed() -> None:
-    cluster = Cluster(a_spec(models=ONE))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().settled().cluster()
     assert "Rehearsed" not in reasons(cluster)
 
 
 def test_a_gpu_that_comes_later_starts_everything_anew() -> None:
-    cluster = Cluster(a_spec(models=ONE), falls_back)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().faring(falls_back).settled().cluster()
     assert run_environment(cluster, "reference")["NVIDIA_VISIBLE_DEVICES"] == "void"
     rehearsed = cluster.status["serving"]["revision"]
     cluster.fates = lambda stage, name, request: GOOD
@@ -71,8 +66,7 @@ def test_a_gpu_that_comes_later_starts_everything_anew() -> None:
     ids=["a limit of the servers alone", "a Job that does not see its GPU"],
 )
 def test_a_rehearsed_reference_is_not_served_on_a_gpu(fields: dict[str, Any], advice: str) -> None:
-    cluster = Cluster(a_spec(models=ONE, **fields), falls_back)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**fields).faring(falls_back).settled().cluster()
     assert cluster.condition("Stalled")["status"] == "True"
     converted = cluster.condition("Converted")
     assert (converted["status"], converted["reason"]) == ("False", "RehearsalNotServed")
@@ -82,16 +76,16 @@ def test_a_rehearsed_reference_is_not_served_on_a_gpu(fields: dict[str, Any], ad
 
 
 def test_a_rehearsed_candidate_is_not_served_on_a_gpu() -> None:
-    cluster = Cluster(a_spec(models=ONE, serving=GPU_LIMIT), falls_back_in_conversions)
-    cluster.settle()
+    cluster = (
+        a_deployment().one_candidate().asking(serving=GPU_LIMIT).faring(falls_back_in_conversions).settled().cluster()
+    )
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "RehearsalNotServed")
     assert cluster.started("profile") == 0
 
 
 def test_servers_that_get_a_gpu_later_do_not_get_what_was_rehearsed() -> None:
-    cluster = Cluster(a_spec(models=ONE), falls_back)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().faring(falls_back).settled().cluster()
     before = cluster.serving()
     cluster.edit(serving=GPU_LIMIT)
     cluster.settle()

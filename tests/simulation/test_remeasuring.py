@@ -7,9 +7,11 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import CANDIDATES, a_spec
+from tests.simulation.deployments import CANDIDATES
+from tests.simulation.edits import another_source
+from tests.states.deployment import a_deployment
 
-BUSY, OTHER_SOURCE = Fate(p99=12_000), {"uri": "pvc://models/other"}
+BUSY = Fate(p99=12_000)
 PROFILES = [*(f"profile {each['name']}" for each in CANDIDATES), "metrics"]
 SERVE = ["server", "measure onnx-fp32", "service"]
 SLOWER = {"performance": {"regression": {"maxPercent": 10, "block": True}}}
@@ -17,8 +19,7 @@ SLOWER = {"performance": {"regression": {"maxPercent": 10, "block": True}}}
 
 def busy(**fields: Any) -> Cluster:
     """An object that was stalled because its node was busy, and no longer is."""
-    cluster = Cluster(a_spec(**fields), when("profile", BUSY))
-    cluster.settle()
+    cluster = a_deployment().asking(**fields).faring(when("profile", BUSY)).settled().cluster()
     assert cluster.condition("Stalled")["reason"] == "ConstraintsNotMet"
     cluster.fates = when("profile", GOOD)
     return cluster
@@ -53,11 +54,10 @@ def test_each_retry_measures_once() -> None:
 
 
 def test_what_serves_goes_on_while_candidates_are_measured_again() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     before = cluster.serving()
     cluster.fates = when("profile", BUSY)
-    cluster.edit(source=OTHER_SOURCE)
+    cluster.edit(another_source())
     cluster.settle()
     assert state(cluster) == ("False", "ConstraintsNotMet")
     cluster.fates = when("profile", GOOD)
@@ -92,7 +92,7 @@ def test_an_annotation_that_is_taken_back_brings_no_old_figures_back(measured_tw
 
 def test_a_source_that_comes_back_has_its_last_figures(measured_twice: Cluster) -> None:
     source = measured_twice.spec["source"]
-    measured_twice.edit(source=OTHER_SOURCE)
+    measured_twice.edit(another_source())
     measured_twice.settle()
     story = len(measured_twice.story)
     measured_twice.edit(source=source)
@@ -128,8 +128,7 @@ def test_candidates_that_a_search_found_are_measured_again_too() -> None:
 
 
 def test_a_preview_is_measured_again_alone() -> None:
-    cluster = Cluster(a_spec(), when("measure", BUSY))
-    cluster.settle()
+    cluster = a_deployment().faring(when("measure", BUSY)).settled().cluster()
     assert state(cluster) == ("False", "ConstraintsNotMet")
     cluster.fates = when("measure", GOOD)
     assert again(cluster) == ["measure onnx-fp32"]
@@ -146,10 +145,9 @@ def test_a_preview_is_measured_again_alone() -> None:
 )
 def test_a_slower_source_is_measured_again(scenario: str, stage: str, measured: list[str]) -> None:
     selection = {"scenario": scenario}
-    cluster = Cluster(a_spec(selection=selection, **SLOWER))
-    cluster.settle()
+    cluster = a_deployment().asking(selection=selection, **SLOWER).settled().cluster()
     cluster.fates = when(stage, Fate(speed=0.5))
-    cluster.edit(source=OTHER_SOURCE)
+    cluster.edit(another_source())
     cluster.settle()
     assert state(cluster) == ("False", "PerformanceRegressed")
     cluster.fates = when(stage, GOOD)

@@ -8,14 +8,13 @@ import pytest
 
 from tests.simulation.answers import CONTENT, GOOD, SEEN, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 RESULTS = ("ConfigMap", "digits-results")
 
 
@@ -26,8 +25,7 @@ def saying(keys: Container[str], reason: Reason = Reason.REPOSITORY_DAMAGED) -> 
 
 def served(**fields: Any) -> Cluster:
     """A cluster whose object is Ready, with one candidate."""
-    cluster = Cluster(a_spec(models=ONE, **fields))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**fields).settled().cluster()
     return cluster
 
 
@@ -49,7 +47,7 @@ def running(cluster: Cluster) -> list[str]:
 
 def test_a_revision_damaged_before_its_first_server_starts_is_published_anew() -> None:
     damaged: set[str] = set()
-    cluster = Cluster(a_spec(models=ONE), damaged=saying(damaged))
+    cluster = a_deployment().one_candidate().where(damaged=saying(damaged)).cluster()
     while not cluster.started("convert"):
         cluster.run(1)
     (job,) = [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "convert"]
@@ -69,8 +67,7 @@ def test_a_server_that_runs_stays_until_the_repair_serves() -> None:
     restart(cluster)
     conditions, pods = set(), set()
     for _ in range(200):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         if cluster.serving() != old:
             break
         conditions.add(cluster.condition("Available")["status"])
@@ -138,15 +135,14 @@ def test_damage_again_and_again_ends_as_a_failure() -> None:
 
 
 def test_another_candidate_serves_if_the_best_cannot_be_repaired() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     broken = {cluster.status["serving"]["revision"]}
     best = cluster.status["serving"]["candidate"]
     cluster.damaged = lambda revision: saying(broken)(revision)
     for _ in range(3):
         restart(cluster)
         cluster.settle()
-        broken.add(next(each["key"] for each in cluster.status["candidates"] if each["name"] == best))
+        broken.add(next(each["revision"] for each in cluster.status["candidates"] if each["name"] == best))
     assert cluster.status["serving"]["candidate"] != best
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -161,9 +157,7 @@ def test_a_profile_that_refuses_the_revision_repairs_it_too() -> None:
         damaged = request.revision in first
         return Fate(EXIT_FINAL, reason=Reason.REPOSITORY_DAMAGED, message="not it") if damaged else GOOD
 
-    cluster = Cluster(a_spec(models=ONE), fates)
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().one_candidate().faring(fates).serving().cluster()
     assert (cluster.started("convert"), cluster.started("profile")) == (2, 2)
     assert not [each for each in cluster.events if each.message.startswith("Stalled")]
 
@@ -171,13 +165,13 @@ def test_a_profile_that_refuses_the_revision_repairs_it_too() -> None:
 def test_an_approval_covers_the_revision_published_anew() -> None:
     cluster = served(selection={"approval": "Manual"})
     (found,) = cluster.status["candidates"]
-    cluster.edit(selection={"approval": "Manual", "approvedRevision": found["key"]})
+    cluster.edit(selection={"approval": "Manual", "approvedRevision": found["revision"]})
     cluster.settle()
-    cluster.damaged = saying([found["key"]])
+    cluster.damaged = saying([found["revision"]])
     restart(cluster)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
-    assert cluster.status["serving"]["revision"] != found["key"]
+    assert cluster.status["serving"]["revision"] != found["revision"]
 
 
 def test_what_a_server_compares_is_the_installations_and_restarts_none() -> None:

@@ -8,11 +8,10 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.edits import a_wider_batch, another_source
+from tests.states.deployment import a_deployment
 
 ONE_GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
-OTHER_SOURCE = {"uri": "pvc://models/other"}
-WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})]
 HANGS = when("measure", Fate(hangs=True))
 DEADLINE = {"progressDeadlineSeconds": 60}
 PAST_THE_DEADLINE = 40
@@ -50,17 +49,14 @@ SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
     ids=["one", "a claim of one node", "a claim of several nodes", "the user's claim"],
 )
 def test_several_replicas_that_one_lost_node_takes_away(count: int, repository: dict[str, Any], says_so: bool) -> None:
-    cluster = Cluster(a_spec(serving={"replicas": count}, repository=repository))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"replicas": count}, repository=repository).settled().cluster()
     assert ("all its pods run on one node" in cluster.condition("Available")["message"]) is says_so
 
 
 def measuring(cluster: Cluster) -> str:
     """Roll another revision out until its measurement runs; returns the active Deployment's name."""
-    cluster.edit(models=WIDER)
-    while not cluster.active("measure"):
-        cluster.act()
-        cluster.step()
+    cluster.edit(a_wider_batch())
+    cluster.until_active("measure")
     return cluster.serving() or ""
 
 
@@ -70,12 +66,10 @@ def test_a_scaled_object_stays_ready_and_does_nothing_else(serving: Cluster, cou
     serving.settings = replace(serving.settings, converter_image="example/converter:2", server_image="example/server:2")
     for wanted in (count, 1):
         serving.edit(serving={"replicas": wanted})
-        for _ in range(5):
-            serving.act()
+        for _ in serving.passes(5):
             assert serving.condition("Ready")["status"] == "True"
             assert serving.condition("Available")["status"] == "True"
             assert serving.condition("Reconciling")["status"] == "False"
-            serving.step()
         serving.settle()
         assert (serving.story, replicas(serving)) == (story, {name: wanted})
         assert scale(serving) == {"replicas": wanted, "selector": before["serving"]["selector"]}
@@ -83,8 +77,7 @@ def test_a_scaled_object_stays_ready_and_does_nothing_else(serving: Cluster, cou
 
 
 def test_available_says_how_many_pods_are_ready_and_what_keeps_another() -> None:
-    cluster = Cluster(a_spec(gpu=ONE_GPU), gpus=1)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU).where(gpus=1).settled().cluster()
     assert "pods are ready" not in cluster.condition("Available")["message"]
     cluster.edit(serving={"replicas": 2})
     cluster.settle()
@@ -105,7 +98,7 @@ def test_without_a_ready_pod_nothing_is_ready(serving: Cluster) -> None:
 
 
 def test_a_target_takes_traffic_only_once_all_its_pods_are_ready() -> None:
-    cluster = Cluster(a_spec(gpu=ONE_GPU, serving={"replicas": 2}), gpus=1)
+    cluster = a_deployment().asking(gpu=ONE_GPU, serving={"replicas": 2}).where(gpus=1).cluster()
     cluster.run(60)
     assert cluster.serving() is None
     assert cluster.condition("Ready")["status"] == "False"
@@ -116,19 +109,16 @@ def test_a_target_takes_traffic_only_once_all_its_pods_are_ready() -> None:
 
 def test_the_selector_matches_the_active_revisions_pods_and_is_never_empty() -> None:
     """An autoscaler must see neither a Job's pod nor one that a measurement loads."""
-    cluster = Cluster(a_spec())
-    while cluster.serving() is None:
-        cluster.act()
+    cluster = a_deployment().cluster()
+    for _ in cluster.passes(until=lambda cluster: cluster.serving() is not None):
         assert scale(cluster)["replicas"] == 0
         assert selected(cluster) == set()
-        cluster.step()
     cluster.settle()
     first = cluster.serving()
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     while cluster.serving() == first:
         assert selected(cluster) == {first}
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     cluster.settle()
     assert selected(cluster) == {cluster.serving()} != {first}
 
@@ -137,20 +127,16 @@ def test_the_selector_matches_the_active_revisions_pods_and_is_never_empty() -> 
 def test_the_active_revision_is_scaled_while_another_one_is_on_its_way(serving: Cluster, waits: str) -> None:
     first = serving.serving() or ""
     if waits == "a conversion":
-        serving.edit(source=OTHER_SOURCE)
-        while not serving.active("convert"):
-            serving.act()
-            serving.step()
+        serving.edit(another_source())
+        serving.until_active("convert")
     elif waits == "an approval":
-        serving.edit(source=OTHER_SOURCE, selection={"approval": "Manual"})
+        serving.edit(another_source(), selection={"approval": "Manual"})
         serving.settle()
         assert serving.condition("Ready")["reason"] == "AwaitingApproval"
     else:
         serving.starts = lambda name: name == first
-        serving.edit(models=WIDER)
-        while len(replicas(serving)) == 1:
-            serving.act()
-            serving.step()
+        serving.edit(a_wider_batch())
+        serving.until(lambda serving: len(replicas(serving)) != 1)
     serving.edit(serving={"replicas": 3})
     serving.act()
     assert replicas(serving)[first] == 3
@@ -161,8 +147,7 @@ def test_the_active_revision_is_scaled_while_another_one_is_on_its_way(serving: 
 
 @pytest.mark.parametrize("steps", [20, PAST_THE_DEADLINE])
 def test_a_pod_more_for_which_no_gpu_is_free_stops_no_server_and_fails_no_rollout(steps: int) -> None:
-    cluster = Cluster(a_spec(gpu=ONE_GPU, serving=DEADLINE), gpus=2)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU, serving=DEADLINE).where(gpus=2).settled().cluster()
     good, cluster.fates = cluster.fates, HANGS
     first = measuring(cluster)
     cluster.run(steps)
@@ -194,8 +179,7 @@ def test_no_replicas_stop_the_server_and_keep_the_selector(serving: Cluster) -> 
 
 @pytest.mark.parametrize("gpus", [None, 1, 2])
 def test_no_replicas_for_a_while_fail_no_rollout(gpus: int | None) -> None:
-    cluster = Cluster(a_spec(gpu=gpus and ONE_GPU, serving=DEADLINE), gpus=gpus)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=gpus and ONE_GPU, serving=DEADLINE).where(gpus=gpus).settled().cluster()
     good, cluster.fates = cluster.fates, HANGS
     first = measuring(cluster)
     cluster.edit(serving=DEADLINE | {"replicas": 0})
@@ -206,21 +190,18 @@ def test_no_replicas_for_a_while_fail_no_rollout(gpus: int | None) -> None:
     assert cluster.active("measure") == [], "without a server it would fail"
     cluster.fates = good
     cluster.edit(serving=DEADLINE | {"replicas": 1})
-    for _ in range(30):
-        cluster.act()
+    for _ in cluster.passes(30):
         assert cluster.condition("Stalled")["status"] == "False"
-        cluster.step()
     cluster.settle()
     assert (cluster.serving() != first, cluster.condition("Ready")["status"]) == (True, "True")
 
 
 def test_a_target_that_failed_stays_away_when_replicas_are_wanted_again() -> None:
     """It would take the only GPU from the active revision."""
-    cluster = Cluster(a_spec(gpu=ONE_GPU, serving=DEADLINE), gpus=1)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU, serving=DEADLINE).where(gpus=1).settled().cluster()
     first = cluster.serving() or ""
     cluster.fates = when("measure", Fate(p99=20_000))
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     cluster.settle()
     for wanted in (0, 1):
         cluster.edit(serving=DEADLINE | {"replicas": wanted})

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 
 OLD, NEW = "nvcr.io/nvidia/tritonserver:25.06-py3", "nvcr.io/nvidia/tritonserver:26.07-py3"
 
@@ -13,9 +13,7 @@ def types(cluster: Cluster) -> list[str]:
 
 
 def test_a_server_with_known_vulnerabilities_is_ready_and_says_so_until_it_is_another() -> None:
-    cluster = Cluster(a_spec(serving={"image": OLD}))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(serving={"image": OLD}).serving().cluster()
     risk = cluster.condition("ServerVulnerable")
     assert (risk["status"], risk["reason"]) == ("True", "KnownVulnerabilities")
     assert OLD in risk["message"]
@@ -27,22 +25,22 @@ def test_a_server_with_known_vulnerabilities_is_ready_and_says_so_until_it_is_an
 
 
 def test_the_warning_comes_with_the_first_status() -> None:
-    cluster = Cluster(a_spec(serving={"image": OLD}))
+    cluster = a_deployment().asking(serving={"image": OLD}).cluster()
     cluster.act()
     assert types(cluster)[-1] == "ServerVulnerable"
 
 
 @pytest.mark.parametrize("image", [NEW, "registry.example/server:latest"])
 def test_without_a_risk_there_is_no_such_condition(image: str) -> None:
-    cluster = Cluster(a_spec(serving={"image": image}))
+    cluster = a_deployment().asking(serving={"image": image}).cluster()
     cluster.act()
     assert len(types(cluster)) == 10
 
 
 def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:
-    cluster = Cluster(a_spec(repository={"claimName": "shared"}), neighbours=("letters",))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = (
+        a_deployment().asking(repository={"claimName": "shared"}).where(neighbours=("letters",)).serving().cluster()
+    )
     risk = cluster.condition("ClaimShared")
     assert (risk["status"], risk["reason"]) == ("True", "SharedClaim")
     assert risk["message"].startswith("claim shared is also used by letters, ")
@@ -53,7 +51,7 @@ def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:
 
 
 def test_among_many_neighbours_one_more_writes_nothing() -> None:
-    cluster = Cluster(a_spec(repository={"claimName": "shared"}))
+    cluster = a_deployment().asking(repository={"claimName": "shared"}).cluster()
     cluster.neighbours = tuple(f"{'n' * 35}-{number:03}" for number in range(1, 1000))
     cluster.settle()
     message = cluster.condition("ClaimShared")["message"]

@@ -9,10 +9,12 @@ import pytest
 
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.deployments import a_model, candidate
+from tests.simulation.edits import a_narrower_batch
 from tests.simulation.test_canary import Gateway, begun, serving
 from tests.simulation.test_rollout import answering, on_gpus
-from tests.simulation.test_soak import KEPT, NARROW, UNDONE, ask, clients, soaked, summary
+from tests.simulation.test_soak import KEPT, UNDONE, ask, clients, soaked, summary
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import parse as parse_object
@@ -24,7 +26,6 @@ from triton_operator.runtime.store import Key
 from triton_plugin.request import first_request
 from triton_plugin.subject import parse
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 RESULTS = ("ConfigMap", "digits-results")
 GONE = when("source", Fate(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
 
@@ -36,8 +37,7 @@ def version(number: int) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def three() -> Cluster:
     """Three sources served, one after the other; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
     for number in (2, 3):
         cluster.edit(**version(number))
         cluster.settle()
@@ -103,8 +103,7 @@ def test_the_one_before_serves_again_though_its_source_is_gone(cluster: Cluster)
 
 def test_it_is_served_as_it_was_made(cluster: Cluster) -> None:
     """Images, arguments and all else of its pods are the record's, whatever the spec says by now."""
-    first = Cluster(a_spec(models=ONE, **version(1)))
-    first.settle()
+    first = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
     cluster.edit(serving={"logVerbose": 1, "image": "example/server:9"})
     roll_back(cluster, keys(cluster)[-1])
     cluster.settle()
@@ -248,19 +247,17 @@ def test_an_operator_that_dies_as_the_service_moves_goes_on(cluster: Cluster, di
     _, before, _ = keys(cluster)
     roll_back(cluster, before)
     old = cluster.serving()
-    while not moves(wanted := cluster.intent(), old or ""):
-        cluster.act()
-        cluster.step()
+    cluster.until(lambda cluster: moves(cluster.intent(), old or ""))
+    wanted = cluster.intent()
     for body in wanted.objects[: len(wanted.objects) - died]:
-        cluster._apply(body)
+        cluster.apply(body)
     cluster.settle()
     assert (active(cluster), cluster.serving() != old) == (before, True)
     assert cluster.condition("Ready")["status"] == "True"
 
 
 def test_a_model_that_was_renamed_answers_by_its_former_name() -> None:
-    cluster = Cluster(a_spec(models=ONE))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().settled().cluster()
     first = active(cluster)
     cluster.edit(models=[a_model(name="renamed", candidates=[candidate("onnx-fp32")])])
     cluster.settle()
@@ -283,8 +280,7 @@ def of_object(cluster: Cluster) -> Iterator[Sample]:
 
 
 def test_the_history_of_many_states_leaves_room_for_the_records() -> None:
-    cluster = Cluster(a_spec(models=ONE, revisionHistoryLimit=9, **version(0)))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(revisionHistoryLimit=9, **version(0)).settled().cluster()
     for number in range(1, 10):
         cluster.edit(**version(number))
         cluster.settle()
@@ -299,8 +295,7 @@ def test_the_history_of_many_states_leaves_room_for_the_records() -> None:
 @pytest.fixture(scope="module")
 def soaked_twice() -> Cluster:
     """An object that asks for a soak and a canary, and whose second revision passed both; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
     ask(cluster)
     begun(cluster)[2].settle()
     assert soaked(cluster) == ("True", "SoakPassed")
@@ -332,7 +327,7 @@ def test_what_comes_after_a_rollback_is_judged_beside_it(soaked_twice: Cluster) 
 def test_a_rollback_ends_a_canary_whose_pods_stay_for_the_gateways(soaked_twice: Cluster) -> None:
     cluster = deepcopy(soaked_twice)
     _, before = keys(cluster)
-    _, new, gateway = begun(cluster, NARROW)
+    _, new, gateway = begun(cluster, a_narrower_batch())
     roll_back(cluster, before)
     gateway.run(1)
     assert (gateway.seen, new in servers(cluster)) == ([0, 5, 0], True)
@@ -343,7 +338,7 @@ def test_a_rollback_ends_a_canary_whose_pods_stay_for_the_gateways(soaked_twice:
 def test_holding_the_active_revision_ends_a_canary(soaked_twice: Cluster) -> None:
     cluster = deepcopy(soaked_twice)
     newest, _ = keys(cluster)
-    _, new, gateway = begun(cluster, NARROW)
+    _, new, gateway = begun(cluster, a_narrower_batch())
     roll_back(cluster, newest)
     gateway.settle()
     assert (active(cluster), gateway.seen, new in servers(cluster)) == (newest, [0, 5, 0], False)
@@ -353,7 +348,7 @@ def test_a_revision_that_was_undone_is_not_tried_again_for_a_rollback(soaked_twi
     cluster = deepcopy(soaked_twice)
     newest, before = keys(cluster)
     clients(cluster).failing = 0.5
-    begun(cluster, NARROW)[2].settle()
+    begun(cluster, a_narrower_batch())[2].settle()
     assert summary(cluster) == UNDONE
     roll_back(cluster, before)
     cluster.settle()

@@ -6,12 +6,13 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_repair import restart, saying
-from tests.simulation.test_rollback import ONE, RESULTS, active, keys, roll_back, version
+from tests.simulation.test_rollback import RESULTS, active, keys, roll_back, version
 from tests.simulation.test_rollout import ONE_GPU, answering
 
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 SHORT = {"progressDeadlineSeconds": 60}
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.deployments import a_model
+from tests.simulation.edits import a_wider_batch, another_revision, another_source
+from tests.states.deployment import a_deployment
 
-OTHER_SOURCE = {"uri": "pvc://models/digits", "revision": "v2"}
 MEASURED = {"profile", "metrics", "measure"}
-WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})]
 
 
 def test_a_new_object_becomes_ready_through_every_stage_in_order(serving: Cluster) -> None:
@@ -44,7 +44,7 @@ def test_at_rest_a_pass_writes_nothing_says_nothing_and_wakes_nobody(serving: Cl
 
 
 def test_the_first_pass_shows_every_condition() -> None:
-    cluster = Cluster(a_spec())
+    cluster = a_deployment().cluster()
     cluster.act()
     shown = {each["type"]: (each["status"], each["observedGeneration"]) for each in cluster.status["conditions"]}
     assert len(shown) == 10
@@ -55,23 +55,19 @@ def test_the_first_pass_shows_every_condition() -> None:
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
 def test_conversions_run_so_many_at_a_time_and_profiles_alone_after_them(parallelism: int) -> None:
-    cluster = Cluster(a_spec(conversion={"parallelism": parallelism}))
+    cluster = a_deployment().asking(conversion={"parallelism": parallelism}).cluster()
     most = 0
-    for _ in range(60):
-        cluster.act()
+    for _ in cluster.passes(60):
         converting, profiling = cluster.active("convert"), cluster.active("profile")
         assert len(profiling) <= 1
         assert not (converting and profiling)
         most = max(most, len(converting))
-        cluster.step()
     assert most == parallelism
 
 
 def test_an_answer_counts_once_its_container_ended_while_the_sidecar_still_shuts_down() -> None:
-    cluster = Cluster(a_spec())
-    while not any(job["status"].get("shown") for job in cluster.of_kind("Job")):
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().cluster()
+    cluster.until(lambda cluster: any(job["status"].get("shown") for job in cluster.of_kind("Job")))
     assert cluster.story == ["source"]
     (job,) = cluster.of_kind("Job")
     assert not job["status"].get("conditions"), "the Job itself was not seen to end yet"
@@ -81,14 +77,12 @@ def test_an_answer_counts_once_its_container_ended_while_the_sidecar_still_shuts
 
 def test_the_old_revision_serves_until_the_new_one_has_passed(serving: Cluster) -> None:
     first = serving.serving()
-    serving.edit(models=WIDER)
-    while "flip" not in serving.story:
-        serving.act()
+    serving.edit(a_wider_batch())
+    for _ in serving.passes(until=lambda serving: "flip" in serving.story):
         if "flip" not in serving.story:
             assert serving.serving() == first
         assert ("Deployment", first) in serving.objects, "the old server goes before the Service was seen to point away"
         assert serving.condition("Available")["status"] == "True"
-        serving.step()
     assert serving.story[-2:] == ["measure onnx-fp32", "flip"]
     serving.settle()
     assert serving.serving() != first
@@ -97,19 +91,17 @@ def test_the_old_revision_serves_until_the_new_one_has_passed(serving: Cluster) 
 
 def test_target_is_shown_only_while_it_is_not_what_serves(serving: Cluster) -> None:
     assert "target" not in serving.status
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     seen = set()
-    for _ in range(60):
-        serving.act()
+    for _ in serving.passes(60):
         seen.add(serving.status.get("target", {}).get("candidate"))
-        serving.step()
     assert seen == {None, "onnx-fp32"}
     assert "target" not in serving.status
 
 
 def test_events_tell_a_second_rollout_in_order(serving: Cluster) -> None:
     before, told = serving.status["serving"]["revision"], len(serving.events)
-    serving.edit(source={"uri": "pvc://models/other"})
+    serving.edit(another_source())
     serving.settle()
     after = serving.status["serving"]["revision"]
     events = serving.events[told:]
@@ -131,7 +123,7 @@ def test_events_tell_a_second_rollout_in_order(serving: Cluster) -> None:
 
 def test_going_back_runs_no_stage_again(serving: Cluster) -> None:
     first = serving.serving()
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     serving.settle()
     story = len(serving.story)
     serving.edit(models=[a_model()])
@@ -197,25 +189,22 @@ def test_an_operator_with_newer_images_writes_nothing_but_that_there_are_some(se
 
 
 def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None:
-    new = Cluster(a_spec(suspend=True))
-    new.settle()
+    new = a_deployment().asking(suspend=True).settled().cluster()
     assert new.story == []
     assert [new.condition(each)["reason"] for each in ("Ready", "Reconciling")] == ["Suspended", "Suspended"]
     new.edit(suspend=False)
     new.settle()
     assert new.condition("Ready")["status"] == "True"
     first, story = serving.serving(), list(serving.story)
-    serving.edit(suspend=True, source=OTHER_SOURCE)
+    serving.edit(another_revision(), suspend=True)
     serving.settle()
     assert (serving.serving(), serving.story) == (first, story)
 
 
 def test_jobs_of_an_older_generation_are_cancelled() -> None:
-    cluster = Cluster(a_spec())
-    while not cluster.active("convert"):
-        cluster.act()
-        cluster.step()
-    cluster.edit(source=OTHER_SOURCE)
+    cluster = a_deployment().cluster()
+    cluster.until_active("convert")
+    cluster.edit(another_revision())
     cluster.act()
     assert cluster.active("convert") == []
     cluster.settle()
@@ -236,8 +225,7 @@ def test_what_was_measured_when_does_not_change_as_time_passes(serving: Cluster)
 
 
 def test_nothing_meets_the_constraints_and_nothing_is_rolled_out() -> None:
-    cluster = Cluster(a_spec(selection={"constraints": {"p99Latency": "1ms"}}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={"constraints": {"p99Latency": "1ms"}}).settled().cluster()
     assert cluster.condition("Ready")["reason"] == "ConstraintsNotMet"
     assert cluster.condition("Stalled")["status"] == "True"
     assert "the closest is onnx-fp32" in cluster.condition("Selected")["message"]
@@ -248,7 +236,7 @@ def test_nothing_meets_the_constraints_and_nothing_is_rolled_out() -> None:
 def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Cluster) -> None:
     first = serving.serving()
     serving.fates = when("measure", Fate(p99=20_000))
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     serving.settle()
     measured = serving.condition("PerformanceMeasured")
     assert (measured["status"], measured["reason"]) == ("False", "ConstraintsNotMet")
@@ -257,8 +245,7 @@ def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Clust
 
 
 def test_a_first_revision_that_breaks_a_constraint_serves_and_the_status_says_so() -> None:
-    cluster = Cluster(a_spec(), when("measure", Fate(p99=20_000)))
-    cluster.settle()
+    cluster = a_deployment().faring(when("measure", Fate(p99=20_000))).settled().cluster()
     assert cluster.serving() is not None
     assert cluster.condition("Available")["status"] == "True"
     assert (cluster.condition("Ready")["status"], cluster.condition("Ready")["reason"]) == (
@@ -274,8 +261,7 @@ OTHER_SERVER = {"backendConfig": [{"name": "default-max-batch-size", "value": "4
 @pytest.fixture
 def one_gpu() -> Cluster:
     """Ready on the only GPU."""
-    cluster = Cluster(a_spec(gpu=ONE_GPU), gpus=1)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU).where(gpus=1).settled().cluster()
     return cluster
 
 
@@ -288,8 +274,7 @@ def test_where_no_gpu_is_free_the_old_server_makes_way_and_the_status_says_so(on
     one_gpu.edit(serving=OTHER_SERVER)
     said = set()
     for _ in range(60):
-        one_gpu.act()
-        one_gpu.step()
+        one_gpu.run(1)
         said.add(one_gpu.condition("Available")["reason"])
         if replicas(one_gpu).get(old or "") == 0 and one_gpu.serving() == old:
             assert one_gpu.condition("Available")["reason"] == "NoSpareGpu"
@@ -342,8 +327,7 @@ def test_why_the_new_one_failed_is_still_said_once_it_has_no_pod(one_gpu: Cluste
 
 def on_gpus(replicas: int, gpus: int) -> Cluster:
     """Ready with so many servers, on a cluster with so many GPUs."""
-    cluster = Cluster(a_spec(gpu=ONE_GPU, serving={"replicas": replicas}), gpus=gpus)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU, serving={"replicas": replicas}).where(gpus=gpus).settled().cluster()
     return cluster
 
 
@@ -357,8 +341,7 @@ def seen_until_settled(cluster: Cluster) -> list[tuple[int, str]]:
     """After each step: how many pods answered, and what Available said."""
     seen = []
     for _ in range(120):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         seen.append((answering(cluster), cluster.condition("Available")["message"]))
     cluster.settle()
     return seen
@@ -408,9 +391,10 @@ def test_half_of_a_target_is_not_enough_where_the_others_fail_for_another_reason
     old = cluster.serving()
     cluster.edit(serving={**OTHER_SERVER, "replicas": 2, "progressDeadlineSeconds": 120})
     cluster.act()
-    while replicas(cluster)[old or ""] == 2:
-        cluster.step()
-        cluster.act()
+    cluster.step()
+    for _ in cluster.passes():
+        if replicas(cluster)[old or ""] != 2:
+            break
     cluster.unschedulable = "1 node(s) didn't match pod anti-affinity rules"
     cluster.run(60)
     cluster.unschedulable = ""
@@ -449,7 +433,7 @@ def test_an_edit_to_a_third_revision_ends_what_was_given_up_for_the_second() -> 
 
 def test_no_replicas_free_the_gpu_of_what_serves_too(one_gpu: Cluster) -> None:
     old = one_gpu.serving()
-    one_gpu.edit(serving={"replicas": 0}, source=OTHER_SOURCE)
+    one_gpu.edit(another_revision(), serving={"replicas": 0})
     one_gpu.run(40)
     assert replicas(one_gpu)[old or ""] == 0
     one_gpu.edit(serving={"replicas": 1}, source={"uri": "pvc://models/digits"})

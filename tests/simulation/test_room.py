@@ -6,8 +6,8 @@ import pytest
 
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
 from tests.simulation.test_rollout import ONE_GPU, OTHER_SERVER, answering, on_gpus, replicas
+from tests.states.deployment import a_deployment
 from triton_operator import names
 
 DEADLINE = 120
@@ -26,8 +26,7 @@ def longest_outage(cluster: Cluster, steps: int) -> int:
     """Seconds in a row in which nothing answered."""
     longest = now = 0
     for _ in range(steps):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         now = 0 if answering(cluster) else now + 2
         longest = max(longest, now)
     return longest
@@ -37,8 +36,7 @@ def until_it_made_way(cluster: Cluster) -> str:
     """Passes and steps until the active server has no replicas; its name."""
     old = cluster.serving() or ""
     for _ in range(60):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         if replicas(cluster).get(old) == 0:
             return old
     raise AssertionError("it made no way")
@@ -77,8 +75,13 @@ def test_a_measurement_that_no_node_takes_ends_the_outage(one_gpu: Cluster) -> N
 
 
 def test_a_full_queue_ends_the_outage() -> None:
-    cluster = Cluster(a_spec(gpu=ONE_GPU, conversion={"pod": {"labels": {names.QUEUE_LABEL: "gpus"}}}), gpus=1, quota=9)
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(gpu=ONE_GPU, conversion={"pod": {"labels": {names.QUEUE_LABEL: "gpus"}}})
+        .where(gpus=1, quota=9)
+        .settled()
+        .cluster()
+    )
     cluster.quota = 0
     cluster.edit(serving=EDITED)
     old = cluster.serving()
@@ -169,8 +172,7 @@ def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster) -> None:
     ids=["another resource", "another product"],
 )
 def test_no_server_stops_for_a_target_that_its_gpu_does_not_help(gpu: dict[str, Any]) -> None:
-    cluster = Cluster(a_spec(gpu={**ONE_GPU, "product": "NVIDIA-A100"}), gpus=1)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu={**ONE_GPU, "product": "NVIDIA-A100"}).where(gpus=1).settled().cluster()
     cluster.edit(gpu=gpu, serving={"progressDeadlineSeconds": DEADLINE})
     cluster.gpus = 0
     assert longest_outage(cluster, SHORT) == 0
@@ -187,8 +189,7 @@ def test_no_server_stops_for_a_target_while_a_node_comes(one_gpu: Cluster) -> No
 
 
 def test_half_of_those_that_run_make_way_where_more_are_wanted_than_fit() -> None:
-    cluster = Cluster(a_spec(gpu=ONE_GPU, serving={"replicas": 4}), gpus=4)
-    cluster.settle()
+    cluster = a_deployment().asking(gpu=ONE_GPU, serving={"replicas": 4}).where(gpus=4).settled().cluster()
     old = cluster.serving() or ""
     cluster.gpus = 2
     for pod in cluster.pods_of(old)[2:]:
@@ -216,8 +217,7 @@ def test_fewer_replicas_in_the_middle_of_an_exchange_end_no_last_server() -> Non
     cluster.starts = lambda name: name == old
     cluster.edit(serving={**EDITED, "replicas": 3})
     for _ in range(60):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         if replicas(cluster)[old] == 1:
             break
     cluster.edit(serving={**EDITED, "replicas": 1})

@@ -6,15 +6,20 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Body, Cluster, accepted
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.states.deployment import a_deployment
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 ROUTE = {"parentRefs": [{"name": "public", "namespace": "gateways"}], "hostnames": ["digits.example"]}
 
 
 def routed(serving: dict[str, Any] | None = None, **fields: Any) -> Cluster:
     """An object with a route, before its first pass."""
-    return Cluster(a_spec(models=ONE, serving={"route": ROUTE} | (serving or {})), **{"has_gateway_api": True} | fields)
+    return (
+        a_deployment()
+        .one_candidate()
+        .asking(serving={"route": ROUTE} | (serving or {}))
+        .where(**{"has_gateway_api": True} | fields)
+        .cluster()
+    )
 
 
 @pytest.fixture
@@ -74,8 +79,7 @@ def test_the_preview_service_is_named_only_for_a_canary() -> None:
 
 
 def test_an_object_that_asks_for_nothing_has_neither_a_route_nor_the_condition() -> None:
-    cluster = Cluster(a_spec(models=ONE), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().where(has_gateway_api=True).settled().cluster()
     assert route(cluster) is None
     assert all(each["type"] != "Routed" for each in cluster.status["conditions"])
 

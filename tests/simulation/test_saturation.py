@@ -7,7 +7,8 @@ import pytest
 
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
 from triton_operator.api.deployment import parse
 from triton_operator.context import Context
@@ -17,7 +18,6 @@ from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 UNTIL_SATURATED = {"concurrency": {"start": 1}}
 RATES = {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [300, 100]}}
 MEASURED = [1, 2, 4, 8, 16, 32]
@@ -26,9 +26,7 @@ MEASURED = [1, 2, 4, 8, 16, 32]
 
 def settled(online: dict[str, Any] | None, **fields: Any) -> Cluster:
     performance = {"performance": {"online": online}} if online else {}
-    cluster = Cluster(a_spec(models=ONE, **performance, **fields))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().one_candidate().asking(**performance, **fields).serving().cluster()
     return cluster
 
 
@@ -54,7 +52,7 @@ def test_a_sweep_without_an_end_says_where_one_replica_is_saturated() -> None:
         "ended": "Plateau",
         "concurrency": 8,
         "throughput": "3600.0",
-        "p99LatencyMicroseconds": 5000,
+        "p99Latency": "5ms",
     }
 
 
@@ -86,7 +84,9 @@ def test_a_search_measures_the_loads_of_the_profile() -> None:
         return GOOD
 
     searched = {"selection": {"search": {"mode": "Quick"}}}
-    Cluster(a_spec(models=ONE, performance={"online": UNTIL_SATURATED}, **searched), fates).settle()
+    a_deployment().one_candidate().asking(performance={"online": UNTIL_SATURATED}, **searched).faring(
+        fates
+    ).cluster().settle()
     assert {(each.concurrencies, each.until_saturated) for each in asked} == {(tuple(MEASURED), False)}
 
 
@@ -109,8 +109,7 @@ def test_candidates_are_ranked_by_request_rates_if_the_spec_says_so() -> None:
 
 def test_a_constraint_that_no_request_rate_meets_selects_nothing() -> None:
     broken = {"scenario": "RequestRate", "constraints": {"p99Latency": "4ms"}}
-    cluster = Cluster(a_spec(models=ONE, performance={"online": RATES}, selection=broken))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(performance={"online": RATES}, selection=broken).settled().cluster()
     assert cluster.condition("Selected")["reason"] == "ConstraintsNotMet"
     assert "requests/s" in cluster.condition("Selected")["message"]
 

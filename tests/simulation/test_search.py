@@ -18,14 +18,12 @@ from tests.simulation.answers import (
     when,
 )
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.measurement_requests import SearchRequest
-from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 from triton_operator import names
-
-ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
 
 SPENT = SPACE + REPEATS
 
@@ -48,8 +46,7 @@ def parts(cluster: Cluster) -> list[SearchRequest]:
 @pytest.fixture(scope="module")
 def searched() -> Cluster:
     """Ready, after a search of the two best candidates; not to be changed."""
-    cluster = Cluster(a_spec(**searching(measurements=100)))
-    cluster.settle()
+    cluster = a_deployment().asking(**searching(measurements=100)).settled().cluster()
     return cluster
 
 
@@ -76,15 +73,14 @@ def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(
     assert searched.condition("Ready")["status"] == "True"
     assert searched.status["serving"]["candidate"] == "onnx-fp32.tuned"
     tuned = searched.candidate("onnx-fp32.tuned")
-    assert tuned["configuration"] == {
+    assert tuned["config"] == {
         "maxBatchSize": 8,
         "instances": 3,
-        "dynamicBatching": True,
-        "maxQueueDelayMicroseconds": 400,
+        "dynamicBatching": {"maxQueueDelay": "400us"},
     }
     assert (tuned["state"], tuned["rank"]) == ("Selected", 1)
     for one, other in (("onnx-fp32", "onnx-fp32.tuned"), ("onnx-fp16", "onnx-fp16.tuned")):
-        assert searched.candidate(one)["key"] != searched.candidate(other)["key"]
+        assert searched.candidate(one)["revision"] != searched.candidate(other)["revision"]
 
 
 def test_what_was_found_is_the_same_file_with_another_configuration(searched: Cluster) -> None:
@@ -121,26 +117,22 @@ def test_the_status_tells_of_both_searches(searched: Cluster) -> None:
 
 
 def test_a_search_is_one_job_at_a_time_and_beside_no_other_measurement() -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100)))
-    while "server" not in cluster.story:
-        cluster.act()
+    cluster = a_deployment().asking(**searching(measurements=100)).cluster()
+    for _ in cluster.passes(until=lambda cluster: "server" in cluster.story):
         assert len(cluster.active("search")) + len(cluster.active("profile")) + len(cluster.active("measure")) <= 1
         assert not (cluster.active("search") and cluster.active("convert"))
-        cluster.step()
     assert cluster.started("search") == 4
 
 
 def test_progress_is_told_while_it_goes_on() -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100)))
+    cluster = a_deployment().asking(**searching(measurements=100)).cluster()
     told: list[str] = []
-    while "server" not in cluster.story:
-        cluster.act()
+    for _ in cluster.passes(until=lambda cluster: "server" in cluster.story):
         selected = cluster.condition("Selected")
         if selected["reason"] == "Searching" and (not told or told[-1] != selected["message"]):
             told.append(selected["message"])
             assert (selected["status"], cluster.condition("Ready")["status"]) == ("Unknown", "False")
             assert cluster.condition("Reconciling")["status"] == "True"
-        cluster.step()
     best = "; best so far: 4200 inferences/s, p99Latency 5ms"
     jobs = {each["metadata"]["name"] for each in cluster.of_kind("Job")}
     heads, _, tails = zip(
@@ -161,9 +153,7 @@ def test_progress_is_told_while_it_goes_on() -> None:
 
 @pytest.mark.parametrize("measurements", [8, 48, 64])
 def test_no_more_is_measured_than_the_budget_and_its_end_takes_the_best_so_far(measurements: int) -> None:
-    cluster = Cluster(a_spec(**searching(measurements=measurements)))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(**searching(measurements=measurements)).serving().cluster()
     assert sum(each["measurements"] for each in cluster.status["search"]) <= measurements
     assert cluster.status["search"][0]["ended"] == ("Converged" if measurements >= 2 * SPENT else "MeasurementsSpent")
     if measurements < 2 * SPENT:
@@ -171,22 +161,19 @@ def test_no_more_is_measured_than_the_budget_and_its_end_takes_the_best_so_far(m
 
 
 def test_spent_time_is_not_given_to_the_second() -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100, duration="160s")))
-    cluster.settle()
+    cluster = a_deployment().asking(**searching(measurements=100, duration="160s")).settled().cluster()
     assert [each["candidate"] for each in cluster.status["search"]] == ["onnx-fp32"], "its 32 measurements took 160 s"
     assert cluster.condition("Ready")["status"] == "True"
 
 
 def test_one_candidate_gets_the_whole_budget() -> None:
-    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **searching(measurements=48)))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**searching(measurements=48)).settled().cluster()
     assert {each.measurements for each in parts(cluster)} == {48}
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
 
 def test_where_nothing_better_is_found_the_specs_own_configuration_serves() -> None:
-    cluster = Cluster(a_spec(**searching()), when("search", Fate(speed=0.3)))
-    cluster.settle()
+    cluster = a_deployment().asking(**searching()).faring(when("search", Fate(speed=0.3))).settled().cluster()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     assert len(cluster.status["candidates"]) == 4
     assert cluster.condition("Ready")["status"] == "True"
@@ -200,9 +187,7 @@ CRASHES = Fate(sidecar_crashes="error: creating server: Internal - failed to loa
 )
 def test_a_search_that_fails_takes_nothing_away(stage: str, fate: Fate) -> None:
     tuned = [f"{each}{'' if stage == 'search' else '.tuned'}" for each in ("onnx-fp32", "onnx-fp16")]
-    cluster = Cluster(a_spec(**searching()), when(stage, fate, *tuned))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(**searching()).faring(when(stage, fate, *tuned)).serving().cluster()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     if stage == "search":
         assert [each["ended"] for each in cluster.status["search"]] == ["Failed", "Failed"]
@@ -216,8 +201,7 @@ def test_a_search_that_fails_in_its_second_part_leaves_what_the_first_one_found(
     def fates(stage: str, candidate: str, request: Any) -> Fate:
         return FINAL if stage == "search" and request.part == 1 else GOOD
 
-    cluster = Cluster(a_spec(**searching(measurements=100)), fates)
-    cluster.settle()
+    cluster = a_deployment().asking(**searching(measurements=100)).faring(fates).settled().cluster()
     assert cluster.status["search"][0]["ended"] == "Failed"
     assert cluster.status["search"][0]["measurements"] == PART_POINTS
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
@@ -229,7 +213,7 @@ def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = 
     def fates(stage: str, candidate: str, request: Any) -> Fate:
         if stage != "search":
             return GOOD
-        result = SearchResult(request.search, points, "Converged", SPACE, 1.0, ENVIRONMENT, repeats)
+        result = SearchResult(request.search, points, SearchEnd.CONVERGED, SPACE, 1.0, ENVIRONMENT, repeats)
         return Fate(answer=Outcome("search", request.key, result).to_json())
 
     return fates
@@ -262,15 +246,20 @@ def point(instances: int, throughput: float | None, max_batch_size: int = 8) -> 
 )
 def test_the_best_point_is_taken(points: Any, repeats: Any, instances: int) -> None:
     online = {"online": {"batchSize": 2, "concurrency": {"start": 4, "end": 4}}}
-    cluster = Cluster(a_spec(models=ONE_CANDIDATE, performance=online, **searching()), answers(points, repeats))
-    cluster.settle()
-    assert cluster.candidate("onnx-fp32.tuned")["configuration"]["instances"] == instances
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(performance=online, **searching())
+        .faring(answers(points, repeats))
+        .settled()
+        .cluster()
+    )
+    assert cluster.candidate("onnx-fp32.tuned")["config"]["instances"] == instances
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
 
 def test_a_failed_search_is_tried_again_when_asked() -> None:
-    cluster = Cluster(a_spec(**searching()), when("search", FINAL))
-    cluster.settle()
+    cluster = a_deployment().asking(**searching()).faring(when("search", FINAL)).settled().cluster()
     cluster.fates = when("search", GOOD)
     cluster.retry()
     cluster.settle()
@@ -280,7 +269,12 @@ def test_a_failed_search_is_tried_again_when_asked() -> None:
 
 def test_a_pod_that_cannot_start_is_named() -> None:
     no_node = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient memory."}]}
-    cluster = Cluster(a_spec(**searching()), when("search", Fate(pending={"phase": "Pending"} | no_node)))
+    cluster = (
+        a_deployment()
+        .asking(**searching())
+        .faring(when("search", Fate(pending={"phase": "Pending"} | no_node)))
+        .cluster()
+    )
     cluster.run(45)
     assert cluster.condition("Selected")["reason"] == "Unschedulable"
     assert cluster.condition("Stalled")["status"] == "False"
@@ -292,10 +286,8 @@ def test_a_pod_that_cannot_start_is_named() -> None:
 def test_going_on_serving_while_it_is_searched(serving: Cluster) -> None:
     before = serving.serving()
     serving.edit(**searching())
-    while serving.serving() == before:
-        serving.act()
+    for _ in serving.passes(until=lambda serving: serving.serving() != before):
         assert serving.condition("Available")["status"] == "True"
-        serving.step()
     serving.settle()
     assert serving.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
@@ -335,7 +327,7 @@ def test_at_rest_a_searched_object_writes_nothing(found: Cluster) -> None:
 
 @pytest.mark.parametrize("steps", [50, 70, 90])
 def test_results_deleted_by_hand_come_back(steps: int, searched: Cluster) -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100)))
+    cluster = a_deployment().asking(**searching(measurements=100)).cluster()
     cluster.run(steps)
     cluster.delete("ConfigMap", "digits-results")
     cluster.settle()
@@ -344,10 +336,8 @@ def test_results_deleted_by_hand_come_back(steps: int, searched: Cluster) -> Non
 
 
 def test_suspended_in_the_middle_of_a_search_it_goes_on_later() -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100)))
-    while cluster.started("search") < 1:
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().asking(**searching(measurements=100)).cluster()
+    cluster.until(lambda cluster: cluster.started("search") >= 1)
     cluster.edit(suspend=True)
     cluster.settle()
     assert (cluster.started("search"), cluster.condition("Ready")["reason"]) == (1, "Suspended")

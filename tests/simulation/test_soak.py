@@ -11,29 +11,17 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import STEP, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
+from tests.states.deployment import a_deployment
+from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 from triton_operator.rollout import soak
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
-WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
-NARROW = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
 BORN = datetime(2026, 11, 21, tzinfo=UTC)
 SOAK = {"duration": "30s", "minRequests": 100}
 WINDOW = int(30 / STEP.total_seconds()) + 30
 """Steps, which take longer than a soak and its Jobs."""
-NO_NODE = {
-    "phase": "Pending",
-    "conditions": [
-        {
-            "type": "PodScheduled",
-            "status": "False",
-            "message": "0/1 nodes are available: 1 node(s) were unschedulable.",
-            "lastTransitionTime": "2026-11-21T00:00:00Z",
-        }
-    ],
-}
 SWEEP = Counters("", 20_000, 0, 20_000 * 50_000)
 """The load of a server's own measurement, at which requests wait."""
 
@@ -75,8 +63,14 @@ def asking(soak: dict[str, Any] | None = None, **serving: Any) -> dict[str, Any]
 @pytest.fixture(scope="module")
 def before() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(**asking())
+        .where(counters=lambda pod: replace(SWEEP, pod=pod))
+        .settled()
+        .cluster()
+    )
     return cluster
 
 
@@ -101,15 +95,13 @@ def clients(cluster: Cluster) -> Clients:
     return found
 
 
-def flipped(cluster: Cluster, models: Any = WIDER, **fields: Any) -> tuple[str, str]:
-    """Edit the object up to the flip; the names of the Deployments before and after."""
+def flipped(cluster: Cluster, edit: Edit | None = None, /, **fields: Any) -> tuple[str, str]:
+    """Edit the object, by default to a wider batch, up to the flip; the names of the Deployments before and after."""
     old = cluster.serving() or ""
-    cluster.edit(models=models, **fields)
-    for _ in range(300):
-        cluster.act()
+    cluster.edit(edit or a_wider_batch(), **fields)
+    for _ in cluster.passes(300):
         if cluster.serving() != old:
             return old, cluster.serving() or ""
-        cluster.step()
     raise AssertionError(f"no flip: {cluster.status['conditions']}")
 
 
@@ -198,9 +190,7 @@ def test_what_tells_of_an_undo_tells_of_the_revision_before_too(cluster: Cluster
     told = cluster.status["serving"]
     clients(cluster).failing = 0.5
     flipped(cluster)
-    while cluster.condition("Stalled")["status"] != "True":
-        cluster.act()
-        cluster.step()
+    cluster.until(lambda cluster: cluster.condition("Stalled")["status"] == "True")
     assert (cluster.status["serving"]["revision"], cluster.status["serving"]["selector"]) == (
         told["revision"],
         told["selector"],
@@ -212,7 +202,7 @@ def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
     told = cluster.status["serving"], cluster.status["performance"]
     clients(cluster).failing = 0.5
     other = asking(backendConfig=[{"name": "default-max-batch-size", "value": "4"}])
-    old, new = flipped(cluster, ONE, **other)
+    old, new = flipped(cluster, the_usual_batch(), **other)
     cluster.settle()
     assert (cluster.serving(), summary(cluster), new in servers(cluster)) == (old, UNDONE, False)
     assert (cluster.status["serving"], cluster.status["performance"]) == told
@@ -271,7 +261,7 @@ def test_another_source_is_another_try(cluster: Cluster) -> None:
     old, _ = flipped(cluster)
     cluster.settle()
     clients(cluster).failing = 0.0
-    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.edit(another_source())
     cluster.settle()
     assert (cluster.serving() != old, soaked(cluster), summary(cluster)) == (True, ("True", "SoakPassed"), KEPT)
 
@@ -281,10 +271,10 @@ def test_a_spec_that_is_taken_back_is_ready_at_once(cluster: Cluster) -> None:
     old, _ = flipped(cluster)
     cluster.settle()
     jobs = len(cluster.story)
-    cluster.edit(models=ONE)
+    cluster.edit(the_usual_batch())
     cluster.settle()
     assert (cluster.serving(), summary(cluster), cluster.story[jobs:]) == (old, KEPT, [])
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     cluster.settle()
     assert (cluster.serving(), summary(cluster)) == (old, UNDONE)
 
@@ -304,10 +294,8 @@ def test_a_restart_undoes_at_once(cluster: Cluster) -> None:
 def test_a_restart_before_the_flip_is_no_restart_of_the_soak(cluster: Cluster) -> None:
     cluster.fates = when("measure", Fate(hangs=True))
     old = cluster.serving()
-    cluster.edit(models=WIDER)
-    while not cluster.active("measure"):
-        cluster.act()
-        cluster.step()
+    cluster.edit(a_wider_batch())
+    cluster.until_active("measure")
     (pod,) = [name for kind, name in cluster.objects if kind == "Pod" and _is_target(cluster, name, old or "")]
     cluster.restart(pod)
     cluster.run(3)
@@ -351,7 +339,9 @@ def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
 
 
 def test_a_job_that_finds_no_node_is_not_waited_for_forever(cluster: Cluster) -> None:
-    cluster.fates = when("snapshot", Fate(pending=NO_NODE))
+    cluster.fates = when(
+        "snapshot", Fate(pending=without_a_node("0/1 nodes are available: 1 node(s) were unschedulable."))
+    )
     old, new = flipped(cluster, **CONTINUE)
     cluster.run(WINDOW)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
@@ -375,8 +365,7 @@ def test_the_record_outlives_the_jobs_and_the_operator(cluster: Cluster) -> None
     clients(cluster).failing = 0.5
     old, _ = flipped(cluster)
     for _ in range(WINDOW):
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
         for job in cluster.of_kind("Job"):
             if job["status"].get("shown") == 3 and job["metadata"]["labels"]["triton-operator.dev/stage"] == "snapshot":
                 cluster.act()
@@ -395,10 +384,9 @@ def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluste
         wanted = cluster.intent()
         if any("SoakFailed" in text for each in wanted.objects for text in each.get("data", {}).values()):
             for body in wanted.objects[: len(wanted.objects) - writes]:
-                cluster._apply(body)
+                cluster.apply(body)
             break
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     cluster.settle()
     assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
     assert cluster.status["serving"] == told
@@ -420,10 +408,11 @@ def test_a_record_that_was_lost_keeps_the_new_revision(cluster: Cluster) -> None
 
 
 def test_without_a_spare_gpu_nothing_is_soaked() -> None:
-    cluster = Cluster(a_spec(models=ONE, gpu={"count": 1}) | asking(), gpus=1)
-    cluster.settle()
+    cluster = (
+        a_deployment().one_candidate().asking(gpu={"count": 1}).asking(**asking()).where(gpus=1).settled().cluster()
+    )
     ask(cluster, failing=0.5)
-    cluster.edit(models=WIDER)
+    cluster.edit(a_wider_batch())
     cluster.settle()
     assert (soaked(cluster), summary(cluster)) == (("False", "NoSpareGpu"), KEPT)
     assert len(servers(cluster)) == 1
@@ -432,10 +421,8 @@ def test_without_a_spare_gpu_nothing_is_soaked() -> None:
 def test_a_third_revision_ends_the_soak(cluster: Cluster) -> None:
     old, new = flipped(cluster)
     cluster.run(2)
-    cluster.edit(models=NARROW)
-    while len(servers(cluster) - {old, new}) == 0:
-        cluster.act()
-        cluster.step()
+    cluster.edit(a_narrower_batch())
+    cluster.until(lambda cluster: len(servers(cluster) - {old, new}) != 0)
     cluster.act()
     cluster.act()
     assert cluster.serving() == new
@@ -448,7 +435,7 @@ def test_while_another_revision_is_converted_the_soak_goes_on(cluster: Cluster) 
     clients(cluster).failing = 0.5
     old, new = flipped(cluster)
     cluster.fates = when("convert", Fate(hangs=True))
-    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.edit(another_source())
     cluster.run(8)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
     cluster.run(WINDOW)
@@ -522,8 +509,7 @@ def test_the_history_gets_no_revision_before_its_verdict(cluster: Cluster) -> No
 
 
 def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -> None:
-    cluster = Cluster(a_spec(models=ONE) | asking(), fates=when("snapshot", FINAL))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**asking()).faring(when("snapshot", FINAL)).settled().cluster()
     cluster.fates = lambda *_: GOOD
     ask(cluster)
     flipped(cluster, **CONTINUE)
@@ -535,5 +521,5 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
 def test_a_pass_computes_a_soak_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Mock(wraps=soak.soak)
     monkeypatch.setattr(soak, "soak", counted)
-    Cluster(a_spec(serving={"soak": {"duration": "1m"}})).intent()
+    a_deployment().asking(serving={"soak": {"duration": "1m"}}).cluster().intent()
     assert counted.call_count == 1

@@ -8,13 +8,14 @@ import pytest
 
 from tests.simulation import answers
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import MetricsResult, ReferenceResult, Tensor
 from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
-from triton_operator.api.search_status import ConfigurationStatus
-from triton_operator.api.status import CandidateStatus, TensorStatus, condition, timestamp
+from triton_operator.api.search_status import BatchingStatus
+from triton_operator.api.status import CandidateStatus, TensorStatus, timestamp
 from triton_operator.api.status import MetricValue as Metric
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.kube.bodies import event_body
 
 
@@ -38,9 +39,7 @@ def computing(monkeypatch: pytest.MonkeyPatch, **values: float) -> None:
 
 def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     computing(monkeypatch, accuracy=0.98, **{f"a_recall_{number:02}": 0.9 for number in range(20)})
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().serving().cluster()
     found = cluster.candidate("onnx-fp32")
     assert len(found["metrics"]) == 16
     assert found["metrics"][0]["metric"] == "accuracy"
@@ -52,8 +51,12 @@ def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytes
 def test_a_metric_that_failed_is_shown_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     computing(monkeypatch, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
     thresholds = [{"metric": f"a_good_{number:02}", "min": 0.95} for number in range(15)]
-    cluster = Cluster(a_spec(accuracy={"thresholds": [*thresholds, {"metric": "bad", "min": 0.95}]}))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(accuracy={"thresholds": [*thresholds, {"metric": "bad", "min": 0.95}]})
+        .settled()
+        .cluster()
+    )
     assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
     assert cluster.candidate("onnx-fp32")["metrics"][0] == {"metric": "bad", "value": "0.1"}
 
@@ -67,18 +70,14 @@ def test_a_model_of_a_hundred_inputs_is_served(monkeypatch: pytest.MonkeyPatch) 
         return replace(result, signature=replace(result.signature, inputs=tensors))
 
     answering(monkeypatch, wide)
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().serving().cluster()
     signature = cluster.status["signature"]
     assert [len(signature["inputs"]), signature["omitted"]] == [64, 36]
 
 
 def test_a_search_may_find_as_many_preferred_sizes_as_a_spec_may_have() -> None:
     sizes = list(range(1, 17))
-    found = ConfigurationStatus(
-        max_batch_size=16, instances=1, dynamic_batching=True, preferred_batch_sizes=[*sizes, 17, 18]
-    )
+    found = BatchingStatus(preferred_batch_sizes=[*sizes, 17, 18])
     assert found.preferred_batch_sizes == sizes
 
 
@@ -99,7 +98,7 @@ def test_a_number_of_any_size_fits() -> None:
 
 def test_messages_of_conditions_and_events_fit(serving: Cluster) -> None:
     text = "what happened " + "\ud800€" * 2000 + " what to do"
-    said = condition("Ready", False, Reason.CRASHED, text, 1, serving.now)
+    (said,) = conditions_of([Verdict("Ready", False, Reason.CRASHED, text)], [], 1, serving.now)
     assert said.message.startswith("what happened")
     assert said.message.endswith("what to do")
     said.message.encode()

@@ -24,8 +24,8 @@ RUBBISH: st.SearchStrategy[Any] = st.sampled_from(
 @pytest.fixture(scope="session")
 def whole(settled: Cluster) -> Body:
     """A status with something in every field."""
-    found = {"maxBatchSize": 8, "instances": 2, "dynamicBatching": True, "preferredBatchSizes": [4, 8]}
-    search = {"candidate": "onnx-fp32", "measurements": 3, "configuration": found, "records": ["0" * 16, "1" * 16]}
+    found = {"maxBatchSize": 8, "instances": 2, "dynamicBatching": {"preferredBatchSizes": [4, 8]}}
+    search = {"candidate": "onnx-fp32", "measurements": 3, "config": found, "records": ["0" * 16, "1" * 16]}
     target = {"revision": "2" * 16, "candidate": "onnx-fp16"}
     chosen = {"models": [{"name": "digits", "candidates": [candidate("onnx-fp32")]}], "specDigest": "3" * 16}
     told = {"search": [search], "target": target, "resolved": chosen, "newImages": {**settled.status["images"]}}

@@ -9,9 +9,10 @@ import pytest
 
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.simulation.edits import a_wider_batch, another_source, the_usual_batch
 from tests.simulation.moving import NEW_FILES, move
-from tests.simulation.test_soak import ONE, SWEEP, WIDER, ask, asking, clients, flipped
+from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
 from triton_operator.api.deployment import parse
@@ -88,14 +89,14 @@ def test_a_revision_of_the_hub_asks_for_other_files(serving: Cluster) -> None:
 
 
 def test_an_edit_is_not_ready_until_it_serves(serving: Cluster) -> None:
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     assert passed(serving) == [WORKS_ON_IT, DONE]
 
 
 def test_an_edit_that_fails_is_stalled_and_its_undoing_is_ready_at_once(serving: Cluster) -> None:
     models = serving.spec["models"]
     serving.fates = when("convert", FINAL)
-    serving.edit(source={"uri": "pvc://models/other"})
+    serving.edit(another_source())
     assert passed(serving) == [WORKS_ON_IT, STALLED]
     assert serving.condition("UpToDate")["reason"] == serving.condition("Ready")["reason"]
     serving.edit(source={"uri": "pvc://models/digits"}, models=models)
@@ -104,7 +105,7 @@ def test_an_edit_that_fails_is_stalled_and_its_undoing_is_ready_at_once(serving:
 
 
 def test_no_new_object_is_ready_before_it_serves() -> None:
-    assert passed(Cluster(a_spec())) == [WORKS_ON_IT, DONE]
+    assert passed(a_deployment().cluster()) == [WORKS_ON_IT, DONE]
 
 
 @pytest.mark.parametrize("fields", [{"serving": {"replicas": 3}}, {"serving": {"replicas": 1}}])
@@ -168,8 +169,14 @@ def test_an_object_that_an_older_version_undid_is_not_ready_though_it_said_so(se
 @pytest.fixture(scope="module")
 def asks() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .one_candidate()
+        .asking(**asking())
+        .where(counters=lambda pod: replace(SWEEP, pod=pod))
+        .settled()
+        .cluster()
+    )
     return cluster
 
 
@@ -182,7 +189,7 @@ def soaking(asks: Cluster) -> Cluster:
 
 
 def test_an_edit_is_in_progress_until_its_soak_is_over(soaking: Cluster) -> None:
-    soaking.edit(models=WIDER)
+    soaking.edit(a_wider_batch())
     assert passed(soaking) == [WORKS_ON_IT, DONE | {"UpToDate": "False", "Reconciling": "True"}, DONE]
 
 
@@ -201,7 +208,7 @@ def test_a_commit_that_a_rollback_keeps_from_serving_is_not_up_to_date(serving: 
     serving.edit(rollout={"revision": serving.status["serving"]["revision"]})
     serving.settle()
     assert (summary(serving), serving.condition("UpToDate")["reason"]) == (BEHIND, "RolledBack")
-    serving.edit(models=WIDER)
+    serving.edit(a_wider_batch())
     serving.settle()
     assert (summary(serving), serving.condition("UpToDate")["reason"]) == (BEHIND, "RolledBack")
     assert "no other edit is served" in serving.condition("UpToDate")["message"]
@@ -209,10 +216,10 @@ def test_a_commit_that_a_rollback_keeps_from_serving_is_not_up_to_date(serving: 
 
 def test_an_edit_that_is_undone_is_stalled_and_not_ready(soaking: Cluster) -> None:
     clients(soaking).failing = 0.5
-    soaking.edit(models=WIDER)
+    soaking.edit(a_wider_batch())
     assert passed(soaking)[-1] == STALLED
     assert soaking.condition("Ready")["reason"] == "SoakFailed"
-    soaking.edit(models=ONE)
+    soaking.edit(the_usual_batch())
     soaking.act()
     assert summary(soaking) == DONE
 
@@ -232,7 +239,7 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
     old, _ = flipped(soaking)
     soaking.run(3)
     # The stub's clients ask nobody, so a soak has no end of its own.
-    soaking.edit(models=ONE, rollout={"onInconclusive": "Continue"})
+    soaking.edit(the_usual_batch(), rollout={"onInconclusive": "Continue"})
     seen = passed(soaking, lambda: soaking.serving() == old)
     assert seen == [WORKS_ON_IT]
     assert passed(soaking)[-1] == DONE

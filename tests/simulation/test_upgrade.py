@@ -8,7 +8,9 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
-from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
+from tests.simulation.deployments import CANDIDATES, a_model, candidate
+from tests.simulation.edits import Edit, another_revision
+from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.resources import pod
 from triton_operator.settings import Resources
@@ -19,7 +21,7 @@ NEWER = replace(
 OLD_IMAGES = {
     "converter": "example/converter:1",
     "converterTensorflow": "example/converter-tensorflow:1",
-    "commands": 2,
+    "commandsVersion": 2,
     "server": "example/server:1",
 }
 NEW_IMAGES = OLD_IMAGES | {
@@ -27,12 +29,12 @@ NEW_IMAGES = OLD_IMAGES | {
     "server": "example/server:2",
     "serverArguments": ["--x=1"],
 }
-OTHER_SOURCE = {"source": {"uri": "pvc://models/digits", "revision": "v2"}}
 
 
 def images(cluster: Cluster) -> dict[str, Any]:
     """The pinned images."""
-    return {name: value for name, value in cluster.status["images"].items() if name not in ("specDigest", "asked")}
+    digests = ("specDigest", "requestDigest")
+    return {name: value for name, value in cluster.status["images"].items() if name not in digests}
 
 
 def used(cluster: Cluster, stage: str) -> set[str]:
@@ -46,10 +48,10 @@ def used(cluster: Cluster, stage: str) -> set[str]:
     }
 
 
-def edited(cluster: Cluster, **fields: Any) -> list[str]:
+def edited(cluster: Cluster, *edits: Edit, **fields: Any) -> list[str]:
     """What an edit runs until the cluster is at rest again."""
     before = len(cluster.story)
-    cluster.edit(**deepcopy(fields))
+    cluster.edit(*edits, **fields)
     cluster.settle()
     return cluster.story[before:]
 
@@ -80,10 +82,8 @@ def test_who_asks_for_newer_images_gets_them_once_through_all_gates(serving: Clu
     serving.settings = NEWER
     serving.updates = 1
     ready = set()
-    while serving.serving() == first:
-        serving.act()
+    for _ in serving.passes(until=lambda serving: serving.serving() != first):
         ready.add((serving.condition("Ready")["status"], serving.condition("UpToDate")["status"]))
-        serving.step()
     assert ready == {("True", "False")}, "what was active serves on"
     serving.settle()
     assert {"reference", "convert onnx-fp32", "profile onnx-fp32", "metrics", "flip"} <= set(serving.story[story:])
@@ -111,7 +111,7 @@ def test_a_wish_for_images_is_remembered_by_what_an_edit_goes_back_to(serving: C
     serving.settings = NEWER
     serving.updates = 1
     serving.settle()
-    edited(serving, **OTHER_SOURCE)
+    edited(serving, another_revision())
     assert "reference" not in edited(serving, source={"uri": "pvc://models/digits"})
     assert images(serving) == NEW_IMAGES
 
@@ -191,7 +191,7 @@ def test_an_edit_runs_what_it_runs_without_the_upgrade(serving: Cluster, fields:
 @pytest.mark.parametrize(
     "fields",
     [
-        OTHER_SOURCE,
+        another_revision()({}),
         {"models": [a_model(arguments={"depth": "50"})]},
         {"models": [a_model(config={"maxBatchSize": 16})]},
         {"dataloader": {"entrypoint": "dataloader.py", "arguments": {"seed": "1"}}},
@@ -218,7 +218,7 @@ def test_the_images_stay_while_the_edit_is_worked_on_and_the_operator_changes_ag
     serving: Cluster, steps: int
 ) -> None:
     serving.settings = NEWER
-    serving.edit(**OTHER_SOURCE)
+    serving.edit(another_revision())
     serving.run(steps)
     serving.settings = SETTINGS
     serving.settle()
@@ -229,19 +229,18 @@ def test_the_images_stay_while_the_edit_is_worked_on_and_the_operator_changes_ag
 def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> None:
     first = serving.spec["source"]
     serving.settings = NEWER
-    edited(serving, **OTHER_SOURCE)
+    edited(serving, another_revision())
     assert edited(serving, source=first) == ["server", "flip"]
     assert images(serving) == OLD_IMAGES
-    assert edited(serving, **OTHER_SOURCE) == ["server", "flip"]
+    assert edited(serving, another_revision()) == ["server", "flip"]
     assert images(serving) == NEW_IMAGES
 
 
 def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> None:
     """Of any candidate, and together with another edit that changes no conversion."""
-    cluster = Cluster(a_spec(selection={"approval": "Manual"}))
-    cluster.settle()
+    cluster = a_deployment().asking(selection={"approval": "Manual"}).settled().cluster()
     cluster.settings = NEWER
-    first, second = (cluster.candidate(name)["key"] for name in ("onnx-fp32", "ts-script-fp32"))
+    first, second = (cluster.candidate(name)["revision"] for name in ("onnx-fp32", "ts-script-fp32"))
     approved = {"approval": "Manual", "approvedRevision": first}
     assert edited(cluster, selection=approved, serving={"replicas": 2}) == ["server", "measure onnx-fp32", "service"]
     again = edited(cluster, selection=approved | {"approvedRevision": second})
@@ -270,7 +269,7 @@ def test_other_default_resources_do_nothing_again(serving: Cluster) -> None:
 
 def test_an_installation_for_one_architecture_runs_there_unless_the_object_says_otherwise() -> None:
     label = "kubernetes.io/arch"
-    cluster = Cluster(a_spec(serving={"pod": {"nodeSelector": {label: "arm64"}}}))
+    cluster = a_deployment().asking(serving={"pod": {"nodeSelector": {label: "arm64"}}}).cluster()
     cluster.settings = replace(SETTINGS, architecture="amd64")
     cluster.settle()
     templates = {
@@ -294,8 +293,7 @@ def test_another_architecture_of_the_installation_does_nothing_again(serving: Cl
 @pytest.mark.parametrize("held", [False, True])
 def test_a_vulnerable_server_that_serves_is_told_of_whatever_is_kept_for_the_next(held: bool) -> None:
     old, new = "nvcr.io/nvidia/tritonserver:25.02-py3", "nvcr.io/nvidia/tritonserver:26.08-py3"
-    cluster = Cluster(a_spec(), settings=replace(SETTINGS, server_image=old))
-    cluster.settle()
+    cluster = a_deployment().upgraded(server_image=old).settled().cluster()
     first = cluster.status["serving"]["revision"]
     if held:
         cluster.edit(rollout={"revision": first})
@@ -311,10 +309,7 @@ def test_a_vulnerable_server_that_serves_is_told_of_whatever_is_kept_for_the_nex
 
 
 def test_images_that_failed_are_still_newer_than_those_that_serve() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    cluster.settings = replace(SETTINGS, server_image="example/server:2")
-    cluster.settle()
+    cluster = a_deployment().settled().upgraded(server_image="example/server:2").settled().cluster()
     cluster.fates = when("profile", FINAL)
     cluster.updates += 1
     cluster.settle()

@@ -7,6 +7,7 @@ from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.made_jobs import WEB, jobs, request, sha256
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
 Body = dict[str, Any]
@@ -79,9 +80,7 @@ def test_other_weights_are_converted_and_the_same_ones_are_not() -> None:
 
 
 def test_the_same_uri_is_read_once() -> None:
-    cluster = Cluster(a_spec(source={"uri": CODE}, weights={"uri": CODE}))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = a_deployment().asking(source={"uri": CODE}, weights={"uri": CODE}).serving().cluster()
     assert cluster.started("source") == 1
     assert request(jobs(cluster, "reference")[0])["weights"] == sha256(CODE)
 

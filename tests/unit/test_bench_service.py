@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 from bench.service import POD, PROFILE, SERVICE, Figure, again, copies, medians
-from tests.golden.moments import MOMENTS
+from tests.states.moments import MOMENTS
 from triton_converters.contract.measurement_requests import MeasureRequest, ProfileRequest
 
 
 def jobs() -> dict[str, dict[str, Any]]:
     """The profile and the measure Job of an object that is Ready."""
-    found = [each for each in MOMENTS["ready"]().objects.values() if each["kind"] == "Job"]
+    found = [each for each in MOMENTS["ready"].cluster().objects.values() if each["kind"] == "Job"]
     return {job["metadata"]["labels"]["triton-operator.dev/stage"]: job for job in found}
 
 

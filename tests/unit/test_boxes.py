@@ -32,10 +32,8 @@ SPECS = {
 def settled(spec: Body, older: bool = False) -> Cluster:
     cluster = Cluster(spec)
     if older:
-        while "images" not in cluster.status:
-            cluster.act()
-            cluster.step()
-        del cluster.status["images"]["commands"]
+        cluster.until(lambda cluster: "images" in cluster.status)
+        del cluster.status["images"]["commandsVersion"]
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.status
     return cluster

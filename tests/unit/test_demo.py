@@ -35,16 +35,16 @@ def condition(kind: ConditionType, status: str, reason: str, message: str = "", 
 
 def row(batch_size: int, concurrency: int) -> RowStatus:
     components = (
-        "client_send",
-        "network",
-        "queue",
-        "compute_input",
-        "compute_infer",
-        "compute_output",
-        "client_receive",
+        "client_send_time",
+        "network_time",
+        "queue_time",
+        "compute_input_time",
+        "compute_infer_time",
+        "compute_output_time",
+        "client_receive_time",
     )
-    percentiles = ("p50", "p90", "p95", "p99", "average")
-    figures = {name: 100 + number for number, name in enumerate(components + percentiles)}
+    percentiles = ("p50_latency", "p90_latency", "p95_latency", "p99_latency", "average_latency")
+    figures = {name: f"{100 + number}us" for number, name in enumerate(components + percentiles)}
     return RowStatus(
         precision="fp32",
         accelerator="none",
@@ -164,7 +164,7 @@ def test_a_broken_threshold_is_a_fault() -> None:
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:
     text = text_of(tables.performance("Online", finished().performance.online))  # type: ignore[union-attr]
     assert text.count("1234.5") == 4
-    assert all(text.count(f" {figure}") == 4 for figure in range(100, 112))
+    assert all(text.split().count(f"{figure / 1000:g}") == 4 for figure in range(100, 112))
 
 
 def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:

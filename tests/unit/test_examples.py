@@ -284,7 +284,7 @@ def test_an_example_is_one_line_under_its_heading() -> None:
         ],
         serving=ServingStatus(
             revision="0123456789abcdef", candidate="onnx-fp32", format="onnx", precision="fp32", throughput="12.5",
-            p99_latency_microseconds=80000, accuracy="0.9",
+            p99_latency="80ms", accuracy="0.9",
         ),
         accuracy=[
             AccuracyStatus(metric="dice", framework="0.72", served="0.72", samples=3, threshold="x", passed=True),
@@ -294,6 +294,6 @@ def test_an_example_is_one_line_under_its_heading() -> None:
     text = line("nnunet-3d", status, 241.6)
     assert "dice 0.72 (0.72)" in text
     assert "dice_1" not in text
-    assert text.split()[:4] == ["nnunet-3d", "onnx-fp32", "12.5", "80000"]
+    assert text.split()[:4] == ["nnunet-3d", "onnx-fp32", "12.5", "80ms"]
     assert text.endswith("  242")
     assert text.index("1 Selected, 1 Skipped") == heading().index("CANDIDATES")

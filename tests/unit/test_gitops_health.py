@@ -10,8 +10,8 @@ import yaml
 from celpy.adapter import json_to_cel
 from lupa.lua51 import LuaRuntime
 
-from tests.golden.moments import MOMENTS
-from tests.golden.passes import reached, status
+from tests.states.moments import MOMENTS
+from tests.states.passes import reached, status
 from triton_plugin.validation.validate import check, deployments
 
 Body = dict[str, Any]

@@ -29,6 +29,7 @@ from triton_converters.contract.results import (
     ProfileResult,
     ReferenceResult,
     Row,
+    SearchEnd,
     SearchPoint,
     SearchResult,
     Signature,
@@ -37,7 +38,8 @@ from triton_converters.contract.results import (
     Tensor,
     Tuning,
 )
-from triton_operator.api.status import CONDITION_MESSAGE_BYTES, condition
+from triton_operator.api.status import CONDITION_MESSAGE_BYTES
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.observed.history import History, State
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
@@ -57,7 +59,7 @@ OUTCOMES = (
     Outcome("reference", KEY, ReferenceResult(Signature((Tensor("x", "FP32", (1, -1)),), (), 8), 64, 8, 1.0)),
     Outcome("profile", KEY, ProfileResult(True, "Passed", "", 1e-6, 64, (ROW,), (ROW,), ENVIRONMENT)),
     Outcome("metrics", KEY, MetricsResult(("accuracy",), (None,), METRICS)),
-    Outcome("search", KEY, SearchResult("s", (SearchPoint(TUNING, ROW),), "", 30, 1.5, ENVIRONMENT, ())),
+    Outcome("search", KEY, SearchResult("s", (SearchPoint(TUNING, ROW),), SearchEnd.GOES_ON, 30, 1.5, ENVIRONMENT, ())),
     Outcome("measure", KEY, MeasureResult((ROW,), ENVIRONMENT)),
     Outcome("snapshot", KEY, SnapshotResult((Counters("digits-a", 100, 1, 2000),), ())),
     Outcome("convert", KEY, None, Reason.CONVERSION_FAILED, "model.py, line 3"),
@@ -176,9 +178,10 @@ def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, co
         assert view.record is None, what
         for trouble in filter(None, (view.failure, view.pending)):
             assert trouble.reason in FAILURES, what
-            shown = condition("Converted", False, trouble.reason, trouble.message, 1, datetime.now(UTC)).message
-            assert obeyed(shown) == set(), what
-            assert len(shown.encode()) <= CONDITION_MESSAGE_BYTES, what
+            verdict = Verdict("Converted", False, trouble.reason, trouble.message)
+            (told,) = conditions_of([verdict], [], 1, datetime.now(UTC))
+            assert obeyed(told.message) == set(), what
+            assert len(told.message.encode()) <= CONDITION_MESSAGE_BYTES, what
 
 
 @pytest.mark.parametrize("stage", sorted(VALID))

@@ -1,14 +1,13 @@
 """Which rule decides what a Job's facts mean: the table, and that their order is what decides between two."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.states.pods import a_job, a_pod
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.results import SnapshotResult
-from triton_operator import names
 from triton_operator.observed.job_facts import JobFacts, job_facts
 from triton_operator.observed.job_rules import (
     BACKOFF_LIMIT,
@@ -42,81 +41,76 @@ def a_container(name: str, code: int | None = None, restarts: int = 0, last: End
     return Container(name, "", restarts, None, end, last, has_begun=True)
 
 
-def a_pod(phase: str = "Running", *containers: Container, **fields: Any) -> PodView:
-    pod = pod_view({"metadata": {"name": "p", "creationTimestamp": AT}})
-    return replace(replace(pod, phase=phase, containers=containers, deadline_seconds=60), **fields)
+def seen(phase: str = "Running", *containers: Container, **fields: Any) -> PodView:
+    """The pod of a conversion with such containers, as the operator sees it."""
+    return replace(pod_view(a_pod(phase)), containers=containers, **fields)
 
 
-def a_job(*pods: PodView, said: str = "", reason: str = "", suspend: bool = False, **fields: Any) -> JobFacts:
-    labels = {names.STAGE_LABEL: STAGE, names.KEY_LABEL: "k"}
-    conditions = [{"type": said, "status": "True", "reason": reason}] if said else []
-    body: Mapping[str, Any] = {
-        "kind": "Job",
-        "metadata": {"name": "j", "uid": "u", "labels": labels},
-        "spec": {"suspend": suspend},
-        "status": {"conditions": conditions},
-    }
-    return replace(job_facts(body, (), ()), pods=pods, **fields)
+def facts(*pods: PodView, said: str = "", reason: str = "", suspend: bool = False, **fields: Any) -> JobFacts:
+    """What is known of a conversion's Job with such pods. ``said``: its condition that holds; empty: none does."""
+    job = a_job(*([{"type": said, "status": "True", "reason": reason}] if said else []))
+    job["spec"]["suspend"] = suspend
+    return replace(job_facts(job, (), ()), pods=pods, **fields)
 
 
-RUNS = a_pod("Running", a_container(STAGE))
-FAILED = a_pod("Failed", a_container(STAGE, 1))
-FINAL = a_pod("Failed", a_container(STAGE, 42))
-LATE = a_pod("Failed", a_container(STAGE, 137), reason="DeadlineExceeded")
+RUNS = seen("Running", a_container(STAGE))
+FAILED = seen("Failed", a_container(STAGE, 1))
+FINAL = seen("Failed", a_container(STAGE, 42))
+LATE = seen("Failed", a_container(STAGE, 137), reason="DeadlineExceeded")
 UNPULLED = replace(
     LATE, containers=(replace(a_container(STAGE), waiting=Waiting("ImagePullBackOff", "503"), has_begun=False),)
 )
-EVICTED = a_pod("Failed", a_container(STAGE, 137), reason="Evicted", message="it used too much")
-KEPT = a_pod("Running", a_container(STAGE, 1), a_container("istio-proxy"))
-KEPT_FOR_GOOD = a_pod("Running", a_container(STAGE, 42), a_container("istio-proxy"))
-DONE = a_pod("Succeeded", a_container(STAGE, 0))
-DRAINED = a_pod("Failed", a_container(STAGE, 137), conditions=DISRUPTED)
+EVICTED = seen("Failed", a_container(STAGE, 137), reason="Evicted", message="it used too much")
+KEPT = seen("Running", a_container(STAGE, 1), a_container("istio-proxy"))
+KEPT_FOR_GOOD = seen("Running", a_container(STAGE, 42), a_container("istio-proxy"))
+DONE = seen("Succeeded", a_container(STAGE, 0))
+DRAINED = seen("Failed", a_container(STAGE, 137), conditions=DISRUPTED)
 
 TABLE = (
     # A result counts, whatever else is seen.
-    (answered, a_job(record=RECORD), "", ""),
-    (answered, a_job(LATE, said="Failed", record=RECORD), "", ""),
-    (answered, a_job(EVICTED, EVICTED, EVICTED, record=RECORD, suspend=True), "", ""),
-    (answer_cut, a_job(DONE, said="Complete", cut=DONE), "ResultMissing", ""),
-    (answer_cut, a_job(LATE, cut=LATE), "ResultMissing", ""),
-    (succeeded_without_result, a_job(DONE, said="Complete"), "ResultMissing", ""),
-    (succeeded_without_result, a_job(said="Complete"), "", ""),
+    (answered, facts(record=RECORD), "", ""),
+    (answered, facts(LATE, said="Failed", record=RECORD), "", ""),
+    (answered, facts(EVICTED, EVICTED, EVICTED, record=RECORD, suspend=True), "", ""),
+    (answer_cut, facts(DONE, said="Complete", cut=DONE), "ResultMissing", ""),
+    (answer_cut, facts(LATE, cut=LATE), "ResultMissing", ""),
+    (succeeded_without_result, facts(DONE, said="Complete"), "ResultMissing", ""),
+    (succeeded_without_result, facts(said="Complete"), "", ""),
     # The pod may still be seen running when its Job has ended.
-    (runs, a_job(RUNS, said="Complete"), "", ""),
-    (runs, a_job(RUNS, said="Failed"), "", ""),
-    (ran_late, a_job(LATE), "DeadlineExceeded", ""),
-    (ran_late, a_job(UNPULLED), "ImagePullFailed", ""),
-    (ran_late, a_job(LATE, RUNS), "DeadlineExceeded", ""),
-    (ran_late, a_job(LATE, EVICTED, EVICTED, EVICTED, suspend=True), "DeadlineExceeded", ""),
-    (failed, a_job(LATE, FINAL, said="Failed"), "Crashed", ""),
-    (evicted_in_a_row, a_job(EVICTED, EVICTED, EVICTED), "Evicted", ""),
-    (evicted_in_a_row, a_job(EVICTED, EVICTED, EVICTED, RUNS, suspend=True), "Evicted", ""),
-    (tries_again, a_job(EVICTED, FAILED, EVICTED, EVICTED), "", "Evicted"),
-    (queued, a_job(suspend=True), "", "Queued"),
-    (queued, a_job(RUNS, suspend=True), "", "Queued"),
-    (queued, a_job(KEPT, suspend=True), "", "Queued"),
-    (queued, a_job(said="Failed", reason=TRIES_USED_UP, suspend=True), "", "Queued"),
-    (failed, a_job(said="Failed", reason="PodFailurePolicy", suspend=True), "Crashed", ""),
-    (failed, a_job(said="Failed"), "Crashed", ""),
-    (failed, a_job(FAILED, said="Failed"), "Crashed", ""),
-    (failed, a_job(EVICTED, EVICTED, said="Failed"), "Evicted", ""),
-    (without_pod, a_job(), "", ""),
-    (tries_again, a_job(FAILED), "", "Crashed"),
-    (tries_again, a_job(FINAL), "", ""),
-    (tries_again, a_job(EVICTED), "", "Evicted"),
-    (tries_again, a_job(DRAINED), "", "Evicted"),
-    (tries_again, a_job(EVICTED, EVICTED, FAILED), "", "Crashed"),
-    (lingers, a_job(KEPT), "", "Crashed"),
-    (lingers, a_job(KEPT_FOR_GOOD), "Crashed", ""),
+    (runs, facts(RUNS, said="Complete"), "", ""),
+    (runs, facts(RUNS, said="Failed"), "", ""),
+    (ran_late, facts(LATE), "DeadlineExceeded", ""),
+    (ran_late, facts(UNPULLED), "ImagePullFailed", ""),
+    (ran_late, facts(LATE, RUNS), "DeadlineExceeded", ""),
+    (ran_late, facts(LATE, EVICTED, EVICTED, EVICTED, suspend=True), "DeadlineExceeded", ""),
+    (failed, facts(LATE, FINAL, said="Failed"), "Crashed", ""),
+    (evicted_in_a_row, facts(EVICTED, EVICTED, EVICTED), "Evicted", ""),
+    (evicted_in_a_row, facts(EVICTED, EVICTED, EVICTED, RUNS, suspend=True), "Evicted", ""),
+    (tries_again, facts(EVICTED, FAILED, EVICTED, EVICTED), "", "Evicted"),
+    (queued, facts(suspend=True), "", "Queued"),
+    (queued, facts(RUNS, suspend=True), "", "Queued"),
+    (queued, facts(KEPT, suspend=True), "", "Queued"),
+    (queued, facts(said="Failed", reason=TRIES_USED_UP, suspend=True), "", "Queued"),
+    (failed, facts(said="Failed", reason="PodFailurePolicy", suspend=True), "Crashed", ""),
+    (failed, facts(said="Failed"), "Crashed", ""),
+    (failed, facts(FAILED, said="Failed"), "Crashed", ""),
+    (failed, facts(EVICTED, EVICTED, said="Failed"), "Evicted", ""),
+    (without_pod, facts(), "", ""),
+    (tries_again, facts(FAILED), "", "Crashed"),
+    (tries_again, facts(FINAL), "", ""),
+    (tries_again, facts(EVICTED), "", "Evicted"),
+    (tries_again, facts(DRAINED), "", "Evicted"),
+    (tries_again, facts(EVICTED, EVICTED, FAILED), "", "Crashed"),
+    (lingers, facts(KEPT), "", "Crashed"),
+    (lingers, facts(KEPT_FOR_GOOD), "Crashed", ""),
     (
         lingers,
-        a_job(replace(KEPT, containers=(a_container(STAGE, 0), a_container("istio-proxy")))),
+        facts(replace(KEPT, containers=(a_container(STAGE, 0), a_container("istio-proxy")))),
         "",
         "ResultMissing",
     ),
-    (runs, a_job(RUNS), "", ""),
-    (runs, a_job(EVICTED, RUNS), "", "Running"),
-    (runs, a_job(replace(KEPT, conditions=DISRUPTED)), "", "Evicted"),
+    (runs, facts(RUNS), "", ""),
+    (runs, facts(EVICTED, RUNS), "", "Running"),
+    (runs, facts(replace(KEPT, conditions=DISRUPTED)), "", "Evicted"),
 )
 
 
@@ -151,6 +145,6 @@ def test_a_server_that_crashed_starts_again_as_often_as_that_may_help(
     stage: str, last: End, restarts: int, failure: str, pending: str
 ) -> None:
     sidecar = a_container(SERVER, restarts=restarts, last=last)
-    pod = a_pod("Running", a_container(stage), initial=(a_container(CHECK, 0), sidecar), sidecars=frozenset({SERVER}))
-    found = finding(a_job(pod, stage=stage))
+    pod = seen("Running", a_container(stage), initial=(a_container(CHECK, 0), sidecar), sidecars=frozenset({SERVER}))
+    found = finding(facts(pod, stage=stage))
     assert [each.reason if each else "" for each in (found.failure, found.pending)] == [failure, pending]

@@ -75,6 +75,15 @@ def test_a_value_has_both_names_in_the_crd(each: Any) -> None:
             " spec.models[1].config.dynamicBatching.maxQueueDelay: write maxQueueDelay: 100us",
         ),
         (
+            {"serving": {"soak": {"seconds": 300, "duration": "5m"}}},
+            "spec.serving.soak.seconds is now spec.serving.soak.duration, which is there already: remove seconds",
+        ),
+        (
+            {"repository": {"revisionHistoryLimit": 0}, "revisionHistoryLimit": 3},
+            "spec.repository.revisionHistoryLimit is now spec.revisionHistoryLimit, which is there already: remove"
+            " revisionHistoryLimit",
+        ),
+        (
             {"repository": {"revisionHistoryLimit": 0}},
             "spec.repository.revisionHistoryLimit is now spec.revisionHistoryLimit: write revisionHistoryLimit: 0",
         ),

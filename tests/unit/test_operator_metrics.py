@@ -7,9 +7,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import STEP, Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.deployment import parse, parse_status
+from triton_operator.api.duration import seconds
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.object_metrics import FAMILIES, samples
@@ -43,18 +44,18 @@ def outcomes(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
 def watched(cluster: Cluster, stages: StageMetrics, steps: int = 80) -> list[tuple[str, str]]:
     """Stage and reason of each Job that ended while the cluster ran."""
     ended = []
-    for _ in range(steps):
-        cluster.act()
+    for _ in cluster.passes(steps):
         seen = observe("digits", cluster.objects.values())
         ended += [(each.job.stage, each.reason) for each in stages.seen(DIGITS, seen.jobs.values(), cluster.now)]
-        cluster.step()
     return ended
 
 
 def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
     registry = CollectorRegistry()
-    cluster = Cluster(
-        a_spec(), when("convert", Fate(exit_code=FINAL.exit_code, reason=Reason.CONVERSION_FAILED), "onnx-fp16")
+    cluster = (
+        a_deployment()
+        .faring(when("convert", Fate(exit_code=FINAL.exit_code, reason=Reason.CONVERSION_FAILED), "onnx-fp16"))
+        .cluster()
     )
     ended = watched(cluster, StageMetrics(registry))
     assert ended[:2] == [("source", "Succeeded"), ("reference", "Succeeded")]
@@ -74,13 +75,13 @@ def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
 
 
 def test_a_job_that_had_ended_before_is_not_counted_by_the_next_process() -> None:
-    cluster = Cluster(a_spec())
+    cluster = a_deployment().cluster()
     watched(cluster, StageMetrics(CollectorRegistry()))
     assert watched(cluster, StageMetrics(CollectorRegistry()), 3) == []
 
 
 def test_a_label_that_names_no_stage_makes_no_series() -> None:
-    cluster, registry = Cluster(a_spec()), CollectorRegistry()
+    cluster, registry = a_deployment().cluster(), CollectorRegistry()
     cluster.act()
     stages = StageMetrics(registry)
     for _ in range(20):
@@ -92,7 +93,7 @@ def test_a_label_that_names_no_stage_makes_no_series() -> None:
 
 
 def test_an_object_tells_its_limits_before_it_serves() -> None:
-    found = told(Cluster(a_spec(**LIMITED)))
+    found = told(a_deployment().asking(**LIMITED).cluster())
     assert found.pop("triton_operator_latency_limit_seconds") == [
         (("vision", "digits", "digits", "average"), 0.0008),
         (("vision", "digits", "digits", "p99"), 0.02),
@@ -101,14 +102,13 @@ def test_an_object_tells_its_limits_before_it_serves() -> None:
 
 
 def test_the_active_revision_tells_what_was_measured() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     found, status = told(cluster), cluster.status
     active = status["serving"]
     labels = ("vision", "digits", "digits", active["revision"])
     assert found["triton_operator_active_revision"] == [((*labels, "onnx-fp32", "onnx", "fp32"), 1)]
     assert found["triton_operator_measured_throughput"] == [(labels, float(active["throughput"]))]
-    assert found["triton_operator_measured_p99_latency_seconds"] == [(labels, active["p99LatencyMicroseconds"] / 1e6)]
+    assert found["triton_operator_measured_p99_latency_seconds"] == [(labels, seconds(active["p99Latency"]))]
     (candidate,) = [each for each in status["candidates"] if each["state"] == "Selected"]
     assert found["triton_operator_replica_throughput"] == [(labels, float(candidate["throughput"]))]
     rows = status["performance"]["online"]
@@ -116,20 +116,24 @@ def test_the_active_revision_tells_what_was_measured() -> None:
         (str(row["batchSize"]), str(row["concurrency"])) for row in rows
     ]
     assert [each[1] for each in found["triton_operator_sweep_server_latency_seconds"]] == [
-        (row["queue"] + row["computeInput"] + row["computeInfer"] + row["computeOutput"]) / 1e6 for row in rows
+        sum(seconds(row[f"{part}Time"]) for part in ("queue", "computeInput", "computeInfer", "computeOutput"))
+        for row in rows
     ]
     assert found["triton_operator_stalled"] == []
 
 
 def test_a_stalled_object_tells_why() -> None:
-    cluster = Cluster(a_spec(), when("reference", Fate(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED)))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .faring(when("reference", Fate(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED)))
+        .settled()
+        .cluster()
+    )
     assert told(cluster)["triton_operator_stalled"] == [(("vision", "digits", "UserCodeFailed"), 1)]
 
 
 def test_a_figure_that_is_no_number_is_left_out() -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
+    cluster = a_deployment().settled().cluster()
     cluster.status["serving"]["throughput"] = "fast"
     found = told(cluster)
     assert found["triton_operator_measured_throughput"] == []
@@ -137,7 +141,7 @@ def test_a_figure_that_is_no_number_is_left_out() -> None:
 
 
 def test_an_object_that_is_gone_and_a_replica_that_stands_by_tell_nothing() -> None:
-    cluster, metrics = Cluster(a_spec()), Metrics()
+    cluster, metrics = a_deployment().cluster(), Metrics()
     cluster.settle()
     deployment = parse(cluster.body())
 

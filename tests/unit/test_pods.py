@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.states.pods import a_job, a_pod
 from triton_converters.contract.reasons import Reason
+from triton_operator.names import STAGE_LABEL
 from triton_operator.observed.ending import revision_trouble, server_crash
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
@@ -30,38 +32,6 @@ def crash_of(pod: Body) -> Trouble | None:
 
 def check_of(pod: Body, revision: str) -> Trouble | None:
     return revision_trouble(pod_view(pod), revision)
-
-
-def a_pod(phase: str = "Pending", **status: Any) -> Body:
-    limits = {"resources": {"limits": {"memory": "64Mi"}}}
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": "p",
-            "uid": "pod-1",
-            "creationTimestamp": "2026-11-21T00:00:00Z",
-            "ownerReferences": [{"uid": "job-1"}],
-        },
-        "spec": {
-            "activeDeadlineSeconds": 60,
-            "containers": [{"name": "convert", **limits}],
-            "initContainers": [{"name": "tritonserver", "restartPolicy": "Always", **limits}],
-        },
-        "status": {"phase": phase, **status},
-    }
-
-
-def a_job(*conditions: Body) -> Body:
-    return {
-        "kind": "Job",
-        "metadata": {
-            "name": "digits-convert-1",
-            "uid": "job-1",
-            "labels": {"triton-operator.dev/stage": "convert", "triton-operator.dev/key": "k"},
-        },
-        "spec": {},
-        "status": {"conditions": list(conditions)},
-    }
 
 
 def unschedulable(message: str) -> Body:
@@ -370,7 +340,7 @@ def test_a_server_that_was_not_started_again_did_not_crash(state: Body) -> None:
 def test_a_server_killed_for_memory_names_its_limit_and_field() -> None:
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": 1}
-    crash = crash_of(a_pod(initContainerStatuses=[sidecar]))
+    crash = crash_of(a_pod(stage="profile", initContainerStatuses=[sidecar]))
     assert crash is not None
     assert crash.reason is Reason.OUT_OF_MEMORY
     assert "limit of 64Mi" in crash.message
@@ -443,6 +413,7 @@ def test_a_node_that_does_not_answer_is_named() -> None:
     ready = [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]
     pod = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}], conditions=ready)
     pod["spec"]["nodeName"] = "gpu-7"
+    del pod["metadata"]["labels"][STAGE_LABEL]
     trouble = trouble_of(pod, [])
     assert trouble is not None
     assert trouble.reason is Reason.NODE_NOT_READY

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.hostile_text import CONTROLS, HOSTILE, obeyed
 from tests.simulation.answers import FINAL, Fate, when
-from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.api.deployment import parse_status
@@ -71,28 +70,30 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
     ids=["stage", "container", "server", "scheduler"],
 )
 def test_whatever_a_pod_says_reaches_status_and_events_printable(fate: Fate) -> None:
-    cluster = Cluster(a_spec(), when("profile", fate))
+    cluster = a_deployment().faring(when("profile", fate)).cluster()
     told = ""
     for _ in range(60):
         intent = cluster.intent()
         told += "".join(each.message for each in intent.events)
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     told += json.dumps(cluster.status, ensure_ascii=False)
     assert "Profiling" in told or "Failed" in told
     assert obeyed(told) == set()
 
 
 def test_whatever_is_measured_reaches_the_status_printable() -> None:
-    cluster = Cluster(a_spec(), lambda *_: Fate(cpu=f"a CPU {HOSTILE}", command=f"perf_analyzer {HOSTILE}"))
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
+    cluster = (
+        a_deployment()
+        .faring(lambda *_: Fate(cpu=f"a CPU {HOSTILE}", command=f"perf_analyzer {HOSTILE}"))
+        .serving()
+        .cluster()
+    )
     assert cluster.status["performance"]["environment"]["cpu"].startswith("a CPU")
     assert obeyed(json.dumps(cluster.status, ensure_ascii=False)) == set()
 
 
 def test_an_error_of_the_operator_and_an_event_are_printable() -> None:
-    error, now = ValueError(f"cannot read {HOSTILE}"), Cluster(a_spec()).now
+    error, now = ValueError(f"cannot read {HOSTILE}"), a_deployment().cluster().now
     status = status_body(OWNER, failed(OWNER, error, now).status)["status"]
     assert "cannot read" in json.dumps(status)
     assert obeyed(json.dumps(status, ensure_ascii=False)) == set()

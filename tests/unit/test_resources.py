@@ -1,13 +1,13 @@
 """Every pod is restricted, has what its stage needs and no more; every object is of a kind the operator may apply."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
+from tests.simulation.cluster import Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec
+from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
@@ -54,8 +54,7 @@ def applied() -> dict[str, Body]:
         for each in cluster.intent().objects:
             name = each["metadata"]["name"] if each["kind"] == "NetworkPolicy" else each["kind"]
             found[each["metadata"]["labels"].get("triton-operator.dev/stage", name)] = each
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     assert cluster.condition("Ready")["status"] == "True"
     return found
 
@@ -137,8 +136,7 @@ def test_the_gpu_goes_to_who_runs_the_model(applied: dict[str, Body]) -> None:
 
 def test_who_asks_for_no_gpu_sees_none(applied: dict[str, Body]) -> None:
     """NVIDIA's images ask for all GPUs, and a node whose default runtime is NVIDIA's gives them."""
-    cpu = Cluster(a_spec())
-    cpu.settle()
+    cpu = a_deployment().settled().cluster()
     on_cpu = [
         (each["kind"], each["spec"]["template"]["spec"])
         for each in cpu.objects.values()
@@ -153,8 +151,7 @@ def test_who_asks_for_no_gpu_sees_none(applied: dict[str, Body]) -> None:
 
 def test_a_gpu_that_the_spec_limits_by_hand_is_seen() -> None:
     by_hand = {"pod": {"resources": {"limits": {"nvidia.com/mig-1g.5gb": "1"}}}}
-    cluster = Cluster(a_spec(serving=by_hand))
-    cluster.settle()
+    cluster = a_deployment().asking(serving=by_hand).settled().cluster()
     (server,) = cluster.of_kind("Deployment")
     (container,) = server["spec"]["template"]["spec"]["containers"]
     assert "NVIDIA_VISIBLE_DEVICES" not in {each["name"] for each in container["env"]}
@@ -181,17 +178,19 @@ def test_placement_is_the_users_and_the_claims(applied: dict[str, Body]) -> None
 def test_pods_tolerate_the_taint_of_gpu_nodes_if_they_use_a_gpu_or_follow_the_claim(
     mode: str, tolerant: set[str]
 ) -> None:
-    cluster = Cluster(
-        a_spec(
+    cluster = (
+        a_deployment()
+        .asking(
             gpu={"product": "NVIDIA-H200", "count": 1},
             repository={"volumeClaimTemplate": {"spec": {"accessModes": [mode]}}},
         )
+        .cluster()
     )
     assert tolerating(cluster) == tolerant
 
 
 def test_pods_of_an_object_without_a_gpu_do_not_tolerate_the_taint() -> None:
-    assert tolerating(Cluster(a_spec())) == set()
+    assert tolerating(a_deployment().cluster()) == set()
 
 
 def tolerating(cluster: Cluster) -> set[str]:
@@ -207,10 +206,8 @@ def tolerating(cluster: Cluster) -> set[str]:
 
 def test_a_server_is_profiled_where_servers_run() -> None:
     pools = {name: {"pod": {"nodeSelector": {"pool": name}, "imagePullSecrets": [{"name": name}]}} for name in POOLS}
-    cluster = Cluster(a_spec(**pools))
-    while not cluster.active("profile"):
-        cluster.act()
-        cluster.step()
+    cluster = a_deployment().asking(**pools).cluster()
+    cluster.until_active("profile")
     profile = next(each for each in cluster.of_kind("Job") if "-profile-" in each["metadata"]["name"])
     pod = profile["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == {"pool": "serving"}
@@ -235,8 +232,7 @@ def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
         "labels": {"tier": "servers"},
         "env": [{"name": "B", "value": "servers"}],
     }
-    cluster = Cluster(a_spec(pod=common, serving={"pod": servers}))
-    cluster.settle()
+    cluster = a_deployment().asking(pod=common, serving={"pod": servers}).settled().cluster()
     made = {each["kind"]: each for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))}
     job, server = (made[kind]["spec"]["template"] for kind in ("Job", "Deployment"))
     for template, tier, pool in ((job, "all", "all"), (server, "servers", "servers")):
@@ -252,8 +248,7 @@ def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
 
 
 def test_the_users_variables_reach_the_users_code_and_the_servers_alone() -> None:
-    cluster = Cluster(a_spec(pod={"env": [{"name": "MODE", "value": "$(HOME) $$"}]}))
-    cluster.settle()
+    cluster = a_deployment().asking(pod={"env": [{"name": "MODE", "value": "$(HOME) $$"}]}).settled().cluster()
     found = {
         (container["name"], each["value"])
         for body in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
@@ -275,8 +270,7 @@ def test_no_variable_of_the_operators_is_the_users_to_set(applied: dict[str, Bod
 
 def test_a_namespaces_own_range_of_users_is_that_of_every_pod() -> None:
     for given, group in (({"runAsUser": 1234567}, 1234567), ({"runAsUser": 1234567, "fsGroup": 7}, 7)):
-        cluster = Cluster(a_spec(pod=given))
-        cluster.settle()
+        cluster = a_deployment().asking(pod=given).settled().cluster()
         for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment")):
             security = each["spec"]["template"]["spec"]["securityContext"]
             assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (1234567, 1234567, group)
@@ -286,8 +280,7 @@ def test_a_namespaces_own_range_of_users_is_that_of_every_pod() -> None:
 def test_pods_ask_for_nothing_that_openshift_refuses() -> None:
     """Its constraints restricted-v2: a user and a group of the namespace's range, and volumes of these types."""
     own, types = range(1000650000, 1000660000), {"configMap", "emptyDir", "persistentVolumeClaim", "secret"}
-    cluster = Cluster(a_spec(pod={"runAsUser": own[0]}))
-    cluster.settle()
+    cluster = a_deployment().asking(pod={"runAsUser": own[0]}).settled().cluster()
     for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment")):
         pod = each["spec"]["template"]["spec"]
         assert {pod["securityContext"]["runAsUser"], pod["securityContext"]["fsGroup"]} <= set(own)
@@ -299,8 +292,12 @@ def test_pods_ask_for_nothing_that_openshift_refuses() -> None:
 
 
 def test_servers_spread_over_the_values_of_a_label() -> None:
-    cluster = Cluster(a_spec(serving={"pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}]}}))
-    cluster.settle()
+    cluster = (
+        a_deployment()
+        .asking(serving={"pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}]}})
+        .settled()
+        .cluster()
+    )
     (server,) = cluster.of_kind("Deployment")
     template = server["spec"]["template"]
     (spread,) = template["spec"]["topologySpreadConstraints"]
@@ -430,8 +427,9 @@ MIB = 2**20
 
 def by_default(**fields: Any) -> dict[str, Body]:
     """The pods of an installation with default resources, by stage (Jobs) or kind."""
-    cluster = Cluster(a_spec(**fields), settings=replace(SETTINGS, job_resources=DEFAULTS, server_resources=DEFAULTS))
-    cluster.settle()
+    cluster = (
+        a_deployment().asking(**fields).upgraded(job_resources=DEFAULTS, server_resources=DEFAULTS).settled().cluster()
+    )
     return {
         each["metadata"]["labels"].get("triton-operator.dev/stage", each["kind"]): each["spec"]["template"]["spec"]
         for each in cluster.objects.values()
@@ -553,7 +551,6 @@ def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[
     ],
 )
 def test_backend_settings_are_as_tritonserver_takes_them(given: Body, expected: str) -> None:
-    cluster = Cluster(a_spec(serving={"backendConfig": [given]}))
-    cluster.settle()
+    cluster = a_deployment().asking(serving={"backendConfig": [given]}).settled().cluster()
     (deployment,) = cluster.of_kind("Deployment")
     assert expected in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

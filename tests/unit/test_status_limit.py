@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.measured_status import EnvironmentStatus, PerformanceStatus, RowStatus
-from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
+from triton_operator.api.search_status import BatchingStatus, ConfigStatus, SearchStatus
 from triton_operator.api.status import (
     NOTICES,
     CandidateStatus,
@@ -19,9 +19,9 @@ from triton_operator.api.status import (
     SignatureStatus,
     TensorStatus,
     TritonDeploymentStatus,
-    condition,
     timestamp,
 )
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.planning.status_limit import LIMIT_BYTES, bounded, size
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -37,19 +37,17 @@ def full(letter: str) -> TritonDeploymentStatus:
         stable=False,
         spread_percent="123.4",
         client_bound=True,
-        used_memory_bytes=123_456_789_012,
+        memory="117738Mi",
         **{
-            name: 12_345_678
+            name: "12.3ms" if name.endswith(("_time", "_latency")) else 12_345_678
             for name, field in RowStatus.model_fields.items()
-            if field.annotation is int and name != "stable"
+            if name.endswith(("_time", "_latency")) or field.annotation is int
         },
     )
-    found = ConfigurationStatus(
+    found = ConfigStatus(
         max_batch_size=65536,
         instances=64,
-        dynamic_batching=True,
-        preferred_batch_sizes=[65536] * 8,
-        max_queue_delay_microseconds=60_000_000,
+        dynamic_batching=BatchingStatus(preferred_batch_sizes=[65536] * 8, max_queue_delay="59999.999ms"),
         cuda_graphs=True,
     )
     candidates = [
@@ -59,10 +57,10 @@ def full(letter: str) -> TritonDeploymentStatus:
             state="Failed",
             reason=str(Reason.REFERENCE_NOT_REPRODUCIBLE),
             message=letter * 480,
-            key="0" * 16,
+            revision="0" * 16,
             metrics=[MetricValue(metric="m" * 63, value="0.123456") for _ in range(16)],
             throughput="123456.7",
-            p99_latency_microseconds=12_345_678,
+            p99_latency="12.3ms",
             load="batch 65536, concurrency 4096",
             satisfies_constraints=False,
             binding_constraint="averageLatency at most 12345678us",
@@ -72,7 +70,7 @@ def full(letter: str) -> TritonDeploymentStatus:
             stable=False,
             spread_percent="123.4",
             client_bound=True,
-            configuration=found if number >= 16 else None,
+            config=found if number >= 16 else None,
         )
         for number in range(18)
     ]
@@ -82,24 +80,23 @@ def full(letter: str) -> TritonDeploymentStatus:
         size=123_456,
         ended="MeasurementsSpent",
         message=letter * 480,
-        configuration=found,
+        config=found,
         throughput="123456.7",
-        p99_latency_microseconds=12_345_678,
+        p99_latency="12.3ms",
         load="batch 65536, concurrency 4096",
         records=["0" * 16] * 21,
     )
     environment = EnvironmentStatus(
         device="gpu", server_version="2.51.0", image="i" * 512, cpu="c" * 100, perf_analyzer=["p" * 500] * 2
     )
+    # A notice holds names of images and objects, which need no escapes.
+    verdicts = [
+        Verdict(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in NOTICES else letter) * 1024)
+        for each in get_args(ConditionType)
+    ]
     return TritonDeploymentStatus(
         observed_generation=9,
-        conditions=[
-            # A notice holds names of images and objects, which need no escapes.
-            condition(
-                each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in NOTICES else letter) * 1024, 9, NOW
-            )
-            for each in get_args(ConditionType)
-        ],
+        conditions=conditions_of(verdicts, [], 9, NOW),
         signature=SignatureStatus(
             inputs=[TensorStatus(name="t" * 128, data_type="FP32", dims=[-1, 224, 224])] * 64,
             outputs=[TensorStatus(name="t" * 128, data_type="FP32", dims=[-1, 224, 224])] * 64,

@@ -139,8 +139,7 @@ def test_the_longest_spec_fits_into_everything_that_is_made_of_it() -> None:
     made: dict[str, dict[str, Any]] = {}
     for _ in range(80):
         made |= {each["metadata"]["name"]: each for each in cluster.intent().objects}
-        cluster.act()
-        cluster.step()
+        cluster.run(1)
     assert cluster.condition("Ready")["status"] == "True"
     kinds = [each["kind"] for each in made.values()]
     assert {"Job", "Deployment", "ConfigMap"} <= set(kinds)

@@ -19,7 +19,8 @@ Said = tuple[str, JSON] | Exception
 DIGITS = Key("vision", "digits")
 
 
-def a_job(name: str, version: int) -> JSON:
+def listed(name: str, version: int) -> JSON:
+    """An object of a list at that version: a watch looks at nothing else of it."""
     metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {DEPLOYMENT_LABEL: "digits"}}
     return {"metadata": {**metadata, "resourceVersion": str(version)}}
 
@@ -74,19 +75,19 @@ def followed() -> Followed:
 
 
 def test_what_is_said_is_taken_in_and_wakes(followed: Followed) -> None:
-    followed.after(("ADDED", a_job("a", 11)), ("ADDED", a_job("b", 12)), ("DELETED", a_job("a", 13)))
+    followed.after(("ADDED", listed("a", 11)), ("ADDED", listed("b", 12)), ("DELETED", listed("a", 13)))
     assert (followed.jobs(), followed.woken) == (["b"], [DIGITS] * 3)
 
 
 def test_what_was_known_wakes_nobody(followed: Followed) -> None:
-    followed.store.put(JOB, a_job("a", 11))
-    followed.after(("ADDED", a_job("a", 11)), a_bookmark(20))
+    followed.store.put(JOB, listed("a", 11))
+    followed.after(("ADDED", listed("a", 11)), a_bookmark(20))
     assert followed.woken == []
 
 
 def test_the_next_watch_goes_on_where_the_last_one_ended(followed: Followed) -> None:
     followed.after()
-    followed.after(("ADDED", a_job("a", 11)), UnavailableError("cut off"))
+    followed.after(("ADDED", listed("a", 11)), UnavailableError("cut off"))
     followed.after(a_bookmark(20))
     followed.after()
     assert followed.cluster.watched_from == ["10", "10", "11", "20"]
@@ -94,8 +95,8 @@ def test_the_next_watch_goes_on_where_the_last_one_ended(followed: Followed) -> 
 
 
 def test_what_the_api_server_has_forgotten_is_listed_anew(followed: Followed) -> None:
-    followed.after(("ADDED", a_job("gone", 11)), GoneError("too old"))
-    followed.cluster.listed, followed.cluster.version = [a_job("missed", 30)], 31
+    followed.after(("ADDED", listed("gone", 11)), GoneError("too old"))
+    followed.cluster.listed, followed.cluster.version = [listed("missed", 30)], 31
     followed.woken.clear()
     followed.after()
     assert (followed.jobs(), followed.woken) == (["missed"], [DIGITS])
@@ -126,7 +127,7 @@ def test_pauses_grow_while_nothing_is_heard_and_never_end(followed: Followed) ->
 
 
 def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(followed: Followed) -> None:
-    assert 0.9 < followed.after(("ADDED", a_job("a", 11))) <= 1.0
+    assert 0.9 < followed.after(("ADDED", listed("a", 11))) <= 1.0
 
 
 def test_what_is_said_in_place_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,20 +136,20 @@ def test_what_is_said_in_place_of_an_event(monkeypatch: pytest.MonkeyPatch) -> N
         status = {"kind": "Status", "code": code, "message": "too old resource version: 1 (2)"}
 
         def stream(*_: object, status: JSON = status) -> Iterator[JSON]:
-            yield {"type": "ADDED", "object": a_job("a", 11)}
+            yield {"type": "ADDED", "object": listed("a", 11)}
             yield {"type": "ERROR", "object": status}
 
         connection = Connection(client.Configuration(), "test", 1.0)
         monkeypatch.setattr(connection, "stream", stream)
         watch = Cluster(connection).watch(JOB, "vision", "1")
-        assert next(watch) == ("ADDED", a_job("a", 11))
+        assert next(watch) == ("ADDED", listed("a", 11))
         with pytest.raises(error, match="too old resource version"):
             next(watch)
 
 
 def test_one_that_was_stopped_takes_in_nothing(followed: Followed) -> None:
     followed.watch.stop()
-    followed.after(("ADDED", a_job("a", 11)))
+    followed.after(("ADDED", listed("a", 11)))
     assert (followed.jobs(), followed.woken) == ([], [])
 
 

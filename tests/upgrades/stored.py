@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.simulation.api_server import owned
 from tests.simulation.cluster import Cluster
 from triton_operator.api.renamed import rewritten
 from triton_operator.settings import Settings
@@ -48,7 +49,7 @@ class State:
             now=self.now,
             generation=self.body["metadata"]["generation"],
             status=deepcopy(self.body["status"]),
-            objects={(each["kind"], each["metadata"]["name"]): deepcopy(each) for each in self.children},
+            objects={(each["kind"], each["metadata"]["name"]): owned(deepcopy(each), 1) for each in self.children},
             serial=1000,
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.upgrades.stored import STORED, state
+from triton_operator.api.deployment import parse_status
 from triton_operator.api.renamed import found, rewritten
 from triton_operator.crdgen import crd
 from triton_operator.kube.kinds import kind_of
@@ -59,8 +60,9 @@ def test_an_old_name_is_told_and_what_is_there_stays(name: str) -> None:
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "FieldRenamed")
     assert str(next(found(stored.body["spec"]))) in conditions["Ready"]["message"]
     assert [each["reason"] for each in api.events] == ["FieldRenamed"]
-    for field in ("images", "serving", "candidates", "endpoint", "source"):
-        assert after.get(field) == stored.body["status"].get(field), field
+    said, was = (parse_status({"status": each}).model_dump() for each in (after, stored.body["status"]))
+    for field in ("images", "serving", "candidates", "endpoint", "source", "performance"):
+        assert said[field] == was[field], field
 
 
 def test_the_crd_takes_every_stored_object_and_prunes_none_of_it() -> None:

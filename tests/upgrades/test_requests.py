@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.golden.moments import MOMENTS
-from tests.golden.passes import planned, reached
 from tests.simulation.cluster import Cluster, pulled
+from tests.states.moments import MOMENTS
+from tests.states.passes import planned, reached
 from tests.upgrades.stored import HERE, STORED, state
 from triton_converters.contract.stages import STAGES
 

@@ -123,13 +123,15 @@ class Reason(StrEnum):
     SOAK_PASSED = "SoakPassed", "The new revision did well on its first requests; the previous one was deleted."
     SOAK_FAILED = (
         "SoakFailed",
-        "The new revision failed requests, was slower or restarted, so the previous one is active, as before. The new"
-        " one is not tried again until the spec or the source changes, or somebody asks for it.",
+        "The new revision failed requests, was slower or restarted, or had no verdict and spec.rollout.onInconclusive"
+        " is Undo. So the previous one is active, as before. The new one is not tried again until the spec or the"
+        " source changes, or somebody asks for it.",
     )
     ROLLOUT_HELD = (
         "RolloutHeld",
-        "The soak, or the canary's step, has had no verdict for half an hour: there were too few requests, or their"
-        " counters could not be read. Both revisions stay as they are, and are judged as more requests come.",
+        "The soak, or the canary's step, has had no verdict for half an hour after its time: there were too few"
+        " requests, or their counters could not be read. Both revisions stay as they are, and are judged as more"
+        " requests come.",
     )
     SOAK_INCONCLUSIVE = (
         "SoakInconclusive",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from triton_converters.contract.document import Document
 
@@ -280,6 +281,21 @@ class SearchPoint:
     """How the configuration failed, in words, if there is no row."""
 
 
+class SearchEnd(StrEnum):
+    """How a search ended, or one part of it."""
+
+    GOES_ON = ""
+    """Another part continues."""
+    CONVERGED = "Converged"
+    """A quick search found no better step."""
+    COMPLETE = "Complete"
+    """An exhaustive search measured every point."""
+    MEASUREMENTS_SPENT = "MeasurementsSpent"
+    TIME_SPENT = "TimeSpent"
+    FAILED = "Failed"
+    """A part failed. No Job answers this: the operator says it of the search."""
+
+
 @dataclass(frozen=True)
 class SearchResult(Document):
     """The measurements of one Job of a search."""
@@ -288,8 +304,7 @@ class SearchResult(Document):
     """Name of the file with all parts' points on the claim."""
     points: tuple[SearchPoint, ...]
     """Points in the path's order, without those of earlier parts and of the profile."""
-    ended: str
-    """A `search_parts.SearchEnd`; empty: another part goes on."""
+    ended: SearchEnd
     size: int
     """Number of points of the whole space, all of which an exhaustive search would measure."""
     seconds: float

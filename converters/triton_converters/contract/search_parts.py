@@ -3,26 +3,7 @@
 Standard library only.
 """
 
-from enum import StrEnum
-
-from triton_converters.contract.results import SearchResult
-
-
-class SearchEnd(StrEnum):
-    """How a search ended."""
-
-    CONVERGED = "Converged"
-    """A quick search found no better step."""
-    COMPLETE = "Complete"
-    """An exhaustive search measured every combination."""
-    MEASUREMENTS_SPENT = "MeasurementsSpent"
-    TIME_SPENT = "TimeSpent"
-    FAILED = "Failed"
-    """A Job of it failed; only the operator says so."""
-
-
-GOES_ON = ""
-"""What a part says in the place of an end if another part goes on."""
+from triton_converters.contract.results import SearchEnd, SearchResult
 
 PART_POINTS = 24
 """Most new points of one Job: with rows of full width, more would not fit into its termination message."""
@@ -43,9 +24,9 @@ def excess(part: SearchResult, measured: int, measurements: int) -> str:
     points, repeats = len(part.points), len(part.repeats)
     if points > PART_POINTS or repeats > REPEATS:
         return f"{points} points and {repeats} repeats, where {PART_POINTS} and {REPEATS} are the most"
-    if part.ended not in (GOES_ON, *SearchEnd) or part.ended == SearchEnd.FAILED:
+    if part.ended is SearchEnd.FAILED:
         return "an end that no search has"
-    if part.ended == GOES_ON and (repeats or not points):
+    if part.ended is SearchEnd.GOES_ON and (repeats or not points):
         return f"{points} points and {repeats} repeats, although it is not the last part"
     if measured + points + repeats > max(measurements, LEAST_MEASUREMENTS):
         return f"{measured + points + repeats} measurements in all, where {measurements} were asked for"

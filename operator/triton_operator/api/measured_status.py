@@ -9,6 +9,8 @@ from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import saturation, sustained
+from triton_operator.api import quantity
+from triton_operator.api.duration import MeasuredDuration, measured
 from triton_operator.api.fitting import StatusType
 
 
@@ -32,8 +34,8 @@ class AccuracyStatus(StatusType):
 class RowStatus(StatusType):
     """One measurement.
 
-    Latencies are in microseconds. `clientSend`, `network`, `queue`, `computeInput`, `computeInfer`, `computeOutput` and
-    `clientReceive` are means that add up to `average`.
+    Times and latencies have three significant digits, such as 18.3ms. The times are means; but for
+    the rounding they add up to `averageLatency`.
     """
 
     precision: str
@@ -52,31 +54,30 @@ class RowStatus(StatusType):
     """Requests per second that were sent, however fast the server answered. Absent if `concurrency` is set."""
     throughput: str
     """Throughput in inferences (samples) per second, as a decimal string."""
-    client_send: int
-    """Time that the client takes to serialize and send the request, in microseconds."""
-    network: int
-    """Time that request and response spend on the network and in the server's receiving and sending, in
-    microseconds."""
-    queue: int
-    """Time that the request waits in the server's queue, in microseconds."""
-    compute_input: int
-    """Time that the server takes to prepare the inputs, in microseconds."""
-    compute_infer: int
-    """Time that the model runs, in microseconds."""
-    compute_output: int
-    """Time that the server takes to prepare the outputs, in microseconds."""
-    client_receive: int
-    """Time that the client takes to receive and parse the response, in microseconds."""
-    p50: int
-    """Median latency, in microseconds."""
-    p90: int
-    """90th percentile of the latency, in microseconds."""
-    p95: int
-    """95th percentile of the latency, in microseconds."""
-    p99: int
-    """99th percentile of the latency, in microseconds."""
-    average: int
-    """Mean latency, in microseconds."""
+    client_send_time: MeasuredDuration
+    """Time that the client takes to serialize and send the request."""
+    network_time: MeasuredDuration
+    """Time that request and response spend on the network and in the server's receiving and sending."""
+    queue_time: MeasuredDuration
+    """Time that the request waits in the server's queue."""
+    compute_input_time: MeasuredDuration
+    """Time that the server takes to prepare the inputs."""
+    compute_infer_time: MeasuredDuration
+    """Time that the model runs."""
+    compute_output_time: MeasuredDuration
+    """Time that the server takes to prepare the outputs."""
+    client_receive_time: MeasuredDuration
+    """Time that the client takes to receive and parse the response."""
+    p50_latency: MeasuredDuration
+    """Median latency."""
+    p90_latency: MeasuredDuration
+    """90th percentile of the latency."""
+    p95_latency: MeasuredDuration
+    """95th percentile of the latency."""
+    p99_latency: MeasuredDuration
+    """99th percentile of the latency."""
+    average_latency: MeasuredDuration
+    """Mean latency."""
     stable: bool
     """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercent`. If false,
     the figures are averages over three windows that differed by more."""
@@ -85,9 +86,9 @@ class RowStatus(StatusType):
     string."""
     client_bound: bool | None = None
     """Whether the client, not the server, was the bottleneck. The server may then be faster than measured."""
-    used_memory_bytes: int | None = None
-    """Peak memory in use by all processes during the measurement, in bytes. It is GPU memory, or the node's memory if
-    there is no GPU."""
+    memory: Annotated[str, Field(max_length=24)] = ""
+    """Peak memory in use by all processes during the measurement, as a quantity such as 1177Mi. It is GPU memory, or
+    the node's memory if there is no GPU."""
 
 
 class EnvironmentStatus(StatusType):
@@ -122,8 +123,8 @@ class SaturationStatus(StatusType):
     measurement meets them."""
     throughput: str = ""
     """Throughput at that concurrency, in inferences (samples) per second, as a decimal string."""
-    p99_latency_microseconds: int | None = None
-    """P99 latency at that concurrency, in microseconds."""
+    p99_latency: MeasuredDuration | None = None
+    """P99 latency at that concurrency, such as 18.3ms."""
     lower_bound: bool | None = None
     """Whether one replica may do more: the sweep ended before the server was saturated, or the client was the
     bottleneck."""
@@ -150,20 +151,32 @@ class PerformanceStatus(StatusType):
     """When the online sweep's Job ended, as an RFC 3339 time in UTC."""
 
 
-_MAY_BE_ABSENT = {name for name, field in RowStatus.model_fields.items() if field.default is None}
-"""The fields that are absent if the measurement has 0 or no."""
-
-
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
     """Return the status of a measured row of a candidate."""
     return RowStatus(
         precision=precision,
         accelerator=accelerator,
         input_shape=input_shape,
+        batch_size=row.batch_size,
+        concurrency=row.concurrency or None,
+        request_rate=row.request_rate or None,
+        throughput=f"{row.throughput:.1f}",
+        client_send_time=measured(row.client_send),
+        network_time=measured(row.network),
+        queue_time=measured(row.queue),
+        compute_input_time=measured(row.compute_input),
+        compute_infer_time=measured(row.compute_infer),
+        compute_output_time=measured(row.compute_output),
+        client_receive_time=measured(row.client_receive),
+        p50_latency=measured(row.p50),
+        p90_latency=measured(row.p90),
+        p95_latency=measured(row.p95),
+        p99_latency=measured(row.p99),
+        average_latency=measured(row.average),
+        stable=row.stable,
         spread_percent=f"{row.spread:.1f}" if row.spread else "",
-        used_memory_bytes=row.memory_bytes or None,
-        **{name: value or None if name in _MAY_BE_ABSENT else value for name, value in vars(row).items()}
-        | {"throughput": f"{row.throughput:.1f}"},
+        client_bound=row.client_bound or None,
+        memory=quantity.total([str(row.memory_bytes)]) if row.memory_bytes else "",
     )
 
 
@@ -179,7 +192,7 @@ def saturation_status(
         ended=found.ended.value,
         concurrency=row.concurrency if row else None,
         throughput=f"{row.throughput:.1f}" if row else "",
-        p99_latency_microseconds=row.p99 if row else None,
+        p99_latency=measured(row.p99) if row else None,
         lower_bound=found.is_lower_bound or None,
         sustained_request_rate=sustained(rates, constraints) or None,
     )

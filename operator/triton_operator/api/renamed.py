@@ -66,9 +66,13 @@ class OldName:
     """The place of the new field; the same if it is the value that has another name."""
     value: Any
     """The value as it is written now."""
+    is_both: bool = False
+    """Whether the new field is there too, whose value counts."""
 
     def __str__(self) -> str:
-        """Return what is renamed, and what to write."""
+        """Return what is renamed, and what to write or to remove."""
+        if self.is_both:
+            return f"{self.old} is now {self.new}, which is there already: remove {self.old.rpartition('.')[2]}"
         what = "has a value with another name" if self.old == self.new else f"is now {self.new}"
         return f"{self.old} {what}: write {line(self.new, self.value)}"
 
@@ -153,11 +157,14 @@ def found(spec: Any) -> Iterator[OldName]:
     """Yield each old name in a spec, in the table's order. ``spec``: of any shape, as it is stored."""
     for field in FIELDS:
         *way, last = field.old.split(".")
-        beside = field.new.rpartition(".")[0] == ".".join(way)
+        *there, new_last = field.new.split(".")
+        beside = there == way
+        elsewhere = any(new_last in holder for _, holder in _holders(spec, there))
         for place, holder in _holders(spec, way):
             if last in holder:
-                new = f"{place}.{field.new.rpartition('.')[2]}" if beside else f"spec.{field.new}"
-                yield OldName(f"{place}.{last}", new, _told(field.now, holder[last]))
+                new = f"{place}.{new_last}" if beside else f"spec.{field.new}"
+                is_both = new_last in holder if beside else elsewhere
+                yield OldName(f"{place}.{last}", new, _told(field.now, holder[last]), is_both)
     for values in VALUES:
         *way, last = values.path.split(".")
         for place, holder in _holders(spec, way):

@@ -136,7 +136,7 @@ class Selection(ApiType):
     `Manual`, it rolls out only the revision that `approvedRevision` names, and the active revision keeps serving until
     then. Default: Automatic."""
     approved_revision: ResultKey | None = None
-    """Key of the revision that may be rolled out, copied from `key` of the candidate in `status.candidates`. Only
+    """Key of the revision that may be rolled out, copied from `revision` of the candidate in `status.candidates`. Only
     allowed with `approval: Manual`. Default: none; no new revision is rolled out."""
     fallback: Literal["None", "Closest"] = "None"
     """What happens if no candidate meets every constraint. `None` rolls out nothing. `Closest` rolls out the candidate

@@ -82,14 +82,17 @@ class Soak(ApiType):
     """The first requests to a new revision, while the previous one still runs and can come back at once."""
 
     duration: Annotated[Span, Within("10s", "24h")] = "5m"
-    """Length of the soak, from 10s to 24h. Both revisions have their pods until its end. Default: 5m."""
+    """Length of the soak, and of each step of a canary, from 10s to 24h. Errors and latency are judged at its end only;
+    both revisions have their pods until there is a verdict, which `rollout.onInconclusive` may put off. Default: 5m."""
     min_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
-    """Number of requests below which there is no verdict, and below which a single pod is not judged. Default: 100."""
+    """Requests that the new revision must have answered since the Service moved, or since the canary's step began, for
+    a verdict; the revision that its latency is compared with needs as many. A single pod with fewer is not judged by
+    itself. Default: 100."""
     max_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
     """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
     max_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
-    """How far the mean latency of the worst pod may be above that of the previous revision, in percent. Default:
-    40."""
+    """How far the mean latency of the worst pod may be above that of the other revision, in percent: of the previous
+    one while that was active, or, in a canary, of the active one in the same time. Default: 40."""
 
 
 CANARY_NEEDS_SOAK = (

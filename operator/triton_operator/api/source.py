@@ -69,7 +69,8 @@ class Source(ApiType):
     docs/source.md."""
     revision: Revision = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
-    again: the object stays Ready meanwhile, and UpToDate is False. Default: empty."""
+    again. Another one of `hf` asks for other files, so Ready is False until they serve. Otherwise the object stays
+    Ready meanwhile, and UpToDate is False. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected digest of the files, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.

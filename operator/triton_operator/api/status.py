@@ -1,18 +1,19 @@
 """The status of a TritonDeployment, written whole by one apply at the end of a pass."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, model_validator
 
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.text import shortened
+from triton_operator.api import old_status
+from triton_operator.api.duration import MeasuredDuration
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
-from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
+from triton_operator.api.search_status import ConfigStatus, SearchStatus
+from triton_operator.api.told_reason import ToldReason
 from triton_operator.settings import MOST_SERVER_ARGUMENTS
 
 CONDITION_MESSAGE_BYTES = 600
@@ -55,7 +56,7 @@ class Condition(StatusType):
     """What the condition is about."""
     status: Literal["True", "False", "Unknown"]
     """Whether the condition holds."""
-    reason: Annotated[str, StringConstraints(max_length=63)]
+    reason: ToldReason
     """Why the condition has this status; docs/reasons.md explains each reason."""
     message: Text
     """What happened, to which object, and what to do next."""
@@ -72,7 +73,7 @@ class SourceStatus(StatusType):
     """Digest of the source, as sha256:HEX."""
     revision: str = ""
     """The `revision` in `spec.source` when the operator read the source."""
-    resolved: str = ""
+    downloaded_version: str = ""
     """What the server called the version that was downloaded: a commit (`hf`), a manifest's digest (`oci`), or an
     object's version or entity tag. Empty if it named none, or if the source is not downloaded."""
 
@@ -122,16 +123,16 @@ class CandidateStatus(StatusType):
     state: CandidateState
     """State of the candidate: Pending, Converting, Converted (waits to be profiled), Profiling, Profiled (waits for its
     metrics), Passed (all gates), Selected (passed and chosen), Failed, or Skipped (never tried)."""
-    reason: str = ""
+    reason: ToldReason | None = None
     """Why the candidate is in this state; docs/reasons.md explains each reason."""
     message: Text = ""
     """What happened, and what to do next."""
-    key: str = ""
+    revision: str = ""
     """Key of the candidate's revision on the repository claim. Copy it to `selection.approvedRevision` to approve the
     revision."""
-    profile: str = ""
-    """Key of the candidate's profile. The ConfigMap `<name of the object>-results` has an entry `profile.<key>` with
-    all of its measurements."""
+    profile_key: str = ""
+    """Key of the Job that profiled the candidate. The ConfigMap `<name of the object>-results` has an entry
+    `profile.<key>` with all of its measurements."""
     metrics_key: str = ""
     """Key of the Job that computed the candidate's metrics. The ConfigMap `<name of the object>-results` has an entry
     `metrics.<key>` with the metrics of all candidates. Absent without `spec.metrics`."""
@@ -144,8 +145,8 @@ class CandidateStatus(StatusType):
     """Number of metrics that are left out here to keep the status small; the entry that `metricsKey` names has them."""
     throughput: str = ""
     """Throughput of the candidate's best measurement, in inferences (samples) per second, as a decimal string."""
-    p99_latency_microseconds: int | None = None
-    """P99 latency of the candidate's best measurement, in microseconds."""
+    p99_latency: MeasuredDuration | None = None
+    """P99 latency of the candidate's best measurement, such as 18.3ms."""
     load: str = ""
     """Load of the candidate's best measurement, such as "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
@@ -169,8 +170,9 @@ class CandidateStatus(StatusType):
     client_bound: bool | None = None
     """Whether the client, not the server, was the bottleneck of the best measurement. The server may then be faster
     than measured."""
-    configuration: ConfigurationStatus | None = None
-    """The configuration that a search found. It is absent if the candidate has the spec's configuration."""
+    config: ConfigStatus | None = None
+    """The configuration that a search found, as `spec.models[].config` has it. Absent if the candidate has the spec's
+    configuration."""
 
 
 class ServingStatus(StatusType):
@@ -194,8 +196,8 @@ class ServingStatus(StatusType):
     throughput: str = ""
     """Throughput of the best measurement through the preview Service, in inferences (samples) per second, as a decimal
     string. The preview Service points to a revision before the main Service does."""
-    p99_latency_microseconds: int | None = None
-    """P99 latency of the best measurement through the preview Service, in microseconds."""
+    p99_latency: MeasuredDuration | None = None
+    """P99 latency of the best measurement through the preview Service, such as 18.3ms."""
     accuracy: str = ""
     """Value of the main metric for the served outputs, as a decimal string. The main metric is that of the first
     threshold or, without thresholds, the first one."""
@@ -221,9 +223,9 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-COMMANDS = 2
-"""The commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`, a `run` and a
-`publish` since 2."""
+COMMANDS_VERSION = 2
+"""The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
+a `run` and a `publish` since 2."""
 
 
 class Images(ApiType):
@@ -243,7 +245,7 @@ class Images(ApiType):
     tf32: bool | None = None
     """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
     the images were chosen by an operator that did not know it, whose containers may."""
-    commands: int | None = None
+    commands_version: int | None = None
     """Version of the commands that the converter images know. From 2 on, no container that asks a private server can
     write to the repository claim. The field is missing if the images were chosen by an operator that did not know
     it."""
@@ -256,9 +258,15 @@ class Images(ApiType):
     """Digest of the part of the spec that every conversion is made from: source, weights, data, dataloader, the
     models' code, arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image`,
     `conversion.requirements` and the variables of `conversion.pod.env`. While it stays the same, so do the images."""
-    asked: str = ""
+    request_digest: str = ""
     """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
     again."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, values: Any) -> Any:
+        """Read the names that a field had before; the history keeps such images too."""
+        return old_status.read(cls.__name__, values) if isinstance(values, Mapping) else values
 
 
 class TritonDeploymentStatus(StatusType):
@@ -318,30 +326,3 @@ class TritonDeploymentStatus(StatusType):
 def timestamp(now: datetime) -> str:
     """Return a time in RFC 3339 with seconds, as Kubernetes writes it. ``now`` has a time zone."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list[Condition]:
-    """Return the new conditions, with the old lastTransitionTime unless the status changed; else no two are equal."""
-    times = {(condition.type, condition.status): condition.last_transition_time for condition in old}
-    return [
-        condition.model_copy(
-            update={
-                "last_transition_time": times.get((condition.type, condition.status), condition.last_transition_time)
-            }
-        )
-        for condition in new
-    ]
-
-
-def condition(
-    type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: datetime
-) -> Condition:
-    """Return a condition that was observed now; a status of None is Unknown. A long message keeps its two ends."""
-    return Condition(
-        type=type,
-        status="Unknown" if status is None else "True" if status else "False",
-        reason=str(reason),
-        message=shortened(message, CONDITION_MESSAGE_BYTES),
-        observed_generation=generation,
-        last_transition_time=timestamp(now),
-    )

@@ -13,12 +13,11 @@ from triton_operator.api.status import (
     ConditionType,
     Images,
     TritonDeploymentStatus,
-    condition,
 )
 from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.planning.pins import differing, newer, serving
 from triton_operator.planning.summary import Standing, SummaryFacts, Work, standing, work
 from triton_operator.resources.claim import kept
@@ -64,11 +63,9 @@ def conditions(context: Context, progress: Progress, extras: Iterable[Verdict]) 
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    generation = context.deployment.generation
-    return [
-        condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_notices(context, progress), *extras)
-    ]
+    told = (*summary, *stages, *_notices(context, progress), *extras)
+    deployment = context.deployment
+    return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
 
 
 def _undecided(verdict: Verdict) -> Verdict:
@@ -252,7 +249,7 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
     yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
-    stays_ready = "UpToDate" in known and all(_has(status, "Ready", "True") for status in (old, new))
+    stays_ready = "UpToDate" in known and all(_is_ready(status) for status in (old, new))
     for each in new.conditions:
         if not _is_told(new, each, stays_ready):
             continue
@@ -265,15 +262,15 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     yield from _start(old, new)
 
 
-def _has(status: TritonDeploymentStatus, kind: ConditionType, value: str) -> bool:
-    """Whether a condition has a status or a reason."""
-    return any(each.type == kind and value in (each.status, each.reason) for each in status.conditions)
+def _is_ready(status: TritonDeploymentStatus) -> bool:
+    return any((each.type, each.status) == ("Ready", "True") for each in status.conditions)
 
 
 def _is_told(new: TritonDeploymentStatus, condition: Condition, stays_ready: bool) -> bool:
     """Whether an Event tells of a condition, if it has changed. ``stays_ready``: whether Ready stays True."""
     if condition.type == "UpToDate":
-        failed = condition.reason not in QUIET and _has(new, "Reconciling", condition.reason)
+        stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
+        failed = condition.reason not in QUIET and stopped
         return stays_ready and (condition.status == "True" or failed)
     # A stage's condition says why a summary does not hold.
     return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
@@ -285,7 +282,7 @@ def _of_candidates(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> 
     for candidate in new.candidates:
         if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
             kind = "Warning" if candidate.state == "Failed" else "Normal"
-            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
+            yield kind, candidate.reason or "", f"candidate {candidate.name}: {candidate.message}", ""
 
 
 def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

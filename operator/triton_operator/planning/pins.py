@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import COMMANDS, Images
+from triton_operator.api.status import COMMANDS_VERSION, Images
 from triton_operator.jobs.reference import basis
 from triton_operator.observed.history import History
 from triton_operator.settings import Settings
@@ -25,8 +25,9 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
     """
     digest, asked = basis(deployment.spec), deployment.images_asked
     known = (each for each in (deployment.status.images, *_recorded(history)) if each is not None)
-    found = next((each for each in known if each.spec_digest == digest and asked in ("", each.asked)), None)
-    return found or _shipped(deployment.spec, settings).model_copy(update={"spec_digest": digest, "asked": asked})
+    found = next((each for each in known if each.spec_digest == digest and asked in ("", each.request_digest)), None)
+    shipped = _shipped(deployment.spec, settings)
+    return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": asked})
 
 
 def newer(spec: TritonDeploymentSpec, kept: Images, settings: Settings) -> Images | None:
@@ -46,7 +47,7 @@ def differing(kept: Images, shipped: Images, own_server: str | None) -> list[str
 
     What a newer operator knows and an older one did not say differs too: it is chosen together with the images.
     """
-    ignored = {"spec_digest", "asked"} | ({"server"} if own_server else set())
+    ignored = {"spec_digest", "request_digest"} | ({"server"} if own_server else set())
     one, other = (each.model_dump(by_alias=True, exclude=ignored) for each in (kept, shipped))
     return [name for name, value in other.items() if value != one[name]]
 
@@ -59,7 +60,7 @@ def _shipped(spec: TritonDeploymentSpec, settings: Settings) -> Images:
         converter_tensorflow=settings.converter_tensorflow_image,
         converter_gpu=settings.converter_gpu_image or None if on_gpu else None,
         tf32=False if on_gpu else None,
-        commands=COMMANDS,
+        commands_version=COMMANDS_VERSION,
         server=settings.server_image,
         server_arguments=list(settings.server_arguments),
     )

@@ -17,7 +17,8 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.deployment import parse_status
-from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition, merge_conditions
+from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus
+from triton_operator.effects import Verdict, conditions_of
 from triton_operator.planning.plan import Event, Plan
 
 Body = dict[str, Any]
@@ -135,9 +136,8 @@ def _with(
 ) -> TritonDeploymentStatus:
     """The status with other conditions in the place of its own: whether each holds, why, and in words."""
     generation, stored = owner["metadata"]["generation"], parse_status(owner).conditions
-    new = {type: condition(type, *each, generation, now) for type, each in told.items()}
-    own = {each.type: each for each in status.conditions}
-    merged = merge_conditions(stored, {**own, **new}.values())
+    new = conditions_of([Verdict(type, *each) for type, each in told.items()], stored, generation, now)
+    merged = {each.type: each for each in (*status.conditions, *new)}.values()
     return status.model_copy(
         update={"observed_generation": generation, "conditions": [_steady(each, stored) for each in merged]}
     )

@@ -9,6 +9,7 @@ from triton_converters.contract.results import MeasureResult, ProfileResult, Row
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.deployment import parse_status
+from triton_operator.api.duration import measured
 from triton_operator.api.fitting import longest
 from triton_operator.api.measured_status import (
     AccuracyStatus,
@@ -20,7 +21,7 @@ from triton_operator.api.measured_status import (
     row_status,
     saturation_status,
 )
-from triton_operator.api.search_status import SearchStatus, configuration_status
+from triton_operator.api.search_status import SearchStatus, config_status
 from triton_operator.api.selection import Constraints
 from triton_operator.api.status import (
     CandidateStatus,
@@ -31,7 +32,6 @@ from triton_operator.api.status import (
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
-    merge_conditions,
 )
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
@@ -50,8 +50,8 @@ from triton_operator.stages.source import Sourced
 
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
-RESOLVED_BYTES = 256
-"""The longest version of a source that is told: a commit or an entity tag has a tenth of it."""
+VERSION_BYTES = 256
+"""The longest version of a downloaded source; the record has all of it."""
 
 
 def status_of(context: Context, progress: Progress, soak: Soaking, extras: Sequence[Verdict]) -> TritonDeploymentStatus:
@@ -59,7 +59,6 @@ def status_of(context: Context, progress: Progress, soak: Soaking, extras: Seque
 
     ``extras``: the verdicts on what the spec may have besides a server, such as a soak.
     """
-    old = context.deployment.status
     up = context.serving is not None
     constraints = context.spec.selection.constraints
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
@@ -68,7 +67,7 @@ def status_of(context: Context, progress: Progress, soak: Soaking, extras: Seque
     read = _as_recorded(context, progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=merge_conditions(old.conditions, conditions(context, progress, extras)),
+        conditions=conditions(context, progress, extras),
         images=context.pins,
         new_images=newer_images(context),
         resolved=context.resolved,
@@ -90,7 +89,9 @@ def _source(context: Context, progress: Progress) -> SourceStatus | None:
         return None
     found, revision = progress.source, context.spec.source.revision
     return SourceStatus(
-        digest=f"sha256:{found.digest}", revision=revision, resolved=shortened(found.resolved, RESOLVED_BYTES)
+        digest=f"sha256:{found.digest}",
+        revision=revision,
+        downloaded_version=shortened(found.resolved, VERSION_BYTES),
     )
 
 
@@ -116,15 +117,15 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
         name=attempt.name,
         members=[member.words for member in attempt.candidate.members],
         state=attempt.state,
-        reason=str(attempt.reason or ""),
+        reason=attempt.reason,
         message=shortened(attempt.message, MESSAGE_BYTES),
-        key=attempt.key,
-        profile=attempt.profile_key,
+        revision=attempt.key,
+        profile_key=attempt.profile_key,
         metrics_key=attempt.metrics_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
-        configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
+        config=config_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
         **(_standing(choice, constraints) if choice else {}),
     )
 
@@ -134,7 +135,7 @@ def _standing(choice: Choice, constraints: Constraints) -> dict[str, Any]:
     row, binding = choice.row, choice.binding
     return {
         "throughput": throughput(row),
-        "p99_latency_microseconds": row.p99,
+        "p99_latency": measured(row.p99),
         "load": choice.load,
         "satisfies_constraints": choice.violation is None,
         "binding_constraint": constraints.bound(binding.metric) if binding else "",
@@ -155,9 +156,9 @@ def _search(search: CandidateSearch) -> SearchStatus:
         size=search.size,
         ended=search.ended.value if search.ended is not None else "",
         message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
-        configuration=configuration_status(search.best.tuning) if search.best else None,
+        config=config_status(search.best.tuning) if search.best else None,
         throughput=throughput(row) if row else "",
-        p99_latency_microseconds=row.p99 if row else None,
+        p99_latency=measured(row.p99) if row else None,
         load=load(row) if row else "",
         records=list(search.records),
     )
@@ -197,8 +198,8 @@ def _of_what_serves(
     if not isinstance(progress, TargetRolledOut):
         return old.serving, old.accuracy, old.performance
     rollout, attempt = progress.rollout, progress.target
-    measured, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
-    if not rollout.serves or rollout.undone is not None or measured is None or best is None:
+    sweep, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
+    if not rollout.serves or rollout.undone is not None or sweep is None or best is None:
         return old.serving, old.accuracy, old.performance
     assert profile is not None
     serving = ServingStatus(
@@ -207,15 +208,15 @@ def _of_what_serves(
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
         throughput=throughput(best.row),
-        p99_latency_microseconds=best.row.p99,
+        p99_latency=measured(best.row.p99),
         accuracy=_headline(context, attempt),
     )
     performance = PerformanceStatus(
         offline=_rows(context, attempt, profile.offline),
-        online=_rows(context, attempt, measured.online),
+        online=_rows(context, attempt, sweep.online),
         request_rate=_rows(context, attempt, profile.request_rate),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
-        environment=_environment(context, rollout.server, profile, measured),
+        environment=_environment(context, rollout.server, profile, sweep),
         measured_at=rollout.measured.finished_at,
     )
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
@@ -265,8 +266,8 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
     return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
 
 
-def _environment(context: Context, server: str, profile: ProfileResult, measured: MeasureResult) -> EnvironmentStatus:
-    where, view = measured.environment, context.observed.servers.get(server)
+def _environment(context: Context, server: str, profile: ProfileResult, sweep: MeasureResult) -> EnvironmentStatus:
+    where, view = sweep.environment, context.observed.servers.get(server)
     old = context.deployment.status.performance
     recorded = old.environment.image_digest if old and old.environment else ""
     return EnvironmentStatus(

@@ -59,8 +59,8 @@ class Work(Generic[Asked, Answered]):
     reads: bool = False
     """Whether it answers once more what is on the claim: the kubelet cut the answer in a pod of many containers."""
     shares_tmp: bool = False
-    """Whether the client has the server's /tmp, as in Jobs of operators that did not pin `status.images.commands`. Such
-    a Job is never made any more; a failure may be recorded under its name."""
+    """Whether the client has the server's /tmp, as in Jobs of operators that did not pin
+    `status.images.commandsVersion`. Such a Job is never made any more; a failure may be recorded under its name."""
     replaces: tuple[str, ...] = ()
     """Keys of the results that this work measures again; they are kept with its own."""
 

@@ -21,7 +21,6 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.runtime.store import Key
 
-MICROSECOND = 1e-6
 OBJECT = ("namespace", "object")
 REVISION = (*OBJECT, "model", "revision")
 ROW = (*REVISION, "batch_size", "concurrency")
@@ -154,11 +153,10 @@ def _revision(key: Key, model: str, status: TritonDeploymentStatus) -> Iterator[
     labels = (*key, model, active.revision)
     yield "triton_operator_active_revision", (*labels, active.candidate, active.format, active.precision), 1.0
     yield from _throughput("triton_operator_measured_throughput", labels, active.throughput)
-    if active.p99_latency_microseconds is not None:
-        p99 = active.p99_latency_microseconds * MICROSECOND
-        yield "triton_operator_measured_p99_latency_seconds", labels, p99
+    if active.p99_latency is not None:
+        yield "triton_operator_measured_p99_latency_seconds", labels, seconds(active.p99_latency)
     for candidate in status.candidates:
-        if candidate.key == active.revision:
+        if candidate.revision == active.revision:
             yield from _throughput("triton_operator_replica_throughput", labels, candidate.throughput)
     rows = status.performance.online if status.performance is not None else ()
     # The last one, if a sweep has two of the same load: a series has one value.
@@ -167,10 +165,10 @@ def _revision(key: Key, model: str, status: TritonDeploymentStatus) -> Iterator[
 
 
 def _row(labels: tuple[str, ...], row: RowStatus) -> Iterator[Sample]:
-    server = row.queue + row.compute_input + row.compute_infer + row.compute_output
+    times = (row.queue_time, row.compute_input_time, row.compute_infer_time, row.compute_output_time)
     yield from _throughput("triton_operator_sweep_throughput", labels, row.throughput)
-    yield "triton_operator_sweep_p99_latency_seconds", labels, row.p99 * MICROSECOND
-    yield "triton_operator_sweep_server_latency_seconds", labels, server * MICROSECOND
+    yield "triton_operator_sweep_p99_latency_seconds", labels, seconds(row.p99_latency)
+    yield "triton_operator_sweep_server_latency_seconds", labels, sum(map(seconds, times))
 
 
 def _throughput(name: str, labels: tuple[str, ...], text: str) -> Iterator[Sample]:

@@ -5,20 +5,14 @@ A search is a series of Jobs, one at a time and never together with a profile Jo
 that fails does not change what the object would serve without it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SearchPoint, Tuning
-from triton_converters.contract.search_parts import (
-    GOES_ON,
-    LEAST_MEASUREMENTS,
-    LONGEST_OVERRUN_SECONDS,
-    SearchEnd,
-    excess,
-)
+from triton_converters.contract.results import SearchEnd, SearchPoint, Tuning
+from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.duration import seconds
@@ -41,7 +35,7 @@ from triton_operator.stages.repairing import damage
 
 SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
-SPENT: Mapping[SearchEnd | None, str] = {
+SPENT = {
     SearchEnd.MEASUREMENTS_SPENT: " because its measurements are spent",
     SearchEnd.TIME_SPENT: " because its time is spent",
 }
@@ -61,8 +55,7 @@ class CandidateSearch:
     """Number of points in the whole space; 0: not known yet."""
     seconds: float = 0.0
     """Time spent measuring."""
-    ended: SearchEnd | None = None
-    """How it ended; None: it goes on."""
+    ended: SearchEnd = SearchEnd.GOES_ON
     pending: Trouble | None = None
     """What the search waits for, while it goes on."""
     job: str = ""
@@ -171,16 +164,15 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
         if beyond := excess(result, known.measurements, budget.measurements):
             message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"
-            return _with_best(
-                context, replace(known, ended=SearchEnd.FAILED, failure=Trouble(Reason.CRASHED, message))
-            ), effects
+            failure = Trouble(Reason.CRASHED, message)
+            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=failure)), effects
         known = replace(
             known,
             points=known.points + result.points,
             repeats=result.repeats,
             size=result.size,
             seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
-            ended=SearchEnd(result.ended) if result.ended != GOES_ON else None,
+            ended=result.ended,
             records=(*known.records, work.key),
         )
         if known.ended:

@@ -16,7 +16,7 @@ FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def as_csv(report: Report) -> str:
-    """Return one line for each measurement; latencies in microseconds.
+    """Return one line for each measurement; latencies in milliseconds.
 
     The active revision's measurements through its Service are last.
     """
@@ -25,18 +25,18 @@ def as_csv(report: Report) -> str:
     writer.writerow([*KEYS, *(column.heading for column in ALL)])
     for each in report.candidates:
         if each.measured is not None:
-            found = str(each.status.configuration or "")
+            found = str(each.status.config or "")
             writer.writerows(_lines(each.status.name, "profile", each.measured, tuple(SCENARIOS), found))
     for search in report.searches:
         for point in search.points:
             if point.row is not None:
-                where = [search.status.candidate, "search", report.scenario, str(point.configuration)]
+                where = [search.status.candidate, "search", report.scenario, str(point.config)]
                 writer.writerow(_inert([*where, *cells(point.row, ALL)]))
     if report.performance is not None and report.serving is not None:
         # Its other rows are its candidate's own.
         name = report.serving.candidate
         serving = next((each for each in report.candidates if each.status.name == name), None)
-        found = str(serving.status.configuration or "") if serving else ""
+        found = str(serving.status.config or "") if serving else ""
         if serving is None or serving.measured is None:
             writer.writerows(_lines(name, "profile", report.performance, ("Offline", "RequestRate"), found))
         writer.writerows(_lines(name, "service", report.performance, ("Online",), found))

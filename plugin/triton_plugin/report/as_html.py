@@ -39,6 +39,7 @@ def as_html(report: Report) -> str:
         STEPS=columns.STEPS,
         heading=_heading,
         cell=columns.cell,
+        milliseconds=columns.milliseconds,
         margin=margin,
         cells=columns.cells,
         filled=columns.filled,

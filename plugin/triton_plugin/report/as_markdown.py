@@ -1,6 +1,6 @@
 """Writes the report with the sections and the columns of the READMEs in NVIDIA's DeepLearningExamples.
 
-Latencies are in microseconds, as everywhere here; most of those READMEs print milliseconds.
+Latencies are in milliseconds, as in most of those READMEs.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 from triton_operator.api.measured_status import RowStatus
-from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, REQUEST_RATE, STEPS, Column, cell, cells, filled
+from triton_plugin.columns import (
+    COMPONENTS,
+    OFFLINE,
+    ONLINE,
+    REQUEST_RATE,
+    STEPS,
+    Column,
+    cell,
+    cells,
+    filled,
+    milliseconds,
+)
 from triton_plugin.report import plots
 from triton_plugin.report.document import PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
@@ -79,7 +90,7 @@ def _overview(report: Report) -> str:
         lines.append(f" * **Precision:** {text(serving.precision.upper())}")
         if serving.throughput:
             lines.append(f" * **Inferences/second:** {text(serving.throughput)}")
-            lines.append(f" * **P99 latency:** {serving.p99_latency_microseconds} us at that load")
+            lines.append(f" * **P99 latency:** {text(serving.p99_latency or '')} at that load")
     return "\n".join(lines)
 
 
@@ -107,7 +118,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     where = measured.environment
     device = [where.gpu_product or where.cpu] if where else []
     title = text(", ".join([*device, report.configuration]))
-    parts = ["## Performance", "Latencies are in microseconds."]
+    parts = ["## Performance", "Latencies are in milliseconds."]
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []
         parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]
@@ -118,7 +129,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         drawn = _saturation_plots(report) if with_plots else []
         parts += [
             "### Saturation",
-            text(sentence(measured.saturation, report.constraints)),
+            text(sentence(measured.saturation)),
             *(_pictures(report, drawn) if drawn else []),
         ]
     if measured.request_rate:
@@ -159,12 +170,12 @@ def _candidates(report: Report) -> list[str]:
             text(each.status.name),
             each.status.state,
             text(each.status.throughput),
-            cell(each.status.p99_latency_microseconds),
+            milliseconds(each.status.p99_latency),
             text(each.status.load),
             text(margin(each.status)),
             cell(each.status.pareto),
             text(each.status.max_absolute_error),
-            f"{code(each.status.reason)} {text(each.status.message)} {text(each.advice)}".strip(),
+            f"{code(each.status.reason or '')} {text(each.status.message)} {text(each.advice)}".strip(),
         ]
         for each in report.candidates
     ]
@@ -182,12 +193,12 @@ def _searches(report: Report) -> list[str]:
         how = status.ended or "running"
         words = f"{status.measurements} measurements in a space of {status.size or '?'} points; {how}"
         parts.append(f"### {text(status.candidate)}: {text(words)}")
-        if status.configuration is not None:
-            found = f"{status.throughput} inferences/second, P99 {status.p99_latency_microseconds} us at {status.load}"
-            parts.append(f"Best: {text(str(status.configuration))}: {text(found)}.")
+        if status.config is not None:
+            found = f"{status.throughput} inferences/second, P99 {status.p99_latency} at {status.load}"
+            parts.append(f"Best: {text(str(status.config))}: {text(found)}.")
         if status.message:
             parts.append(text(status.message))
-        rows = [[text(word) for word in (str(point.configuration), *_point(point))] for point in each.points]
+        rows = [[text(word) for word in (str(point.config), *_point(point))] for point in each.points]
         if rows:
             headings = ["Configuration", "At", "Inferences/second", "P99 Latency", "Spread (%)"]
             whole = table(headings, rows)
@@ -199,7 +210,8 @@ def _point(point: PointReport) -> tuple[str, str, str, str]:
     row = point.row
     if row is None:
         return f"not served: {point.refused}", "", "", ""
-    return f"batch {row.batch_size}, concurrency {row.concurrency}", row.throughput, str(row.p99), row.spread_percent
+    where, p99 = f"batch {row.batch_size}, concurrency {row.concurrency}", milliseconds(row.p99_latency)
+    return where, row.throughput, p99, row.spread_percent
 
 
 def _environment(report: Report) -> list[str]:

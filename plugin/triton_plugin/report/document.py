@@ -7,7 +7,6 @@ from pydantic import Field
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SCENARIOS, ConvertResult
-from triton_operator.api.duration import amount
 from triton_operator.api.measured_status import (
     AccuracyStatus,
     EnvironmentStatus,
@@ -18,7 +17,7 @@ from triton_operator.api.measured_status import (
 )
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
-from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
+from triton_operator.api.search_status import ConfigStatus, SearchStatus, config_status
 from triton_operator.api.selection import Constraints, Objective
 from triton_operator.api.status import (
     CandidateStatus,
@@ -45,11 +44,11 @@ class Measured(ApiType):
     """The sweeps of one candidate."""
 
     offline: list[RowStatus]
-    """Measurements with static batches; latencies in microseconds."""
+    """Measurements with static batches."""
     online: list[RowStatus]
-    """Measurements of concurrencies; latencies in microseconds."""
+    """Measurements of concurrencies."""
     request_rate: list[RowStatus]
-    """Measurements of request rates; latencies in microseconds."""
+    """Measurements of request rates."""
     saturation: SaturationStatus | None
     """Where one replica is saturated, on the profile pod's server."""
 
@@ -93,8 +92,8 @@ class CandidateReport(ApiType):
 class PointReport(ApiType):
     """A point of a search."""
 
-    configuration: ConfigurationStatus
-    """The parameters that were varied."""
+    config: ConfigStatus
+    """The settings that were varied, as `spec.models[].config` has them."""
     row: RowStatus | None
     """The measurement; null: this configuration cannot be served."""
     refused: str
@@ -239,12 +238,12 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
                 profile.online, profile.request_rate, subject.spec.selection.constraints.asked
             ),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
-            measured_at=subject.finished("profile", status.profile),
+            measured_at=subject.finished("profile", status.profile_key),
         )
     return CandidateReport(
         status=status,
-        meaning=reasons.get(status.reason, ""),
-        advice=advice(status.reason),
+        meaning=reasons.get(status.reason or "", ""),
+        advice=advice(status.reason or ""),
         file_bytes=conversion.file_bytes if conversion else None,
         data_types=list(conversion.data_types) if conversion else [],
         conversion_seconds=conversion.seconds if conversion else None,
@@ -264,7 +263,7 @@ def _search(subject: Subject, status: SearchStatus) -> SearchReport:
     candidate = next(each for each in subject.status.candidates if each.name == status.candidate)
     points = [
         PointReport(
-            configuration=configuration_status(point.tuning),
+            config=config_status(point.tuning),
             row=subject.row(candidate, point.row) if point.row else None,
             refused=point.refused,
         )
@@ -279,7 +278,7 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
     if profile is None or metrics is None:
         return []
     thresholds = [each.asked() for each in subject.spec.accuracy.thresholds]
-    return accuracy_status(judge(metrics, status.profile, thresholds).accuracy, profile.samples)
+    return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, profile.samples)
 
 
 def _shown(subject: Subject) -> CandidateStatus | None:
@@ -297,7 +296,7 @@ def _configuration(candidate: CandidateStatus | None) -> str:
 def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     formats, precisions, accelerators = _of_members(shown)
     spec, models = subject.spec, subject.spec.models
-    tuned = shown.configuration if shown else None
+    tuned = shown.config if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models if each.format),
@@ -339,20 +338,21 @@ def _given(subject: Subject) -> dict[str, str]:
         "Max Batch Size": str(subject.spec.max_batch_size),
         "Number of model instances": _joined(str(each.config.instances) for each in models),
         "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
-        "Triton Max Queue Delay (us)": _joined(_delay(each) for each in models),
+        "Triton Max Queue Delay": _joined(_delay(each) for each in models),
         "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
         "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
     }
 
 
-def _found(tuned: ConfigurationStatus) -> dict[str, str]:
+def _found(tuned: ConfigStatus) -> dict[str, str]:
     """Return the configuration that a search found."""
+    batching = tuned.dynamic_batching
     return {
         "Max Batch Size": str(tuned.max_batch_size),
         "Number of model instances": str(tuned.instances),
-        "Dynamic batching": "yes" if tuned.dynamic_batching else "no",
-        "Triton Max Queue Delay (us)": str(tuned.max_queue_delay_microseconds) if tuned.dynamic_batching else "",
-        "Triton Preferred Batch Sizes": " ".join(map(str, tuned.preferred_batch_sizes)),
+        "Dynamic batching": "yes" if batching else "no",
+        "Triton Max Queue Delay": batching.max_queue_delay if batching else "",
+        "Triton Preferred Batch Sizes": " ".join(map(str, batching.preferred_batch_sizes)) if batching else "",
         "CUDA graphs": "yes" if tuned.cuda_graphs else "no",
     }
 
@@ -365,7 +365,7 @@ def _joined(words: Iterable[str]) -> str:
 
 def _delay(model: Model) -> str:
     batching = model.config.dynamic_batching
-    return f"{amount(batching.max_queue_delay, 'us'):f}" if batching else ""
+    return batching.max_queue_delay if batching else ""
 
 
 def _preferred(model: Model) -> str:

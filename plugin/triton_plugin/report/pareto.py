@@ -8,7 +8,7 @@ class Point(NamedTuple):
     """A measurement in the plane of the trade-off."""
 
     latency: float
-    """Microseconds; less is better."""
+    """Milliseconds; less is better."""
     throughput: float
     """Inferences per second; more is better."""
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from triton_converters.contract.scoring import P99, THROUGHPUT
+from triton_operator.api.duration import amount
 from triton_operator.api.measured_status import RowStatus, SaturationStatus
 from triton_plugin.columns import COMPONENTS, SWEEPS
 from triton_plugin.report.document import CandidateReport, Report
@@ -121,7 +122,7 @@ def offline(report: Report) -> list[Plot]:
             "offline-latency",
             "Latency against batch size",
             f"99th percentile of latency at batch sizes {_listed(batches)}, one line for each candidate.",
-            lines(lambda row: row.p99, "P99 latency (µs)"),
+            lines(_p99, "P99 latency (ms)"),
         ),
     ]
 
@@ -132,15 +133,15 @@ def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
     loads = [str(row.concurrency) for row in ordered]
 
     def draw(axes: Axes) -> None:
-        floor = [0] * len(ordered)
+        floor = [0.0] * len(ordered)
         for number, component in enumerate(COMPONENTS):
-            heights = [getattr(row, component.field) for row in ordered]
+            heights = [_milliseconds(getattr(row, component.field)) for row in ordered]
             steps = f"step{'s' if len(component.steps) > 1 else ''} {', '.join(map(str, component.steps))}"
             axes.bar(loads, heights, 0.7, floor, color=series(number), label=f"{component.heading} ({steps})")
             floor = [low + height for low, height in zip(floor, heights, strict=True)]
         axes.grid(visible=False, axis="x")
         axes.margins(y=0.08)
-        _label(axes, "Concurrent client requests", "Average latency (µs)")
+        _label(axes, "Concurrent client requests", "Average latency (ms)")
         handles, labels = axes.get_legend_handles_labels()
         # In the order of the stack, top first.
         _legend(axes, handles[::-1], labels[::-1])
@@ -156,7 +157,7 @@ def tradeoff(report: Report) -> list[Plot]:
     if not found:
         return []
     searched = [Series(each.status.candidate, each.rows) for each in report.searches if each.rows]
-    points = [Point(row.p99, float(row.throughput)) for each in (*found, *searched) for row in each.rows]
+    points = [Point(_p99(row), float(row.throughput)) for each in (*found, *searched) for row in each.rows]
 
     def draw(axes: Axes) -> None:
         for number, each in enumerate(found):
@@ -168,7 +169,7 @@ def tradeoff(report: Report) -> list[Plot]:
         _reach(axes, [point.latency for point in points])
         axes.set_ylim(0, 1.08 * max(point.throughput for point in points))
         _constraints(axes, report)
-        _label(axes, "P99 latency (µs)", "Throughput (inferences/s)")
+        _label(axes, "P99 latency (ms)", "Throughput (inferences/s)")
         _legend(axes)
 
     text = (
@@ -179,8 +180,16 @@ def tradeoff(report: Report) -> list[Plot]:
     return [Plot("tradeoff", f"Throughput against P99 latency ({sweep} sweep)", text, draw)]
 
 
-def _by_latency(rows: Sequence[RowStatus]) -> tuple[list[int], list[float]]:
-    return [row.p99 for row in rows], [float(row.throughput) for row in rows]
+def _p99(row: RowStatus) -> float:
+    return _milliseconds(row.p99_latency)
+
+
+def _milliseconds(duration: str) -> float:
+    return float(amount(duration, "ms"))
+
+
+def _by_latency(rows: Sequence[RowStatus]) -> tuple[list[float], list[float]]:
+    return [_p99(row) for row in rows], [float(row.throughput) for row in rows]
 
 
 def _pareto(axes: Axes, points: Sequence[Point]) -> None:
@@ -217,7 +226,7 @@ def saturation(report: Report) -> list[Plot]:
             axes.set_ylim(0, 1.12 * max(latencies))
         axes.set_xlim(0, 1.1 * max(throughputs))
         _constraints(axes, report, upright=THROUGHPUT)
-        _label(axes, "Throughput (inferences/s)", "P99 latency (µs)")
+        _label(axes, "Throughput (inferences/s)", "P99 latency (ms)")
         _legend(axes)
 
     loads = f"{len(rows)} concurrencies" + (f" and {len(opened)} request rates" if opened else "")
@@ -243,9 +252,9 @@ def _loads(axes: Axes, rows: Sequence[RowStatus], opened: Sequence[RowStatus]) -
 
 def _mark(axes: Axes, found: SaturationStatus) -> None:
     """Draw a ring around the saturation, if its latency is known."""
-    if found.p99_latency_microseconds is None:
+    if found.p99_latency is None:
         return
-    place = [float(found.throughput)], [found.p99_latency_microseconds]
+    place = [float(found.throughput)], [_milliseconds(found.p99_latency)]
     words = MARKED["RangeEnd" if found.lower_bound else found.ended]
     style: dict[str, Any] = {"marker": "o", "markersize": 13, "markeredgewidth": 1.6, **HOLLOW}
     axes.plot(*place, color=colour("ink"), label=f"{words}: concurrency {found.concurrency}", zorder=4, **style)
@@ -260,7 +269,7 @@ def _profiled(report: Report) -> list[CandidateReport]:
 
 def _name(axes: Axes, row: RowStatus, text: str) -> None:
     """Write a measurement's load next to it."""
-    place = float(row.throughput), row.p99
+    place = float(row.throughput), _p99(row)
     axes.annotate(text, place, (0, 10), textcoords="offset points", ha="center", fontsize=9, color=colour("ink"))
 
 
@@ -286,6 +295,8 @@ def _constraints(axes: Axes, report: Report, upright: str = P99) -> None:
         value = each.minimum if each.maximum is None else each.maximum
         if value is None or each.metric not in (P99, THROUGHPUT):
             continue
+        if each.metric == P99:
+            value /= 1000
         words, stands = report.constraints.bound(each.metric), each.metric == upright
         style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
         low, limit = axes.get_xlim() if stands else axes.get_ylim()
@@ -320,7 +331,7 @@ def _label(axes: Axes, x: str, y: str) -> None:
     thousands = FuncFormatter(lambda value, _: f"{value:,g}")
     axes.yaxis.set_major_formatter(thousands)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    if x.endswith("(µs)"):
+    if x.endswith("(ms)"):
         axes.xaxis.set_major_formatter(thousands)
         axes.xaxis.set_minor_formatter(NullFormatter())
         if axes.get_xscale() == "linear":

@@ -30,7 +30,8 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+01234
 def deployments(text: str) -> Iterator[dict[str, Any]]:
     """Yield the TritonDeployments among a file's documents; others are ignored. Raises yaml.YAMLError."""
     for document in yaml.load_all(text, Loader):
-        for each in document.get("items", [document]) if isinstance(document, dict) else ():
+        items = document.get("items") if isinstance(document, dict) else ()
+        for each in items if isinstance(items, list) else [document]:
             if isinstance(each, dict) and each.get("kind") == KIND:
                 yield each
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.simulation.walk.api_server import BrokenError
+from tests.simulation.api_server import BrokenError
 from tests.simulation.walk.shortest import shortest
 from tests.simulation.walk.walking import LENGTH, Failed, Walk, drawn, why
 

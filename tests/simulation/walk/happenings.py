@@ -11,11 +11,11 @@ from random import Random
 from typing import Any
 
 from tests.simulation.answers import GOOD, Fate
+from tests.simulation.api_server import Body
 from tests.simulation.cluster import ORDER, accepted
 from tests.simulation.test_properties import FATES, STAGES
 from tests.simulation.test_repair import saying
 from tests.simulation.walk import edits
-from tests.simulation.walk.api_server import Body
 from tests.simulation.walk.world import World
 from triton_converters.contract.records import ACTIVE
 from triton_converters.contract.results import Counters
@@ -134,7 +134,7 @@ def _scale(world: World, replicas: int) -> None:
 
 
 def _approve(world: World, number: int) -> None:
-    keys = [each["key"] for each in world.cluster.status.get("candidates", []) if "key" in each]
+    keys = [each["revision"] for each in world.cluster.status.get("candidates", []) if "revision" in each]
     if keys:
         world.edit(selection={"approval": "Manual", "approvedRevision": keys[number % len(keys)]})
 

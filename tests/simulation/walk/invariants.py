@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from tests.simulation.api_server import Body, require
 from tests.simulation.cluster import Cluster, gpu_of
-from tests.simulation.walk.api_server import Body, require
 from tests.simulation.walk.schema import faults
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, record_name
@@ -155,7 +155,7 @@ class Service:
         status = wanted.status
         chosen = [each for each in status.candidates if each.state == "Selected"]
         key, spec = body["metadata"]["labels"][names.KEY_LABEL], self.cluster.spec.get("selection", {})
-        require([each.key for each in chosen] == [key], f"{server} becomes active, and {chosen} is selected")
+        require([each.revision for each in chosen] == [key], f"{server} becomes active, and {chosen} is selected")
         meets = chosen[0].satisfies_constraints is True or spec.get("fallback") == "Closest"
         served = self.cluster.status.get("serving", {}).get("revision")
         require(meets or served is None, f"{server} becomes active and misses a constraint")

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from tests.simulation.answers import GOOD
+from tests.simulation.api_server import KEY, Body, BrokenError, require
 from tests.simulation.cluster import SETTINGS, STEP, Cluster, accepted
 from tests.simulation.deployments import a_spec
-from tests.simulation.walk.api_server import KEY, Body, BrokenError, require
 from tests.simulation.walk.edits import GPU
 from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.invariants import check_measurements, check_status

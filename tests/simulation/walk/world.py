@@ -1,14 +1,14 @@
 """All that a walk changes: the cluster, its API server, and the operator that runs there."""
 
 import sys
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+from tests.simulation.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.cluster import Cluster
-from tests.simulation.walk.api_server import KEY, ApiServer, Body, BrokenError, require
+from tests.simulation.edits import Edit
 from tests.simulation.walk.invariants import Service, check_job, check_object, check_plan, check_soak, check_status
 from triton_converters.contract.reasons import Reason
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
@@ -41,7 +41,7 @@ class World:
     """Of the newest pass."""
 
     def __post_init__(self) -> None:
-        self.api = ApiServer(self.cluster, self._look)
+        self.api = ApiServer(self.cluster, self._look, claims={"team"})
         self.service = Service(self.cluster)
         self.metrics = Metrics()
         self.start()
@@ -106,9 +106,9 @@ class World:
         if found is not None and self.statuses % 5 == 0:
             self.earlier = [*self.earlier[1 - KEPT :], (self.cluster.status, dict(found["data"]))]
 
-    def edit(self, **fields: Any) -> None:
+    def edit(self, /, *edits: Edit, **fields: Any) -> None:
         """Edit the spec; what was undone may be tried again."""
-        self.cluster.edit(**deepcopy(fields))
+        self.cluster.edit(*edits, **fields)
         self.service.undone.clear()
 
 

@@ -10,9 +10,9 @@ from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ProfileResult, Row, SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import ProfileResult, Row, SearchEnd, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
-from triton_converters.contract.search_parts import GOES_ON, PART_POINTS, REPEATS, SearchEnd
+from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
@@ -47,6 +47,11 @@ REFUSAL_CHARACTERS = 60
 
 class EndedError(Exception):
     """The walk ends before its path does: the budget is spent, or the next part continues."""
+
+    def __init__(self, end: SearchEnd) -> None:
+        """Say how the walk ends."""
+        super().__init__(str(end))
+        self.end = end
 
 
 def run(request: SearchRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -95,11 +100,11 @@ class Search:
             if self.request.mode == "Quick"
             else sweep(self.space)
         )
-        ended: str = SearchEnd.CONVERGED if self.request.mode == "Quick" else SearchEnd.COMPLETE
+        ended = SearchEnd.CONVERGED if self.request.mode == "Quick" else SearchEnd.COMPLETE
         try:
             follow(path, self._answer)
         except EndedError as error:
-            ended = str(error)
+            ended = error.end
         repeats = self._repeats() if ended else []
         own = self.visited[self._first : self._first + PART_POINTS]
         commands = [entry.command for entry in (*own, *repeats) if entry.command]
@@ -131,7 +136,7 @@ class Search:
         if sum(entry.seconds for entry in self.visited) >= self.request.seconds:
             raise EndedError(SearchEnd.TIME_SPENT)
         if len(self.visited) >= self._first + PART_POINTS:
-            raise EndedError(GOES_ON)
+            raise EndedError(SearchEnd.GOES_ON)
         entry = self._known(point, MEASURED) or self._try(point, MEASURED)
         self.visited.append(entry)
         return entry.row

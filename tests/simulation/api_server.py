@@ -1,18 +1,25 @@
 """The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.simulation.cluster import Cluster
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER
+from triton_operator.planning.plan import Event
 from triton_operator.runtime.store import Key
+
+if TYPE_CHECKING:
+    from tests.simulation.cluster import Cluster
 
 Body = dict[str, Any]
 KEY = Key("vision", "digits")
 BORN = "2026-11-20T00:00:00Z"
+MERGED_BY = (("mountPath",), ("uid",), ("port", "protocol"), ("containerPort", "protocol"), ("name",))
+"""What the items of a list go by, in the lists that the API server merges; the first that all items have."""
+NEEDED_BY_JOBS = {"PersistentVolumeClaim", "NetworkPolicy"}
 
 
 class BrokenError(BaseException):
@@ -29,7 +36,7 @@ def require(holds: object, words: str) -> None:
 class ApiServer:
     """What the Reconciler asks and writes, and what its store knows: always the newest state."""
 
-    cluster: Cluster
+    cluster: "Cluster"
     writes: Callable[[str, Body], None] = lambda verb, body: None
     """Looks at each write before it is made: `create`, `apply`, `delete` or `status`, and the body."""
     refused: set[tuple[str, str]] = field(default_factory=set)
@@ -38,13 +45,14 @@ class ApiServer:
     """The kinds whose admission webhook is down: every write of such an object is answered with an error."""
     fails_after: int | None = None
     """How many more writes are made before one gets no answer; None: every one is answered."""
-    claims: set[str] = field(default_factory=lambda: {"team"})
-    """Claims of the user's."""
+    claims: set[str] = field(default_factory=set)
+    """Claims of the user's that are there although no object of the cluster shows it."""
     count: int = 0
     """How many writes were made."""
+    starts: int = 0
+    """How many of them made room for something, or started Jobs: the operator then plans anew before it reports."""
     failures: int = 0
     """How many writes failed in a webhook."""
-    version: int = 1
 
     # What the store knows ------------------------------------------------------------------------------------------
 
@@ -56,6 +64,8 @@ class ApiServer:
 
     def children(self, key: Key) -> list[Body]:
         """All that belongs to it."""
+        if self.cluster.broken:
+            raise ValueError(self.cluster.broken)
         return list(self.cluster.objects.values())
 
     def others_on_claim(self, key: Key) -> tuple[str, ...]:
@@ -102,7 +112,8 @@ class ApiServer:
         self.cluster.delete(body["kind"], body["metadata"]["name"])
 
     def create_event(self, body: Body) -> None:
-        """Take an Event of the operator's, which nobody reads."""
+        """Take an Event of the operator's."""
+        self.cluster.events.append(Event(body["type"], body["reason"], body["message"]))
 
     def _answer(self, verb: str, body: Body) -> None:
         if self.fails_after is not None:
@@ -118,22 +129,34 @@ class ApiServer:
             raise ForbiddenError(f"a policy forbids to {verb} it")
         self.writes(verb, body)
         self.count += 1
+        self.starts += verb == "delete" or body["kind"] in {"Job", *NEEDED_BY_JOBS}
 
     def _applied(self, body: Body) -> Body:
-        changed = self.cluster._apply(body)
-        stored = self.cluster.objects[body["kind"], body["metadata"]["name"]]
-        if changed:
-            self.version += 1
-            stored["metadata"]["resourceVersion"] = str(self.version)
-            if not kind_of(body).created:
-                fields: Body = {f"f:{name}": {f"f:{key}": {} for key in value} for name, value in _maps(body).items()}
-                if "f:annotations" in fields:
-                    fields["f:metadata"] = {"f:annotations": fields.pop("f:annotations")}
-                owned = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
-                stored["metadata"]["managedFields"] = [owned]
-        return stored
+        self.cluster.apply(body)
+        return self.cluster.objects[body["kind"], body["metadata"]["name"]]
 
 
-def _maps(body: Body) -> Body:
-    found = {"data": body.get("data"), "annotations": body["metadata"].get("annotations")}
-    return {name: value for name, value in found.items() if value}
+def owned(body: Body, version: int) -> Body:
+    """The object as it is stored: with its version, and with the fields that an apply owns.
+
+    A Job, a claim or a NetworkPolicy is created, and owned by nobody's apply.
+    """
+    metadata = body["metadata"] | {"resourceVersion": str(version)}
+    if not kind_of(body).created:
+        ours = {name: body["metadata"][name] for name in ("labels", "annotations") if name in body["metadata"]}
+        wanted = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "status")}
+        fields = _fields(wanted | {"metadata": ours})
+        metadata["managedFields"] = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
+    return body | {"metadata": metadata}
+
+
+def _fields(value: Any) -> Body:
+    """The fields below a value, as fieldsV1 writes them; lists whose items have no key of their own are one field."""
+    if isinstance(value, dict):
+        return {f"f:{name}": _fields(each) for name, each in value.items()}
+    items = [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []
+    for keys in MERGED_BY:
+        found = {json.dumps({key: each.get(key, "TCP") for key in keys}): each for each in items if keys[0] in each}
+        if items and len(found) == len(items):
+            return {f"k:{key}": _fields(each) for key, each in found.items()}
+    return {}

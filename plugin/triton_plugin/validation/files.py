@@ -1,0 +1,79 @@
+"""Finds the TritonDeployments of files, folders and standard input, and says what is wrong with each."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from triton_operator.names import KIND
+from triton_plugin.validation.hints import hint
+from triton_plugin.validation.validate import check, deployments, schema
+
+STDIN = Path("-")
+SUFFIXES = {".yaml", ".yml", ".json"}
+"""Endings of the files that kubectl reads of a folder."""
+
+
+def validate(paths: Iterable[Path], say: Callable[[str], None]) -> bool:
+    """Say of each object whether it is valid; returns whether all are, and there is one.
+
+    ``paths``: files, folders, which are searched with all folders below but hidden ones, or `-` for standard input.
+    What has no TritonDeployment is named and skipped, because it lies beside them in a repository.
+    """
+    found, is_valid = 0, True
+    for path in paths:
+        for file in _files(path):
+            try:
+                bodies = _bodies(file)
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                say(f"{file}: not valid YAML: {error}")
+                is_valid = False
+                continue
+            except OSError as error:
+                say(f"{file}: {error.strerror}")
+                is_valid = False
+                continue
+            if not bodies:
+                say(f"{file}: skipped: contains no {KIND}")
+            found += len(bodies)
+            for body in bodies:
+                is_valid &= _is_valid(f"{file}: {_name(body)}", body, say)
+    if not found and is_valid:
+        say(f"Nothing was checked: no {KIND} is in what you named.")
+    return is_valid and found > 0
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path == STDIN or not path.is_dir():
+        yield path
+        return
+    for each in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in each.relative_to(path).parts)
+        if each.suffix in SUFFIXES and each.is_file() and not hidden:
+            yield each
+
+
+def _bodies(file: Path) -> list[dict[str, Any]]:
+    text = sys.stdin.read() if file == STDIN else file.read_text(encoding="utf-8")
+    # A template of other objects is no YAML, and nobody's business.
+    return list(deployments(text)) if KIND in text else []
+
+
+def _name(body: Mapping[str, Any]) -> str:
+    """The object's name, with its namespace if it has one: two of a repository may have the same name."""
+    metadata = body.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    name = str(known.get("name", "(no name)"))
+    return f"{known['namespace']}/{name}" if known.get("namespace") else name
+
+
+def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None]) -> bool:
+    faults = check(body)
+    for fault in faults:
+        words = hint(fault, schema(old_names=False))
+        say(f"{place}: {fault}{'. ' if words else ''}{words}")
+    if not faults:
+        say(f"{place}: valid")
+    return not faults

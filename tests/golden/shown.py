@@ -1,0 +1,63 @@
+"""Which case shows what: the page of each kind of object, and the text of each record.
+
+So a new moment, wherever it stands, changes no page. A kind of object that is new needs a line here.
+"""
+
+OBJECTS = {
+    "ConfigMap-digits-results": "new-object",
+    "Deployment-server": "rolling-out",
+    "HTTPRoute-digits": "canary",
+    "Job-clean": "cleaning-the-claim",
+    "Job-convert": "converting-in-parallel",
+    "Job-measure": "rolling-out",
+    "Job-metrics": "computing-the-metrics",
+    "Job-packages": "installing-packages",
+    "Job-profile": "profiling",
+    "Job-reference": "running-the-framework",
+    "Job-search": "second-part-of-a-search",
+    "Job-snapshot": "soaking",
+    "Job-source": "new-object",
+    "NetworkPolicy-digits-jobs": "new-object",
+    "NetworkPolicy-digits-measure": "rolling-out",
+    "NetworkPolicy-digits-servers": "rolling-out",
+    "NetworkPolicy-digits-snapshot": "soaking",
+    "NetworkPolicy-digits-sources": "installing-packages",
+    "PersistentVolumeClaim-digits-repository": "new-object",
+    "PodDisruptionBudget-digits-servers": "several-servers",
+    "ScaledObject-digits": "autoscaled",
+    "Service-digits": "ready",
+    "Service-digits-preview": "rolling-out",
+}
+"""The case whose plan has the object that a page shows, by the page."""
+RECORDS = (
+    "running-the-framework",
+    "converting-in-parallel",
+    "profiling",
+    "computing-the-metrics",
+    "rolling-out",
+    "ready",
+    "config-of-a-repository-read",
+    "installing-packages",
+    "ensemble-profiling",
+    "resnet50-on-an-a100",
+    "second-part-of-a-search",
+    "closest-selected",
+    "saturated",
+    "autoscaled",
+    "new-revision-about-to-be-measured",
+    "cleaning-the-claim",
+    "soaking",
+    "canary",
+    "rolled-back",
+    "killed-for-memory",
+    "candidate-failed",
+    "server-refuses-the-model",
+    "search-failed",
+    "no-candidate-meets-the-constraint",
+    "constraint-broken-in-the-preview",
+    "performance-regression-blocks",
+    "undone",
+    "newer-files",
+    "newer-files-fail",
+)
+"""The cases whose records are shown, each with the text of the first of these that has it."""

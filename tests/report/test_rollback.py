@@ -1,0 +1,191 @@
+"""Which revision a rollback without a key takes, of objects that the operator brought there."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import FINAL, when
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.edits import a_narrower_batch, a_wider_batch
+from tests.simulation.moving import NEW_FILES
+from tests.simulation.test_canary import begun, serving
+from tests.simulation.test_rollback import active, keys, made, roll_back, version
+from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
+from triton_operator.observed.pod import SERVER
+from triton_plugin.history import chosen, table
+from triton_plugin.subject import Subject, SubjectError, parse
+
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
+
+
+def seen(cluster: Cluster) -> Subject:
+    return parse(cluster.body(), cluster.objects["ConfigMap", "digits-results"])
+
+
+@pytest.fixture(scope="module")
+def three() -> Cluster:
+    """Three sources served, one after the other; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE, **version(1)))
+    cluster.settle()
+    for number in (2, 3):
+        cluster.edit(**version(number))
+        cluster.settle()
+    return cluster
+
+
+def test_each_rollback_goes_further_back_and_none_to_what_was_left(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    _, before, oldest = keys(cluster)
+    for wanted in (before, oldest):
+        assert chosen(seen(cluster), None) == wanted
+        roll_back(cluster, wanted)
+        cluster.settle()
+        assert active(cluster) == wanted
+    with pytest.raises(SubjectError, match="newer is not chosen by itself"):
+        chosen(seen(cluster), None)
+
+
+def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    _, before, oldest = keys(cluster)
+    cluster.edit(**version(2))
+    cluster.settle()
+    assert active(cluster) == before
+    assert chosen(seen(cluster), None) == oldest
+
+
+def test_after_to_latest_it_is_the_one_before_again(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    _, before, _ = keys(cluster)
+    for key in (before, None):
+        roll_back(cluster, key)
+        cluster.settle()
+    assert chosen(seen(cluster), None) == before
+
+
+def refusal(cluster: Cluster) -> str:
+    with pytest.raises(SubjectError) as refused:
+        chosen(seen(cluster), None)
+    return str(refused.value)
+
+
+def server_image(cluster: Cluster) -> str:
+    found = {each["name"]: str(each["image"]) for each in made(cluster)["spec"]["containers"]}
+    return found[SERVER]
+
+
+def test_an_edit_of_serving_alone_is_taken_back_by_default(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    key, server = active(cluster), cluster.serving()
+    setting = {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
+    cluster.edit(serving={"backendConfig": [setting]})
+    cluster.settle()
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", ""]
+    roll_back(cluster, chosen(seen(cluster), None))
+    cluster.settle()
+    assert (active(cluster), cluster.serving()) == (key, server)
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", ""]
+
+
+def test_an_update_of_the_server_image_alone_is_taken_back_by_default(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    image = server_image(cluster)
+    cluster.settings = replace(SETTINGS, server_image="example/server:2")
+    cluster.settle()
+    cluster.updates += 1
+    cluster.settle()
+    assert server_image(cluster) != image
+    roll_back(cluster, chosen(seen(cluster), None))
+    cluster.settle()
+    assert server_image(cluster) == image
+
+
+@pytest.fixture(scope="module")
+def soaked_once() -> Cluster:
+    """An object whose second revision passed its soak, with clients; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster.settle()
+    ask(cluster)
+    cluster.edit(a_wider_batch())
+    cluster.settle()
+    assert soaked(cluster) == ("True", "SoakPassed")
+    return cluster
+
+
+def test_a_soak_that_undid_the_newest_left_nothing_to_go_back_from(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key, before = keys(cluster)
+    clients(cluster).failing = 0.5
+    cluster.edit(a_narrower_batch())
+    cluster.settle()
+    assert active(cluster) == key
+    assert refusal(cluster) == (
+        f"TritonDeployment digits serves revision {key}, and what is asked for does not serve (SoakFailed). To stay"
+        f" with the active revision, revert the edit, or type: kubectl triton rollback digits {key}; to go further"
+        f" back, type: kubectl triton rollback digits {before}"
+    )
+
+
+def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key = active(cluster)
+    flipped(cluster, a_narrower_batch())
+    cluster.run(5)
+    assert (soaked(cluster)[1], active(cluster) != key) == ("Soaking", True)
+    assert chosen(seen(cluster), None) == key
+    assert table(seen(cluster)).rows[0][-1] == "active"
+
+
+def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key, server = active(cluster), cluster.serving()
+    flipped(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
+    cluster.run(5)
+    assert (soaked(cluster)[1], active(cluster)) == ("Soaking", key)
+    roll_back(cluster, chosen(seen(cluster), None))
+    cluster.settle()
+    assert (active(cluster), cluster.serving()) == (key, server)
+
+
+def test_a_canary_is_not_what_serves() -> None:
+    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
+    cluster.settle()
+    ask(cluster)
+    key = active(cluster)
+    begun(cluster)
+    words = refusal(cluster)
+    assert f"revision {cluster.status['target']['revision']} is on its way (Canary)" in words
+    assert words.endswith(f"revert the edit, or type: kubectl triton rollback digits {key}")
+
+
+@pytest.mark.parametrize("nightly", [False, True], ids=["edit", "newer files"])
+def test_what_failed_before_it_served_is_nothing_to_go_back_from(three: Cluster, nightly: bool) -> None:
+    cluster = copy.deepcopy(three)
+    key = active(cluster)
+    fails, files = when("convert", FINAL), when("source", NEW_FILES)
+    cluster.fates = lambda stage, *others: files(stage, *others) if stage == "source" else fails(stage, *others)
+    change: dict[str, Any] = {"source": {**cluster.spec["source"], "revision": "tonight"}} if nightly else version(4)
+    cluster.edit(**change)
+    cluster.settle()
+    assert active(cluster) == key
+    assert "what is asked for does not serve (AllCandidatesFailed)" in refusal(cluster)
+
+
+def test_an_edit_that_nobody_has_looked_at_yet_is_waited_for(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    cluster.edit(**version(4))
+    assert "the operator has not looked at generation 4 of the spec yet" in refusal(cluster)
+
+
+def test_a_server_that_does_not_answer_is_gone_back_from(three: Cluster) -> None:
+    cluster = copy.deepcopy(three)
+    _, before, _ = keys(cluster)
+    cluster.starts = lambda name: False
+    for kind, name in [each for each in cluster.objects if each[0] == "Pod"]:
+        del cluster.objects[kind, name]
+    cluster.run(5)
+    assert cluster.condition("Available")["status"] == "False"
+    assert chosen(seen(cluster), None) == before
