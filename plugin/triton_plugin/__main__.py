@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_name(made)
     which = made.add_mutually_exclusive_group()
-    which.add_argument("key", nargs="?", metavar="KEY", help="its key; default: that of the last older one")
+    which.add_argument("revision", nargs="?", metavar="REVISION", help="its name; default: that of the last older one")
     which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
     add_saved(made, "A", "B")
@@ -261,9 +261,9 @@ def _rollback(options: argparse.Namespace) -> int:
     subject = cluster.subject(options.name)
     if not options.to_latest:
         _print_history(subject)
-    key = None if options.to_latest else chosen(subject, options.key)
-    cluster.patch(options.name, patch(key))
-    what = f"is set to {key}" if key else "is removed"
+    name = None if options.to_latest else chosen(subject, options.revision)
+    cluster.patch(options.name, patch(name))
+    what = f"is set to {name}" if name else "is removed"
     say(
         f"TritonDeployment {options.name}: spec.rollout.revision {what}. If a GitOps tool applies this object, make the"
         f" same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_operator.names import results
-from triton_operator.observed.pod import SERVER
 from triton_operator.observed.revision import Revision
 from triton_plugin.subject import Subject, SubjectError, printable
 from triton_plugin.tables import Grid
 
-HEADINGS = ("Key", "Candidate", "Measured (UTC)", "Source", "Server image", "State")
-ACTIVE, HELD, REPLACED = "active", "held", "replaced"
+HEADINGS = ("Name", "Candidate", "Measured (UTC)", "Source", "Server image", "State")
+ACTIVE, HELD, DAMAGED = "active", "held", "damaged"
 MEANS = {
     HELD: "spec.rollout.revision names it",
-    REPLACED: "the revision of a row above, with another spec.serving or server image; `rollback` cannot name it, so"
-    " revert that edit instead",
+    DAMAGED: "its files on the claim are not what was published; `rollback` takes it only by its name",
 }
 """The words of the column State that explain themselves least."""
 DIGITS = 8
@@ -36,62 +34,54 @@ def table(subject: Subject) -> Grid:
 def notes(subject: Subject) -> list[str]:
     """Return what the words of the column State mean, a line for each that is there."""
     said = " ".join(row[-1] for row in _rows(subject))
-    found = [f"{word}: {meaning}" for word, meaning in MEANS.items() if word in said]
-    active = subject.status.active
-    if active is not None and ACTIVE not in said:
-        found.append(f"The active revision, {active.revision}, is listed once its soak is over.")
-    return found
+    return [f"{word}: {meaning}" for word, meaning in MEANS.items() if word in said]
 
 
-def chosen(subject: Subject, key: str | None) -> str:
-    """Return the key to go back to. Raises SubjectError.
+def chosen(subject: Subject, name: str | None) -> str:
+    """Return the name of the revision to go back to. Raises SubjectError.
 
-    ``key``: None stands for the revision that served before the active one and is older. One that is newer was left
-    by somebody who went back, and is not chosen by itself. Nothing is chosen either while something else than the
-    active revision is asked for: who sees it fail would go back too far.
+    ``name``: KEY or KEY.SERVER. None stands for what served before the active one, is older, and is not damaged. What
+    is newer was left by somebody who went back, and is not chosen by itself. Nothing is chosen either while something
+    else than the active revision is asked for: who sees it fail would go back too far.
     """
-    if key is None:
+    if name is None:
         return _before(subject)
-    if key not in subject.history.revisions:
+    if subject.history.named(name, _active(subject)) is None:
         known = ", ".join(subject.history.revisions) or "none is recorded"
         raise SubjectError(
-            f"TritonDeployment {subject.name} has no record of revision {key}; name one of these: {known}"
+            f"TritonDeployment {subject.name} has no record of revision {name}; name one of these: {known}"
         )
-    return key
+    return name
 
 
-def patch(key: str | None) -> dict[str, object]:
-    """Return the change of the object. ``key``: None clears the field."""
-    return {"spec": {"rollout": {"revision": key}}}
+def patch(name: str | None) -> dict[str, object]:
+    """Return the change of the object. ``name``: None clears the field."""
+    return {"spec": {"rollout": {"revision": name}}}
 
 
 def _before(subject: Subject) -> str:
     name, now = f"TritonDeployment {subject.name}", _now(subject)
     if now is None:
-        raise SubjectError(f"no revision of {name} is active; name the KEY to go back to")
-    older = [each for each in _served(subject) if "" < _measured(each) < now.measured and each.server != now.server]
-    # Of the states with one key, the last one alone can be named.
-    named = [each.key for each in older if each == subject.history.revisions[each.key]]
-    further = next((key for key in named if key != now.key), "")
+        raise SubjectError(f"no revision of {name} is active; name the one to go back to")
+    older = (
+        called
+        for called, each in subject.history.revisions.items()
+        if "" < each.measured_at < now.measured and each.server != now.server and each.key not in subject.damaged
+    )
+    before = next(older, "")
     command = f"kubectl triton rollback {subject.name}"
-    deeper = f"; to go further back, type: {command} {further}" if further else ""
     if newer := _unsettled(subject):
+        deeper = f"; to go further back, type: {command} {before}" if before else ""
         raise SubjectError(
             f"{name} serves revision {now.key}, and {newer}. To stay with the active revision, revert the edit, or"
             f" type: {command} {now.key}{deeper}"
         )
-    if not older:
+    if not before:
         raise SubjectError(
             f"no revision of {name} that is older than the active one, {now.key}, is recorded. One that is newer is"
-            f" not chosen by itself: name its KEY, as kubectl triton history {subject.name} lists it"
+            f" not chosen by itself: name it, as kubectl triton history {subject.name} lists it"
         )
-    if older[0].key not in named[:1]:
-        raise SubjectError(
-            f"what served before has the key of the active revision, {now.key}, because only spec.serving or the"
-            " server's image differs, and of these the last one alone can be named."
-            f" {_revert(subject, older[0])}{deeper}"
-        )
-    return older[0].key
+    return before
 
 
 @dataclass(frozen=True)
@@ -104,16 +94,26 @@ class _Now:
 
 
 def _now(subject: Subject) -> _Now | None:
-    """The revision that the spec holds, or else the active one, which has no record while it is soaked."""
-    status, known = subject.status, subject.history.revisions
-    held = known.get(subject.spec.rollout.revision or "")
-    if held is not None:
-        return _Now(held.key, held.server, _measured(held))
+    """The revision that the spec holds, or else the active one, which may not be recorded."""
+    status, active = subject.status, _active(subject)
+    found = _held(subject) or active
+    if found is not None:
+        return _Now(found.key, found.server, found.measured_at)
     if status.active is None or status.performance is None:
         return None
-    recorded = known.get(status.active.revision)
-    server = subject.server or (recorded.server if recorded else "")
-    return _Now(status.active.revision, server, status.performance.measured_at)
+    return _Now(status.active.revision, subject.server, status.performance.measured_at)
+
+
+def _active(subject: Subject) -> Revision | None:
+    """The active revision; None: it is not recorded, or nothing tells which of several servers of its key it is."""
+    key = subject.status.active.revision if subject.status.active is not None else ""
+    same = [each for each in subject.history.revisions.values() if each.key == key]
+    return next((each for each in same if subject.server in ("", each.server)), None)
+
+
+def _held(subject: Subject) -> Revision | None:
+    """The revision that the spec names; None: it names none, or one that is not recorded."""
+    return subject.history.named(subject.spec.rollout.revision or "", _active(subject))
 
 
 def _unsettled(subject: Subject) -> str:
@@ -131,53 +131,21 @@ def _unsettled(subject: Subject) -> str:
     return f"what is asked for does not serve ({found.reason})"
 
 
-def _revert(subject: Subject, before: Revision) -> str:
-    """How the server comes back that a state had whose key is that of a later one."""
-    image = _image(before)
-    if image and image != _image(subject.history.revisions[before.key]):
-        return f"To have its server back, set spec.serving.image: {image}"
-    return "To go back to it, revert the edit of spec.serving"
-
-
-def _served(subject: Subject) -> list[Revision]:
-    """The revisions that served, the last one first; a key has several if only its server changed."""
-    found = (each.revision for each in subject.history.served)
-    return [each for each in found if each is not None and each.template is not None]
-
-
 def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
-    active, last = subject.status.active, subject.history.revisions
-    listed: set[str] = set()
-    for each in _served(subject):
-        if each.server in listed:
-            continue
-        listed.add(each.server)
-        states = [REPLACED]
-        if each == last[each.key]:
-            serves = active is not None and active.revision == each.key and subject.server in ("", each.server)
-            states = [ACTIVE] if serves else []
-            states += [HELD] if each.key == subject.spec.rollout.revision else []
-        source, image = _source(each), _short(_image(each))
-        measured = _measured(each).replace("T", " ")[: len("2026-11-21 00:00")]
-        yield tuple(printable([each.key, each.candidate, measured, source, image, ", ".join(states)]))
-
-
-def _measured(revision: Revision) -> str:
-    """When the revision was measured before it served (RFC 3339, UTC); empty if its record does not tell."""
-    return str(_at(revision.told, "performance", "measuredAt") or "")
+    active, held = _active(subject), _held(subject)
+    for name, each in subject.history.revisions.items():
+        states = [ACTIVE] if each == active else []
+        states += [HELD] if each == held else []
+        states += [DAMAGED] if each.key in subject.damaged else []
+        source, image = _source(each), _short(each.image)
+        measured = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
+        yield tuple(printable([name, each.candidate, measured, source, image, ", ".join(states)]))
 
 
 def _source(revision: Revision) -> str:
     """What spec.source.revision was when the source was read, or else its digest."""
     read, digest = (_at(revision.told, "source", each) or "" for each in ("revision", "digest"))
     return str(read or _short(str(digest)))
-
-
-def _image(revision: Revision) -> str:
-    containers = _at(revision.template, "spec", "containers")
-    listed = containers if isinstance(containers, list) else []
-    found = (_at(each, "image") for each in listed if _at(each, "name") == SERVER)
-    return str(next(found, None) or "")
 
 
 def _at(value: Any, *path: str) -> Any:

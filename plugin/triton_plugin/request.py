@@ -20,7 +20,7 @@ def first_request(subject: Subject) -> str:
 
     Inputs too long for a command line are sent from Python.
     """
-    url = f"http://localhost:{PORT}/v2/models/{subject.spec.served_name}"
+    url = f"http://localhost:{PORT}/v2/models/{subject.served_name}"
     forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
@@ -28,7 +28,7 @@ def first_request(subject: Subject) -> str:
     shapes = [_shape(tensor, signature.max_batch_size > 0) for tensor in signature.inputs]
     # A name may hold what a shell reads.
     if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
-        script = _script(subject.spec.served_name, signature, shapes)
+        script = _script(subject.served_name, signature, shapes)
         return f"To send a request from Python (zeros stand for real inputs):\n\n{forward} {GRPC_PORT} &\n{script}"
     body = _body(signature, shapes)
     curl = f"curl {RETRY} {url}/infer --data '{body}'"

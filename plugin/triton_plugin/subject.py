@@ -52,8 +52,16 @@ class Subject:
     """The failures that a retry repeats, by the name of the Job that failed or of the record whose figures did."""
     history: History = field(default_factory=History, repr=False)
     """The states that served."""
+    damaged: frozenset[str] = frozenset()
+    """Keys of the revisions whose files on the claim are damaged."""
     server: str = ""
     """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
+
+    @property
+    def served_name(self) -> str:
+        """The name under which clients ask for the model now; of an object without an active revision, the spec's."""
+        active = self.status.active
+        return (active.model if active is not None else None) or self.spec.served_name
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""
@@ -172,6 +180,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             records={each: _printable_record(record) for each, record in observed.records.items()},
             failures=observed.failures,
             history=observed.history,
+            damaged=frozenset(observed.damaged),
             server=printable(observed.active.server) if observed.active else "",
         )
     except ValidationError as error:

@@ -191,9 +191,13 @@ def test_an_empty_claim_is_fine(tmp_path: Path, marks: Path) -> None:
         f"distill.{UNMARKED}",
         "needed",
         "history",
+        "soak.active",
     ],
 )
-@pytest.mark.parametrize("text", ["", "{", '{"served": 1}', '{"served": [["distill.0a1b"]]}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", '{"served": 1}', '{"served": [["distill.0a1b"]]}', '{"served": [], "trial": [1], "revision": ".."}'],
+)
 def test_nothing_goes_while_an_entry_cannot_be_read(root: Path, marks: Path, entry: str, text: str) -> None:
     before = names(root)
     (marks / "theirs" / entry).write_text(text)
@@ -228,6 +232,15 @@ def test_what_a_history_names_stays_without_its_record(root: Path, marks: Path) 
     before = names(root)
     run(REQUEST, root, marks)
     assert before - names(root) == {f"packages/{UNMARKED}", f"references/{UNMARKED}"}
+
+
+def test_what_serves_or_is_on_trial_stays_without_its_record(root: Path, marks: Path) -> None:
+    (marks / "theirs" / "soak.active").write_text(json.dumps({"revision": UNMARKED, "newer": 1}))
+    trial = {"records": [f"reference.{UNMARKED}"]}
+    (marks / "theirs" / "history").write_text(json.dumps({"served": [], "dropped": 0, "trial": trial}))
+    before = names(root)
+    run(REQUEST, root, marks)
+    assert {f"revisions/{UNMARKED}", f"references/{UNMARKED}"} <= names(root) < before
 
 
 UNKNOWN = {

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,11 +19,13 @@ NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
 DAYS = {NEWEST: 23, BEFORE: 22, OLDEST: 21}
 
 
-def revision(key: str, candidate: str = "onnx-fp32", server: str = "registry.example:5000/server:1") -> Revision:
+def revision(
+    key: str, candidate: str = "onnx-fp32", server: str = "registry.example:5000/server:1", day: int = 0
+) -> Revision:
     images = {"check": "example/converter:1", "tritonserver": server}
     containers = [{"name": name, "image": image} for name, image in images.items()]
     told = {
-        "performance": {"measuredAt": f"2026-11-{DAYS[key]}T00:00:00Z"},
+        "performance": {"measuredAt": f"2026-11-{day or DAYS[key]}T00:00:00Z"},
         "source": {"digest": f"sha256:{key * 4}", "revision": "nightly" if key == NEWEST else ""},
     }
     return Revision.of(key, candidate, "digits", f"digits-{key}", {"spec": {"containers": containers}}, told)
@@ -95,6 +98,28 @@ def test_what_is_not_recorded_is_refused(key: str | None, words: str) -> None:
         chosen(subject(revision(NEWEST)), key)
 
 
+def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
+    newest, before = revision(NEWEST), replace(revision(NEWEST, day=22), server="digits-0a1b2c3d4e")
+    found = subject(newest, before, revision(BEFORE))
+    assert chosen(found, None) == f"{NEWEST}.0a1b2c3d4e"
+    assert chosen(found, NEWEST) == NEWEST, "the key alone stands for the active one"
+    names = [(row[0], row[-1]) for row in table(found).rows]
+    assert names == [(f"{NEWEST}.{NEWEST}", "active"), (f"{NEWEST}.0a1b2c3d4e", ""), (BEFORE, "")]
+
+
+def test_the_active_server_is_the_one_that_is_recorded() -> None:
+    served = replace(revision(NEWEST), server="digits-0a1b2c3d4e")
+    found = replace(subject(revision(NEWEST), served), server=served.server)
+    assert [row[-1] for row in table(found).rows] == ["", "active"]
+
+
+def test_a_damaged_revision_is_marked_and_not_chosen_by_itself() -> None:
+    found = replace(subject(revision(NEWEST), revision(BEFORE), revision("2" * 16)), damaged=frozenset({BEFORE}))
+    assert chosen(found, None) == "2" * 16
+    assert chosen(found, BEFORE) == BEFORE
+    assert [row[-1] for row in table(found).rows] == ["active", "damaged", ""]
+
+
 class FakeCluster:
     """Holds one object; notes what is asked of it."""
 
@@ -131,7 +156,7 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
 
 def test_a_line_end_in_the_history_makes_no_row() -> None:
     found = table(subject(revision(NEWEST, f"onnx\r\n{BEFORE}  onnx\u2028active")))
-    assert [len(cell.splitlines()) for cell in found.rows[0]] == [1, 1, 1, 1, 1]
+    assert [len(cell.splitlines()) for cell in found.rows[0]] == [1, 1, 0, 0, 0, 1]
     assert len(found.rows) == 1
 
 
@@ -139,4 +164,4 @@ def test_a_line_end_in_the_history_makes_no_row() -> None:
 @pytest.mark.parametrize("told", [{}, {"performance": "x"}, {"performance": {"measuredAt": [1]}}], ids=str)
 def test_a_forged_history_is_listed(template: dict[str, Any], told: dict[str, Any]) -> None:
     forged = Revision.of(NEWEST, "onnx", "digits", "digits-1", template, told)
-    assert [tuple(row) for row in table(subject(forged)).rows] == [(NEWEST, "onnx", "", "", "active")]
+    assert [tuple(row) for row in table(subject(forged)).rows] == [(NEWEST, "onnx", "", "", "", "active")]

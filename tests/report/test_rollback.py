@@ -15,7 +15,7 @@ from tests.simulation.test_rollback import active, keys, made, roll_back, versio
 from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
-from triton_plugin.history import chosen, notes, table
+from triton_plugin.history import chosen, table
 from triton_plugin.subject import Subject, SubjectError, parse
 
 
@@ -74,22 +74,20 @@ def server_image(cluster: Cluster) -> str:
     return found[SERVER]
 
 
-def test_an_edit_of_serving_alone_is_no_revision_to_go_back_to(three: Cluster) -> None:
+def test_an_edit_of_serving_alone_is_taken_back_by_default(three: Cluster) -> None:
     cluster = copy.deepcopy(three)
-    key, before, _ = keys(cluster)
+    key, server = active(cluster), cluster.serving()
     setting = {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
     cluster.edit(serving={"backendConfig": [setting]})
     cluster.settle()
-    assert refusal(cluster) == (
-        f"what served before has the key of the active revision, {key}, because only spec.serving or the server's image"
-        " differs, and of these the last one alone can be named. To go back to it, revert the edit of spec.serving;"
-        f" to go further back, type: kubectl triton rollback digits {before}"
-    )
-    assert [(row[0], row[-1]) for row in table(seen(cluster)).rows][:2] == [(key, "active"), (key, "replaced")]
-    assert notes(seen(cluster))[0].startswith("replaced: the revision of a row above, with another spec.serving")
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", ""]
+    roll_back(cluster, chosen(seen(cluster), None))
+    cluster.settle()
+    assert (active(cluster), cluster.serving()) == (key, server)
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", ""]
 
 
-def test_an_update_of_the_server_image_alone_is_undone_by_the_image(three: Cluster) -> None:
+def test_an_update_of_the_server_image_alone_is_taken_back_by_default(three: Cluster) -> None:
     cluster = copy.deepcopy(three)
     image = server_image(cluster)
     cluster.settings = replace(SETTINGS, server_image="example/server:2")
@@ -97,8 +95,7 @@ def test_an_update_of_the_server_image_alone_is_undone_by_the_image(three: Clust
     cluster.updates += 1
     cluster.settle()
     assert server_image(cluster) != image
-    assert f"To have its server back, set spec.serving.image: {image}" in refusal(cluster)
-    cluster.edit(serving={"image": image})
+    roll_back(cluster, chosen(seen(cluster), None))
     cluster.settle()
     assert server_image(cluster) == image
 
@@ -136,7 +133,7 @@ def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> No
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster) != key) == ("Soaking", True)
     assert chosen(seen(cluster), None) == key
-    assert notes(seen(cluster)) == [f"The active revision, {active(cluster)}, is listed once its soak is over."]
+    assert table(seen(cluster)).rows[0][-1] == "active"
 
 
 def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_once: Cluster) -> None:

@@ -1,6 +1,7 @@
 """A revision that served before, served again by its key, whatever became of the source."""
 
 import json
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -16,9 +17,14 @@ from tests.simulation.test_soak import KEPT, UNDONE, ask, clients, soaked, summa
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
+from triton_operator.api.deployment import parse as parse_object
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan
+from triton_operator.runtime.object_metrics import Sample, samples
+from triton_operator.runtime.store import Key
+from triton_plugin.request import first_request
+from triton_plugin.subject import parse
 
 RESULTS = ("ConfigMap", "digits-results")
 GONE = when("source", Fate(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
@@ -201,7 +207,8 @@ def test_what_is_named_is_cleaned_by_no_limit(cluster: Cluster) -> None:
     roll_back(cluster, oldest)
     cluster.settle()
     assert active(cluster) == oldest
-    assert set(needed) <= observe("digits", cluster.objects.values()).records.keys()
+    recorded = observe("digits", cluster.objects.values()).records.keys()
+    assert set(needed) == {each for each in recorded if not each.startswith("clean.")}, "and no Job brings others back"
 
 
 def test_with_one_gpu_the_newer_one_makes_way() -> None:
@@ -258,7 +265,18 @@ def test_a_model_that_was_renamed_answers_by_its_former_name() -> None:
     cluster.settle()
     recorded = observe("digits", cluster.objects.values()).active
     assert recorded is not None
-    assert (active(cluster), recorded.model) == (first, "digits")
+    assert (active(cluster), recorded.model, cluster.status["serving"]["model"]) == (first, "digits", "digits")
+    assert "/v2/models/digits/" in first_request(parse(cluster.body(), cluster.objects[RESULTS]))
+    found = {labels[2] for _, labels, _ in of_object(cluster) if len(labels) > 3}
+    assert found == {"digits"}, "so the measured series and the servers' own have one label"
+    roll_back(cluster, None)
+    cluster.settle()
+    assert "model" not in cluster.status["serving"], "the spec has it"
+
+
+def of_object(cluster: Cluster) -> Iterator[Sample]:
+    deployment = parse_object(cluster.body())
+    return samples(Key("vision", "digits"), deployment.spec, deployment.status)
 
 
 def test_the_history_of_many_states_leaves_room_for_the_records() -> None:

@@ -80,7 +80,8 @@ def test_records_beyond_the_bound_are_kept_and_not_read() -> None:
 
 
 def a_history(count: int, parts: str) -> str:
-    revisions = [REVISION | {"key": f"{number:x}", "parts": parts} for number in range(count)]
+    named = ({"key": f"{number:x}", "server": f"digits-{number:x}"} for number in range(count))
+    revisions = [REVISION | each | {"parts": parts} for each in named]
     return json.dumps({"served": [[]] * count, "dropped": 0, "revisions": revisions})
 
 

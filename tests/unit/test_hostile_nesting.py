@@ -41,7 +41,7 @@ def connection(*answers: str) -> Connection:
         return mock.Mock(read=lambda: text, response=mock.Mock(stream=lambda amt: iter(chunks)))
 
     answers_left = list(answers)
-    made._answer = answer  # type: ignore[assignment, method-assign]
+    made._answer = answer  # type: ignore[assignment, method-assign]  # a stand-in
     return made
 
 

@@ -26,10 +26,10 @@ def test_what_is_kept_is_what_is_read() -> None:
     assert (REVISION.template, REVISION.told) == (TEMPLATE, TOLD)
 
 
-def test_of_two_states_of_a_revision_the_newer_one_counts() -> None:
+def test_two_servers_of_a_key_have_names_that_tell_them_apart() -> None:
     newer = Revision.of("0a", "onnx-fp32", "digits", "digits-2", TEMPLATE, TOLD)
     history = History((State(("a",), revision=newer), State(("b",), revision=REVISION)))
-    assert history.revisions == {"0a": newer}
+    assert history.revisions == {"0a.2": newer, "0a.1": REVISION}
     assert history.state(newer).records == ("a",)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from triton_operator import names
 from triton_operator.kube.kinds import NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import DEPLOYMENT_LABEL
@@ -10,7 +11,7 @@ from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.writing import Failures, Writer, by_key
 
 JSON = dict[str, Any]
-OWNER: JSON = {"metadata": {"name": "digits", "namespace": "vision"}}
+OWNER: JSON = {"metadata": {"name": "digits", "namespace": "vision", "uid": "owner"}}
 
 
 def entry(operation: str, *labels: str) -> JSON:
@@ -19,7 +20,9 @@ def entry(operation: str, *labels: str) -> JSON:
 
 
 def a_policy(*labels: str) -> JSON:
-    metadata = {"name": "digits-jobs", "namespace": "vision", "labels": dict.fromkeys(labels, "digits")}
+    metadata: JSON = {"name": "digits-jobs", "namespace": "vision", "labels": dict.fromkeys(labels, "digits")}
+    reference = {"apiVersion": names.API_VERSION, "kind": names.KIND, "name": "digits", "uid": "owner"}
+    metadata["ownerReferences"] = [reference | {"controller": True}]
     return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata}
 
 

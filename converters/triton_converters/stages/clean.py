@@ -1,9 +1,9 @@
 """Clean: remove from the claim what no TritonDeployment's record names any longer.
 
-The results ConfigMaps of all TritonDeployments that use the claim are mounted; each of their entries is a mark. A
-directory is removed if it has no mark and was neither written nor replayed for a while: a Job whose result is not
-recorded yet has just touched what it made or found. A converted file is removed with the last revision that links to
-it.
+The results ConfigMaps of all TritonDeployments that use the claim are mounted; each of their entries is a mark, and so
+is the revision that serves, though the record of how it was made may be lost. A directory is removed if it has no mark
+and was neither written nor replayed for a while: a Job whose result is not recorded yet has just touched what it made
+or found. A converted file is removed with the last revision that links to it.
 
 A directory is removed only if its name and its content show that one of our Jobs made it. If there is anything else
 below the root, or a mark cannot be read, then what is needed is not known, and nothing at all is removed.
@@ -28,7 +28,7 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import HISTORY, is_record, read_record
+from triton_converters.contract.records import ACTIVE, HISTORY, is_record, read_record
 from triton_converters.contract.results import CleanResult, SearchResult, SourceResult
 from triton_converters.contract.stages import STAGES
 from triton_converters.contract.upkeep_requests import CleanRequest
@@ -112,10 +112,12 @@ def marked(marks: Path, root: Path) -> Iterator[Path]:
 
 
 def _marked_by(entries: dict[str, Path], root: Path) -> Iterator[Path]:
-    """Yield what the records and the history of one TritonDeployment name."""
+    """Yield what the records, the history and the active revision's Deployment of one TritonDeployment name."""
     for name, path in entries.items():
         if is_record(name):
             yield from _named(_read(path), root)
+    if ACTIVE in entries:
+        yield layout.revision_directory(_active(entries[ACTIVE]), root)
     if HISTORY in entries:
         for name in _served(entries[HISTORY]) - entries.keys():
             stage, _, key = name.partition(".")
@@ -144,11 +146,24 @@ def _read(record: Path) -> Outcome:
         raise DocumentError(f"{record} cannot be read: {error}") from error
 
 
+def _active(entry: Path) -> str:
+    """Return the key of the revision that serves. Its Deployment needs it, whatever became of its record."""
+    try:
+        revision = json.loads(entry.read_text(encoding="utf-8"))["revision"]
+        if not _KEY.fullmatch(revision):
+            raise ValueError(f"{revision!r} is no key of a revision")
+    except (ValueError, KeyError, TypeError) as error:
+        raise DocumentError(f"{entry} cannot be read: {error!r}") from error
+    return str(revision)
+
+
 def _served(history: Path) -> set[str]:
     """Return the names of the records that a history names."""
     try:
-        return {str(name) for state in json.loads(history.read_text(encoding="utf-8"))["served"] for name in state}
-    except (ValueError, KeyError, TypeError) as error:
+        document = json.loads(history.read_text(encoding="utf-8"))
+        states = [*document["served"], (document.get("trial") or {}).get("records", ())]
+        return {str(name) for state in states for name in state}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"{history} cannot be read: {error!r}") from error
 
 

@@ -49,6 +49,8 @@ PositiveOrZero = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(max_length=1024)]
 """A message."""
 ResultKey = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{16}$")]
+RevisionName = Annotated[str, StringConstraints(max_length=27, pattern=r"^[0-9a-f]{16}(\.[0-9a-f]{10})?$")]
+"""A revision's key and, if it is said, the hash in the name of the Deployment that served it."""
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
 Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]

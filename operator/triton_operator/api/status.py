@@ -190,6 +190,9 @@ class ServingStatus(StatusType):
     """Format of the candidate. For an ensemble, the formats of its models, joined by "+"."""
     precision: str = ""
     """Precision of the candidate. For an ensemble, the lowest precision of its models."""
+    model: str | None = None
+    """Name under which it serves the model, if that is not the one that the spec asks for, as after a rollback over a
+    change of the name."""
     throughput: str = ""
     """Throughput of the best measurement through the preview Service, in inferences (samples) per second, as a decimal
     string. The preview Service points to a revision before the main Service does."""

@@ -29,6 +29,9 @@ class Active(Document):
     previous: str = ""
     """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
     there was none, or an older version recorded it."""
+    held: str = ""
+    """A digest of the spec whose `rollout.revision` it is; empty: the field is not set, or an older version recorded
+    it."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""

@@ -62,7 +62,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
     """
     records, unreadable = _records(entries)
     history = History.from_json(entries.get(HISTORY, ""))
-    if entries.get(HISTORY) and not history.served:
+    if entries.get(HISTORY) and not history.states:
         unreadable[HISTORY] = entries[HISTORY]
     return Entries(
         records=records,

@@ -1,12 +1,14 @@
 """The states that served, newest first, each with the records it needs. Kept in the results ConfigMap. Pure."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from triton_converters.contract.document import Document, given
+from triton_converters.contract.records import record_name
 from triton_operator.observed.revision import Revision
 
 MOST_STATES = 21
@@ -14,7 +16,7 @@ MOST_STATES = 21
 
 
 @dataclass(frozen=True)
-class State:
+class State(Document):
     """A state of the object that served."""
 
     records: tuple[str, ...]
@@ -28,39 +30,85 @@ class State:
     revision: Revision | None = None
     """The revision that served; None: an older version recorded the state."""
 
+    @classmethod
+    def lost(cls, revision: Revision) -> "State":
+        """Return the state of a revision of which no results are recorded: its directory on the claim is needed."""
+        return cls((record_name("convert", revision.key),), revision=revision)
+
+    def is_of(self, other: "State") -> bool:
+        """Whether both are states of one Deployment, of which only what is measured may differ.
+
+        Where an older version recorded one, the records tell.
+        """
+        if self.revision is None or other.revision is None:
+            return self.records == other.records
+        return self.revision.server == other.revision.server
+
 
 @dataclass(frozen=True)
 class History:
-    """The states that served, and how often one was dropped."""
+    """The states that served, the newest of each Deployment, and how often one was dropped."""
 
     served: tuple[State, ...] = ()
-    """The first state is the active one."""
+    """The one that served last comes first. It is the active one, unless that is on trial."""
     dropped: int = 0
     """How often a state was dropped. A Job cleans the claim each time."""
+    trial: State | None = None
+    """The active one while a soak may still undo it, or a successor ended its soak; None: there is none."""
 
     def advanced(self, state: State, limit: int) -> "History":
-        """Return the history with a state that now serves; at most ``limit`` others are kept."""
-        served = (state, *(each for each in self.served if each.records != state.records))
-        kept = served[: limit + 1]
-        return History(kept, self.dropped + (len(kept) < len(served)))
+        """Return the history with a state that serves for good; at most ``limit`` others are kept."""
+        served: list[State] = []
+        for each in (state, *self.served):
+            if not any(map(each.is_of, served)):
+                served.append(each)
+        kept = tuple(served[: limit + 1])
+        trial = None if self.trial is None or self.trial.is_of(state) else self.trial
+        return History(kept, self.dropped + (len(kept) < len(served)), trial)
+
+    def trying(self, state: State | None) -> "History":
+        """Return the history with a state that serves on trial; None: there is none any more. Nothing is dropped."""
+        return replace(self, trial=state)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """All states, the one on trial first."""
+        return self.served if self.trial is None else (self.trial, *self.served)
 
     @cached_property
     def revisions(self) -> dict[str, Revision]:
-        """The revisions that served, newest first, by their keys. What they hold is not read yet."""
+        """The revisions that served, the last one first, by the names that tell them apart.
+
+        The name is KEY or, where several servers of one key served, KEY.SERVER. What they hold is not read yet.
+        """
         found: dict[str, Revision] = {}
-        for revision in (each.revision for each in self.served):
+        for revision in (each.revision for each in self.states):
             if revision is not None:
-                found.setdefault(revision.key, revision)
-        return found
+                found.setdefault(revision.server, revision)
+        servers = Counter(each.key for each in found.values())
+        return {each.key if servers[each.key] == 1 else each.name: each for each in found.values()}
+
+    def named(self, name: str, active: Revision | None) -> Revision | None:
+        """Return the revision of that name; None: it is not known. ``active``: the active one, known or not.
+
+        KEY stands for the active one if it has that key, or else for the last server of that key that served. So it
+        goes on to mean the same while it is named. KEY.SERVER stands for that server.
+        """
+        known = [*([active] if active is not None else []), *self.revisions.values()]
+        return next((each for each in known if name in (each.key, each.name)), None)
 
     def state(self, revision: Revision) -> State:
-        """Return the state of a revision of the history."""
-        return next(each for each in self.served if each.revision == revision)
+        """Return the state of a revision, with what is known of it."""
+        return next((each for each in self.states if each.revision == revision), State.lost(revision))
+
+    def of_server(self, server: str | None) -> Revision | None:
+        """Return the revision in the Deployment of that name; None: it is not recorded."""
+        return next((each for each in self.revisions.values() if each.server == server), None)
 
     @property
     def records(self) -> frozenset[str]:
         """Names of the records of all states."""
-        return frozenset(name for state in self.served for name in state.records)
+        return frozenset(name for state in self.states for name in state.records)
 
     def to_json(self) -> str:
         """Return the history as JSON."""
@@ -74,6 +122,8 @@ class History:
             document["resolved"] = [state.resolved for state in self.served]
         if any(state.revision for state in self.served):
             document["revisions"] = [state.revision for state in self.served]
+        if self.trial is not None:
+            document["trial"] = self.trial
         return json.dumps(document, separators=(",", ":"), default=given)
 
     @classmethod
@@ -86,7 +136,7 @@ class History:
             profiles = kept.profiles or ("",) * count
             others = kept.images or nothing, kept.resolved or nothing, kept.revisions or (None,) * count
             states = zip(kept.served, profiles, *others, strict=True)
-            return cls(tuple(State(*state) for state in states)[:MOST_STATES], kept.dropped)
+            return cls(tuple(State(*state) for state in states)[:MOST_STATES], kept.dropped, kept.trial)
         except ValueError:
             return cls()
 
@@ -106,3 +156,5 @@ class _Kept(Document):
     """What the operator chose in each state; empty if it chose nothing in any."""
     revisions: tuple[Revision | None, ...] = ()
     """Each state's revision; empty if an earlier version wrote the text."""
+    trial: State | None = None
+    """The state that is on trial; None: there is none, or an earlier version wrote the text."""

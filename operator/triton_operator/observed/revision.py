@@ -52,6 +52,11 @@ class Revision(Document):
         return cls(key, candidate, model, server, base64.b64encode(zlib.compress(text.encode(), 9)).decode())
 
     @property
+    def name(self) -> str:
+        """KEY.SERVER, which tells it from the other servers of its key: SERVER is the hash in its Deployment's name."""
+        return f"{self.key}.{self.server.rpartition('-')[2]}"
+
+    @property
     def template(self) -> dict[str, Any] | None:
         """The template of the Deployment's pods as it was made; None if it cannot be read."""
         template, _ = self._unpacked

@@ -13,7 +13,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.observed.history import History
-from triton_operator.planning.recording import served
+from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
@@ -22,7 +22,6 @@ from triton_operator.rollout.canary import Canary
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages import clean, repairing, serve
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.serve import RolledOut
 
 
 @dataclass(frozen=True)
@@ -94,15 +93,12 @@ def tell(context: Context, draft: Draft) -> Draft:
 
 
 def remember_state(context: Context, draft: Draft) -> Draft:
-    """Add the state of a target that is settled to the history, and clean what that drops."""
-    progress = draft.progress
-    if not isinstance(progress, RolledOut) or not draft.is_settled:
-        return draft
-    history = draft.history
+    """Keep the state that serves in the history; once nothing tries it any more, clean what the history dropped."""
+    history, settled = draft.history, draft.is_settled
     if HISTORY not in context.observed.unreadable:
-        state = served(context, progress, draft.effects, draft.status)
-        history = history.advanced(state, context.spec.revision_history_limit)
-    return replace(draft, history=history).plus(clean.clean(context, history))
+        history = remembered(context, draft.progress, draft.effects, draft.status, settled=settled)
+    noted = replace(draft, history=history)
+    return noted.plus(clean.clean(context, history)) if settled else noted
 
 
 def try_active(context: Context, draft: Draft) -> Draft:

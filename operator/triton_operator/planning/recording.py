@@ -1,22 +1,64 @@
 """The state that serves, as the history keeps it: what it takes to find its results, and to serve it again. Pure."""
 
+from datetime import datetime
+
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.observed.history import State
+from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
+from triton_operator.rollout.active import revision, serves
+from triton_operator.stages.progress import Progress
 from triton_operator.stages.rollback import RolledBack
 from triton_operator.stages.serve import RolledOut, TargetRolledOut
 
-TOLD = {"source", "signature", "serving", "accuracy", "performance"}
-"""The parts of a status that tell of the active revision."""
-OF_NOW = {"serving": {"replicas", "selector"}}
-"""What they say of its pods, which come and go."""
+
+def remembered(
+    context: Context, progress: Progress, effects: Effects, status: TritonDeploymentStatus, *, settled: bool
+) -> History:
+    """Return the history as it is from this pass on. ``effects``, ``status``: of this pass.
+
+    A state is in it for good once nothing tries it any more (``settled``), or once the Service has left it for another
+    without an undoing. Until then it is on trial, and nothing is dropped for it: what served before may come back.
+    """
+    limit = context.spec.revision_history_limit
+    history = _judged(context, context.observed.history, effects)
+    if isinstance(progress, RolledOut) and progress.rollout.is_complete:
+        state = _served(context, progress, effects, status)
+        return history.advanced(state, limit) if settled else history.trying(state)
+    lost = _lost(context, history)
+    # As the history names its directory, no clean Job of any version takes that from it.
+    return history.advanced(State.lost(lost), limit) if lost is not None else history
 
 
-def served(context: Context, progress: RolledOut, effects: Effects, status: TritonDeploymentStatus) -> State:
-    """Return the state in which the flow ends. ``effects``, ``status``: of this pass."""
+def _lost(context: Context, history: History) -> Revision | None:
+    """The active revision, if its results were lost, but not its files; None: they are recorded, or both are lost."""
+    name, claim = record_name("convert", context.serving_revision), context.observed.claim
+    view = context.observed.servers.get(context.serving or "")
+    if claim is None or view is None or name in context.observed.records or name in history.records:
+        return None
+    volumes = view.body["spec"]["template"]["spec"].get("volumes", [])
+    mounted = {each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
+    older = view.created_at < datetime.fromisoformat(claim["metadata"]["creationTimestamp"])
+    return None if older or context.claim_name not in mounted else serves(context)
+
+
+def _judged(context: Context, history: History, effects: Effects) -> History:
+    """The history after the trial of a state that is not the active one any more."""
+    state = history.trial
+    if state is None or state.revision is None or state.revision.server == context.serving:
+        return history
+    flips = {**context.observed.flips, **effects.flips}.values()
+    last = max((each for each in flips if each.server == state.revision.server), key=lambda each: each.at, default=None)
+    if last is not None and last.reason is Reason.SOAK_FAILED:
+        return history.trying(None)
+    return history.advanced(state, context.spec.revision_history_limit)
+
+
+def _served(context: Context, progress: RolledOut, effects: Effects, status: TritonDeploymentStatus) -> State:
+    """The state in which the flow ends."""
     if isinstance(progress, RolledBack):
         return context.observed.history.state(progress.revision)
     assert isinstance(progress, TargetRolledOut)
@@ -35,7 +77,4 @@ def _revision(
     active = effects.active or context.observed.active
     if active is None or active.server != progress.rollout.server:
         return None
-    told = status.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
-    )
-    return Revision.of(progress.target.key, progress.target.name, active.model, active.server, active.template, told)
+    return revision(active, progress.target.name, status)

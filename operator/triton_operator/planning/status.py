@@ -64,15 +64,15 @@ def status_of(context: Context, progress: Progress, soak: Soaking, extras: Seque
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
-    recorded = _recorded(progress)
+    read = _as_recorded(context, progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=conditions(context, progress, extras),
         images=context.pins,
         new_images=newer_images(context),
         resolved=context.resolved,
-        source=_source(context, progress) or recorded.source,
-        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
+        source=_source(context, progress) or read.source,
+        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else read.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
@@ -177,6 +177,16 @@ def _recorded(progress: Progress) -> TritonDeploymentStatus:
     return parse_status({"status": progress.revision.told})
 
 
+def _as_recorded(context: Context, progress: Progress) -> TritonDeploymentStatus:
+    """What was told of the source while the spec names the revision to serve, so that none is read; else nothing."""
+    if context.spec.rollout.revision is None:
+        return TritonDeploymentStatus()
+    if (recorded := _recorded(progress)).active is not None:
+        return recorded
+    active = context.observed.history.of_server(context.serving)
+    return parse_status({"status": active.told}) if active is not None else context.deployment.status
+
+
 def _of_what_serves(
     context: Context, progress: Progress, server: str | None
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
@@ -225,10 +235,12 @@ def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
 
 
 def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
-    """The active revision's part with what /scale shows, also of an object that has no active revision yet."""
+    """The active revision's part with its name and what /scale shows, also of an object without an active revision."""
     view = context.observed.servers.get(server or "")
+    called = context.served_name if serving is not None and server == context.serving else context.spec.served_name
     return (serving or ServingStatus()).model_copy(
         update={
+            "model": called if called != context.spec.served_name else None,
             "replicas": view.pods if view is not None else 0,
             "selector": names.selector(context.name, server),
         }

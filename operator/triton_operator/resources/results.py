@@ -41,7 +41,7 @@ def results_config_map(context: Context, effects: Effects, history: History) -> 
     records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
     data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
-    if history.served:
+    if history.states:
         data[HISTORY] = history.to_json()
     moves = _flips(context, effects.flips)
     if (recorded := effects.active or context.observed.active) is not None:
@@ -94,7 +94,7 @@ def _kept(context: Context, needed: set[str], history: History, entries: Iterabl
     """
     records = context.observed.records
     kept = records.keys() & (needed | {record_name("convert", context.serving_revision)})
-    before = [name for state in history.served for name in state.records if name in records]
+    before = [name for state in history.states for name in state.records if name in records]
     others = sorted(records.keys() - kept - set(before), key=lambda name: (records[name].finished_at, name))[::-1]
     if history.dropped > context.observed.history.dropped:
         # The clean Job is about to remove their files from the claim.

@@ -3,13 +3,20 @@
 from dataclasses import replace
 from typing import Any
 
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.active import Active
+from triton_operator.observed.revision import Revision
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.as_made import as_made, scaled
 from triton_operator.resources.server import deployment
+
+TOLD = {"source", "signature", "serving", "accuracy", "performance"}
+"""The parts of a status that tell of the active revision."""
+OF_NOW = {"serving": {"replicas", "selector", "model"}}
+"""What they say of the present: of its pods, which come and go, and of its name, which the record has."""
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
@@ -37,8 +44,8 @@ def is_met(context: Context) -> bool:
     Where no record tells, as after an older version, the last status does.
     """
     known = context.observed.active
-    if known is not None and known.met:
-        return known.met == context.deployment.asked
+    if known is not None and (known.met or known.held):
+        return context.deployment.asked in (known.met, known.held)
     last, generation = context.deployment.status.conditions, context.deployment.generation
     held = {each.type: each.status for each in last if each.observed_generation == generation}
     return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
@@ -53,7 +60,30 @@ def recorded(context: Context, active: Active | None, *, complete: bool) -> Acti
     known = active or context.observed.active
     if known is None or not (complete or is_met(context)):
         return active
-    return replace(known, met=context.deployment.asked)
+    # Until somebody clears the field, what the rest of the spec asks for is met by what served before, if by anything.
+    if context.spec.rollout.revision is not None:
+        return replace(known, held=context.deployment.asked)
+    return replace(known, met=context.deployment.asked, held="")
+
+
+def serves(context: Context) -> Revision | None:
+    """The active revision by the record of its Deployment and the last status; None: these do not tell.
+
+    So it can be named, and keeps its files, although it is in no history: that may be lost, or not reach so far yet.
+    """
+    told, server = context.deployment.status, context.serving or ""
+    active = pointed(context, server).active or context.observed.active
+    if told.active is None or active is None or (active.server, active.revision) != (server, told.active.revision):
+        return None
+    return revision(active, told.active.candidate, told)
+
+
+def revision(active: Active, candidate: str, status: TritonDeploymentStatus) -> Revision:
+    """What the history keeps of the active revision. ``candidate``: its name. ``status``: the one that tells of it."""
+    told = status.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
+    )
+    return Revision.of(active.revision, candidate, active.model, active.server, active.template, told)
 
 
 def restored(context: Context) -> Effects:

@@ -36,6 +36,8 @@ def _late(context: Context, view: ServerView) -> Verdict | None:
     known = context.observed.failures.get(late_name(context, view.name))
     if known is not None and (known.uid, known.retry) == (view.uid, context.deployment.retry):
         return Verdict("Available", False, known.reason, known.message)
+    if room.is_barred(context, view):
+        return None
     seconds = context.spec.serving.progress_deadline_seconds
     words = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
@@ -64,6 +66,11 @@ def remembered(context: Context, name: str, view: ServerView | None, verdict: Ve
 def late_name(context: Context, name: str) -> str:
     """The name of the record that a Deployment was late."""
     return f"{name}.{context.spec.serving.progress_deadline_seconds}"
+
+
+def is_late_name(name: str, server: str) -> bool:
+    """Whether it is the name of the record that a Deployment was late, by this deadline or a former one."""
+    return name.rpartition(".")[0] == server
 
 
 def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:

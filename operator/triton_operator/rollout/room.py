@@ -13,7 +13,6 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.pod import Gpu
 from triton_operator.api.quantity import amount
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
@@ -38,7 +37,7 @@ def makes_way(context: Context, target: ServerView | None) -> bool:
 def is_enough(context: Context, target: ServerView) -> bool:
     """Whether the target may be measured and serve: all its pods are ready, or its half, and the others lack a GPU."""
     old = _old(context, target)
-    if target.ready or old is None or not makes_way(context, target) or not _lacks_gpu(context, target):
+    if target.ready or old is None or not makes_way(context, target) or not _lacking(target):
         return target.ready
     given = old.makes_way_pods or context.spec.serving.replicas - _remaining(context, old, target)
     return target.ready_pods >= max(1, given)
@@ -60,7 +59,19 @@ def yields(context: Context, target: ServerView | None) -> bool:
     old = _old(context, target)
     if not context.spec.suspend or old is None or target is None:
         return False
-    return old.makes_way_for == target.name or (target.replicas == 0 and not target.ready_pods)
+    stopped = target.replicas == 0 and not target.ready_pods
+    return old.makes_way_for == target.name or stopped or is_barred(context, target)
+
+
+def is_barred(context: Context, target: ServerView) -> bool:
+    """Whether the target's deadline has passed only because the active revision makes no way while it is suspended.
+
+    The target has no replicas then until the suspension ends, and its deadline begins anew with them.
+    """
+    old = _old(context, target)
+    if not context.spec.suspend or old is None or not _frees(old, target):
+        return False
+    return target.waited(context.now) > context.spec.serving.progress_deadline_seconds
 
 
 def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
@@ -99,7 +110,7 @@ def made_way(context: Context, target: ServerView | None, available: Verdict) ->
     old = _old(context, target)
     if old is None or target is None or not makes_way(context, target):
         return available
-    resource = context.spec.gpu.resource_name if context.spec.gpu is not None else "GPU"
+    resource = min(_lacking(target) or _gpus(target), default="GPU")
     remaining, wanted = _remaining(context, old, target), context.spec.serving.replicas
     cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
     back = "comes back if the target revision fails"
@@ -113,16 +124,17 @@ def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
 
     A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
     """
-    if target.was_ready or context.spec.suspend or not _lacks_gpu(context, target) or not _frees(context, old, target):
+    if target.was_ready or context.spec.suspend or not _frees(old, target):
         return False
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
     return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
-def _frees(context: Context, old: ServerView, target: ServerView) -> bool:
-    """Whether the active revision has GPUs of the kind that the target asks for, on nodes where it may run."""
-    gpu, ours, theirs = context.spec.gpu, _selector(target), _selector(old)
-    return gpu is not None and _gpus(old, gpu) > 0 and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
+def _frees(old: ServerView, target: ServerView) -> bool:
+    """Whether the active revision has GPUs of the kind that the target lacks, on nodes where it may run."""
+    ours, theirs = _selector(target), _selector(old)
+    helps = any(_gpus(old).get(each, 0) > 0 for each in _lacking(target))
+    return helps and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
 
 
 def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
@@ -130,11 +142,11 @@ def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
 
     That is decided once, by the pods that run: there may be fewer GPUs than replicas are wanted.
     """
-    gpu, wanted = context.spec.gpu, context.spec.serving.replicas
+    wanted = context.spec.serving.replicas
     if old.makes_way_for == target.name:
         return min(old.replicas, wanted)
-    held = min(old.ready_pods, wanted)
-    return held // 2 if gpu is not None and _gpus(old, gpu) >= gpu.count else 0
+    held, given = min(old.ready_pods, wanted), _gpus(old)
+    return held // 2 if all(given.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
 
 
 def _notes(context: Context, old: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
@@ -149,12 +161,16 @@ def _notes(context: Context, old: ServerView, target: ServerView, remaining: int
     return {names.MAKES_WAY_ANNOTATION: target.name} | {name: note for name, note in noted.items() if note}
 
 
-def _gpus(server: ServerView, gpu: Gpu) -> Decimal:
-    """Return the GPUs of each of a Deployment's pods."""
+def _gpus(server: ServerView) -> dict[str, Decimal]:
+    """Return how many GPUs, or other devices, each of a Deployment's pods has, by the name of the extended resource.
+
+    The template says that: what the spec asks for by now may be something else.
+    """
     for container in server.body["spec"]["template"]["spec"]["containers"]:
         if container["name"] == SERVER:
-            return amount(container.get("resources", {}).get("limits", {}).get(gpu.resource_name)) or Decimal()
-    return Decimal()
+            limits = container.get("resources", {}).get("limits", {})
+            return {name: amount(count) or Decimal() for name, count in limits.items() if "/" in name}
+    return {}
 
 
 def _selector(server: ServerView) -> Mapping[str, Any]:
@@ -169,6 +185,6 @@ def _old(context: Context, target: ServerView | None) -> ServerView | None:
     return context.observed.servers.get(context.serving)
 
 
-def _lacks_gpu(context: Context, target: ServerView) -> bool:
-    gpu, trouble = context.spec.gpu, target.trouble
-    return gpu is not None and trouble is not None and gpu.resource_name in trouble.lacks
+def _lacking(target: ServerView) -> set[str]:
+    """Return the names of the GPUs of which the target finds too few."""
+    return _gpus(target).keys() & target.trouble.lacks if target.trouble is not None else set()

@@ -131,9 +131,11 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
         if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
             yield "triton_operator_rollout_held", tuple(key), 1.0
     if spec is not None:
+        active = status.active
+        model = (active.model if active is not None else None) or spec.served_name
         for statistic, limit in _limits(spec.selection.constraints):
-            yield "triton_operator_latency_limit_seconds", (*key, spec.served_name, statistic), limit
-        yield from _revision(key, spec.served_name, status)
+            yield "triton_operator_latency_limit_seconds", (*key, model, statistic), limit
+        yield from _revision(key, model, status)
 
 
 def _limits(constraints: Constraints) -> Iterator[tuple[str, float]]:
@@ -144,6 +146,7 @@ def _limits(constraints: Constraints) -> Iterator[tuple[str, float]]:
 
 
 def _revision(key: Key, model: str, status: TritonDeploymentStatus) -> Iterator[Sample]:
+    """Yield the samples of the active revision. ``model``: the name under which it serves."""
     active = status.active
     if active is None:
         return

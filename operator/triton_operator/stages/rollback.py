@@ -9,10 +9,12 @@ from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.observed.revision import Revision
+from triton_operator.observed.server import ServerView
+from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.server import deployment
-from triton_operator.rollout import canary, room, soak
-from triton_operator.rollout.available import started
+from triton_operator.rollout import active, canary, room, soak
+from triton_operator.rollout.available import is_late_name, started
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
 from triton_operator.stages.progress import Progress
@@ -31,33 +33,47 @@ class RolledBack(RolledOut):
 
 def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
-    # What has ended stays as it is recorded, for the time when the field is cleared.
-    ended = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
-    progress = replace(progress, effects=progress.effects + Effects(jobs=ended, failures=context.observed.failures))
-    key = context.spec.rollout.revision
-    revision = context.observed.history.revisions.get(key or "")
+    name, history = context.spec.rollout.revision or "", context.observed.history
+    revision = history.named(name, history.of_server(context.serving) or active.serves(context))
+    progress = replace(progress, effects=progress.effects + _ended(context, revision))
     if revision is None or revision.template is None:
-        verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, key or ""))
+        verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
         return progress.waiting(verdict, stalled=True)
     words = refusal(context, revision.server, revision.key, revision.template)
     if words is not None:
-        words = (
-            f"spec.rollout.revision {revision.key} is not served: {words}; or name another one; the active one stays"
-        )
+        words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
         return progress.waiting(Verdict("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
     rollout = roll_out(context, _find(context, revision))
-    needed = Effects(needed=frozenset(context.observed.history.state(revision).records))
-    for verdict in (*_recorded(revision), rollout.available):
+    needed = Effects(needed=frozenset(history.state(revision).records))
+    for verdict in (*_recorded(name, revision), rollout.available):
         progress = progress.noting(verdict)
     noted = progress.noting(rollout.measured.verdict, rollout.effects + needed)
     return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
+def _ended(context: Context, revision: Revision | None) -> Effects:
+    """What has ended stays as it is recorded, for the time when the field is cleared.
+
+    A Job whose answer is recorded is not needed for that, and would bring a record back that the history drops. A late
+    server that has come all the same is late no more.
+    """
+    observed = context.observed
+    view = observed.servers.get(revision.server) if revision is not None else None
+    late = view.name if view is not None and view.answers else ""
+    return Effects(
+        jobs=frozenset(each.name for each in observed.jobs.values() if not each.active and each.record is None),
+        failures={name: each for name, each in observed.failures.items() if not late or not is_late_name(name, late)},
+    )
+
+
 def _find(context: Context, revision: Revision) -> ObservedTarget:
     """What is observed of the revision."""
-    view = context.observed.servers.get(revision.server)
+    view, serves = context.observed.servers.get(revision.server), context.serving == revision.server
     state, waits = started(context, revision.server, view)
-    words = f"revision {revision.key} was measured before it served first; status.performance has its figures"
+    if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
+        state, waits = Server.LATE, Verdict("Available", False, damage.reason, _damaged(context, revision, damage))
+    figures = "; status.performance has its figures" if serves else ""
+    words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
         revision=revision.key,
         candidate=revision.candidate,
@@ -66,7 +82,7 @@ def _find(context: Context, revision: Revision) -> ObservedTarget:
         view=view,
         server=state,
         waits=waits,
-        serves=context.serving == revision.server,
+        serves=serves,
         measured=Measured(Figures.PASSED, Verdict("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
         soak=soak.skipped(context),
         canary=canary.release(context, revision.server),
@@ -77,7 +93,29 @@ def _find(context: Context, revision: Revision) -> ObservedTarget:
     )
 
 
-def _recorded(revision: Revision) -> Iterator[Verdict]:
+def _damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
+    """What is wrong with its files, so that no server starts on them and none makes way for it; None: nothing is known.
+
+    What was found at an earlier start counts until a retry, unless the revision serves: it has come since.
+    """
+    if view is not None and view.damage is not None:
+        return view.damage
+    known = context.observed.damaged.get(revision.key)
+    if known is None or known.retry != context.deployment.retry or context.serving == revision.server:
+        return None
+    return Trouble(known.reason, known.message)
+
+
+def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
+    """Words for a revision whose files are damaged."""
+    return (
+        f"revision {revision.key} cannot be served from the claim: {damage.message}; name another one in"
+        " spec.rollout.revision, or remove the field, so that what the rest of the spec asks for is published anew; if"
+        f" its files are whole again, type: {context.retry_command}"
+    )
+
+
+def _recorded(name: str, revision: Revision) -> Iterator[Verdict]:
     """Yield the conditions of the steps that are not taken."""
     for kind in RECORDED:
         words = (
@@ -85,20 +123,20 @@ def _recorded(revision: Revision) -> Iterator[Verdict]:
         )
         yield Verdict(kind, True, Reason.ROLLED_BACK, words)
     words = (
-        f"spec.rollout.revision holds revision {revision.key} (candidate {revision.candidate}), which served before;"
+        f"spec.rollout.revision holds revision {name} (candidate {revision.candidate}), which served before;"
         " remove the field to serve what the rest of the spec asks for"
     )
     yield Verdict("Selected", True, Reason.ROLLED_BACK, words)
 
 
-def _refusal(context: Context, key: str) -> str:
+def _refusal(context: Context, name: str) -> str:
     """Words for a revision that cannot be served again."""
-    history = context.observed.history
+    history, key = context.observed.history, name.partition(".")[0]
     what = "is not among the revisions that served and are kept"
-    if any(record_name("convert", key) in state.records for state in history.served):
+    if record_name("convert", key) in history.records:
         what = "has no record of its server: it never served, or an older version of the operator recorded it"
-    known = ", ".join(f"{found.key} ({found.candidate})" for found in history.revisions.values())
+    known = ", ".join(f"{each} ({found.candidate})" for each, found in history.revisions.items())
     return (
-        f"spec.rollout.revision {key} {what}; name one of these: {known or 'none is recorded yet'}; or remove the"
+        f"spec.rollout.revision {name} {what}; name one of these: {known or 'none is recorded yet'}; or remove the"
         " field; the active revision keeps serving"
     )

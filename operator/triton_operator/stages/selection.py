@@ -127,11 +127,11 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
 
 
 def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
-    """Decide for the approved revision only. The approval of the active revision does not cover newer candidates."""
+    """Decide for the approved revision only. The approval of one that served does not cover newer candidates."""
     choice = ranking.of_revision(key)
     if choice is not None:
         return _Decision(choice, Reason.APPROVED, f"approved: {_figures(context, choice)}")
-    if key == context.serving_revision:
+    if key == context.serving_revision or record_name("convert", key) in context.observed.history.records:
         return _awaiting(ranking, ranking.best, _lead(context, ranking))
     failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
     what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"

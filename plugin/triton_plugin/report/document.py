@@ -190,7 +190,7 @@ def report(subject: Subject) -> Report:
     return Report(
         name=subject.name,
         namespace=subject.namespace,
-        model=spec.served_name,
+        model=subject.served_name,
         generation=subject.generation,
         observed_generation=status.observed_generation,
         conditions=status.conditions,
