@@ -8,6 +8,8 @@ export PATH := $(VENV)/bin:$(PATH)
 # Compiled modules too, those of pytest among them: without them each process compiles all that it imports.
 export PYTHONPYCACHEPREFIX := $(CACHE)/pycache
 unexport PYTHONDONTWRITEBYTECODE
+export MYPY_CACHE_DIR := $(CACHE)/mypy
+export RUFF_CACHE_DIR := $(CACHE)/ruff
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
@@ -122,8 +124,8 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	ruff check .
 	ruff format --check .
 	mypy
-	lint-imports
-	python3 -m hack.devcluster binaries
+	lint-imports --cache-dir $(CACHE)/import-linter
+	python3 -m hack.devcluster binaries kubernetes etcd helm kubeconform actionlint
 	# With a shellcheck of the machine, the verdict would depend on the machine.
 	$(WITH_PROGRAMS); actionlint -shellcheck= -pyflakes=
 	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
@@ -134,16 +136,18 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-observe test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
+.PHONY: test test-lint test-fast test-observe test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 # In a suite that measures nothing a worker for each core, four at most. Where set-up is dear, as that of an API server for each
 # worker, they take whole modules, in their folders' order: by default modules of few tests come last, and some of those are the
 # longest.
 EACH_CORE := -n auto --maxprocesses 4
 BY_MODULE := $(EACH_CORE) --dist loadscope --no-loadscope-reorder
-SUITES := fast report apiserver torch tensorflow images cluster e2e
+SUITES := lint fast report apiserver torch tensorflow images cluster e2e
 test: venv ## Run all tests, including their set-up, and print how long each suite took and what failed
 	@python3 -m hack.suites $(SUITES)
+
+test-lint: lint
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests

@@ -40,7 +40,7 @@ def _connects(host: str, port: int) -> bool:
 @contextmanager
 def _forwarded(cluster: TargetCluster, namespace: str, service: str, port: int) -> Iterator[str]:
     argv = [executable("kubectl"), "port-forward", "--namespace", namespace, f"service/{service}", f":{port}"]
-    with subprocess.Popen(argv, env=cluster.environment(), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(argv, env=cluster.environment(), stdout=subprocess.PIPE, text=True) as process:
         try:
             yield _local_address(process, service)
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 REMIND_SECONDS = 60.0
+"""Pause between two lines that say that a step still goes on."""
 
 
 def say(line: str) -> None:

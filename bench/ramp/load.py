@@ -41,7 +41,7 @@ class Answered:
 
 def arrivals(legs: Sequence[Leg], seed: int = 0) -> list[float]:
     """Return when requests arrive, in seconds: a Poisson process by thinning one of the highest rate."""
-    chance = random.Random(seed)  # noqa: S311 - a load, no secret
+    chance = random.Random(seed)
     highest = max(max(leg.start, leg.end) for leg in legs)
     found, now, total = [], 0.0, sum(leg.seconds for leg in legs)
     while (now := now + chance.expovariate(highest)) < total:

@@ -83,7 +83,7 @@ def write(figures: dict[str, list[Figures]]) -> Path:
     """Write all measurements and the machine to a file; return the file."""
     now = datetime.now(UTC)
     revision = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607
+        ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,
         capture_output=True,
         text=True,

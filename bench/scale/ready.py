@@ -26,7 +26,7 @@ PASSES = 200
 def measure(count: int) -> dict[str, Any]:
     """The figures with this number of objects in the process."""
     # What the operator imports, so that the resident size is comparable.
-    from triton_operator import __main__  # noqa: F401
+    from triton_operator import __main__  # noqa: F401 - what its import takes is measured
     from triton_operator.runtime.metrics import Metrics
     from triton_operator.runtime.queue import Result
     from triton_operator.runtime.reconcile import Reconciler
@@ -35,7 +35,7 @@ def measure(count: int) -> dict[str, Any]:
     cluster, bodies = settled()
     before, store = usage(getpid()).resident_mib, Store()
     keys = filled(store, bodies, count)
-    reconciler = Reconciler(None, store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]
+    reconciler = Reconciler(None, store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]  # no API server is asked
     milliseconds = []
     for number in range(PASSES):
         start = time.thread_time()
@@ -60,7 +60,7 @@ def main() -> None:
     runs = []
     for size in SIZES:
         argv = [sys.executable, "-m", "bench.scale.ready", str(size)]
-        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
         runs.append(json.loads(done.stdout))
         print(runs[-1])
     now = datetime.now(UTC)

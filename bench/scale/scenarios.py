@@ -65,7 +65,7 @@ class Bench:
     def floor(self) -> Iterator[None]:
         """Start the bare client of floor.py and wait until it watches."""
         argv = (sys.executable, "-m", "bench.scale.floor", str(self.account), NAMESPACE)
-        with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE) as process:  # noqa: S603
+        with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE) as process:
             try:
                 assert process.stdout is not None
                 if process.stdout.readline() != f"{WATCHING}\n".encode():

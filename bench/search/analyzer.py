@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from bench.search.candidate import MAX_BATCH_SIZE, Candidate
@@ -74,7 +74,7 @@ def search(
     ]  # fmt: skip
     started = time.monotonic()
     with (home / "log.txt").open("w") as log:
-        subprocess.run(argv, cwd=ROOT, check=True, stdout=log, stderr=subprocess.STDOUT)  # noqa: S603
+        subprocess.run(argv, cwd=ROOT, check=True, stdout=log, stderr=subprocess.STDOUT)
     seconds = time.monotonic() - started
     return _best(home, seconds)
 
@@ -140,7 +140,7 @@ def installed() -> Path:
             "--only-binary=:all:", *(word for platform in platforms for word in ("--platform", platform)),
             f"triton-model-analyzer=={VERSION}",
         ]  # fmt: skip
-        subprocess.run(argv, check=True)  # noqa: S603
+        subprocess.run(argv, check=True)
         temporary.rename(packages)
     return packages
 

@@ -15,9 +15,9 @@ from pathlib import Path
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/usr/local/tensorrt", "/opt/tritonserver")
 """Where images keep TensorRT; NVIDIA's images use the first."""
 EXIT_FINAL = 42
-"""The same as contract.envelope.EXIT_FINAL."""
+"""Equal to contract.envelope.EXIT_FINAL, which this program may not import."""
 REASON = "TensorRtVersionMismatch"
-"""The same as contract.reasons.Reason.TENSORRT_VERSION_MISMATCH."""
+"""Equal to contract.reasons.Reason.TENSORRT_VERSION_MISMATCH, which this program may not import."""
 
 
 def main(arguments: list[str]) -> int:

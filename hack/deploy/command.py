@@ -36,7 +36,7 @@ class TargetCluster:
         """
         line = " ".join(argv)
         try:
-            done = subprocess.run(  # noqa: S603
+            done = subprocess.run(
                 [executable(argv[0]), *argv[1:]],
                 cwd=ROOT,
                 env=self.environment(),

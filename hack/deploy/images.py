@@ -6,6 +6,7 @@ from hack.deploy.command import TargetCluster
 
 BUILD_SECONDS = 3600
 LOAD_SECONDS = 1200
+"""Bounds of what hangs: several times what it takes on two cores to build all images, or to load them into a node."""
 
 
 def load(cluster: TargetCluster, *names: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ CHART_IMAGES = {
 }
 """The chart's value in `images` by the name of the image."""
 READY_SECONDS = 180
+"""How long the operator may take to be ready; its image is on the node already."""
 
 
 def values(references: dict[str, str]) -> dict[str, object]:

@@ -42,7 +42,7 @@ def _leave(number: int, _: object) -> None:
 @contextmanager
 def _group(command: Sequence[str]) -> Iterator["subprocess.Popen[bytes]"]:
     """A program in a process group with all that it starts; the group has ended after the block."""
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         [sys.executable, "-m", *command],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,

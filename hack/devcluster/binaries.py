@@ -15,6 +15,7 @@ from hack.progress import step
 
 MODULES_FOLDER = Path(__file__).parent / "modules"
 BUILD_SECONDS = 3600
+"""Bound of one build: several times what Kubernetes takes on two cores."""
 BUILD_FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
 BUILD_ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
 

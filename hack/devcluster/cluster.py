@@ -209,7 +209,7 @@ class DevCluster:
         self._kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(addons.manifests(paths)))
         self._start_clients(nodes)
         for each in nodes:
-            self._wait(lambda name=each.name: self._node_ready(name), f"node {each.name} Ready", 60)  # type: ignore[misc]
+            self._wait(lambda name=each.name: self._node_ready(name), f"node {each.name} Ready", 60)  # type: ignore[misc]  # a default binds the loop variable
             self._advertise_gpus(each.name)
         self._wait(self._default_account, "the default service account", 30)
         self._wait(lambda: _listens(NODE_ADDRESS, 53), "CoreDNS", 30)
@@ -250,7 +250,7 @@ class DevCluster:
         write_busybox_archive(archive)
         for each in nodes:
             client = [*ctr(each.paths), "version"]
-            self._wait(lambda client=client: succeeds(client), f"containerd of {each.name}", 30)  # type: ignore[misc]
+            self._wait(lambda client=client: succeeds(client), f"containerd of {each.name}", 30)  # type: ignore[misc]  # a default binds the loop variable
             load_image(archive, each.paths)
 
     def _advertise_gpus(self, name: str) -> None:

@@ -28,7 +28,7 @@ def run(
     shown = " ".join(words)
     variables = {**os.environ, **(environment or {})}
     try:
-        done = subprocess.run(  # noqa: S603 - an argv list, no shell
+        done = subprocess.run(
             words, input=stdin, capture_output=True, text=True, timeout=timeout, cwd=folder, env=variables, check=False
         )
     except FileNotFoundError as error:

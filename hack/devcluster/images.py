@@ -17,6 +17,7 @@ from hack.devcluster.paths import ClusterError, ClusterPaths
 BUSYBOX = Path("/bin/busybox")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 IMPORT_SECONDS = 600
+"""Bound of one import, that of the largest image on a slow disk."""
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,12 @@ class Node:
 
     @property
     def pod_range(self) -> str:
-        """Its part of the pods' addresses."""
+        """The node's part of the pods' addresses."""
         return f"10.213.{64 * (self.number - 1)}.0/18"
 
     @property
     def gateway(self) -> str:
-        """Its address as its pods see it."""
+        """The node's address as its pods see it."""
         return f"10.213.{64 * (self.number - 1)}.1"
 
     @property

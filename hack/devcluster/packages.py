@@ -24,6 +24,7 @@ PACKAGES = (
 
 
 APT_SECONDS = 900
+"""Bound of one call of apt-get, over a slow connection."""
 
 
 def missing_packages() -> list[str]:

@@ -163,7 +163,7 @@ def _chain(pod: Pod, policies: Sequence[Manifest], direction: Direction, cluster
         for rule in policy["spec"].get(direction.rules) or []:
             matches += _matches(rule, policy["metadata"]["namespace"], pod, direction, cluster)
     comment = f"{pod.namespace}/{pod.name}"[:MAX_COMMENT]
-    lines = [*(" ".join([match, "return"]).strip() for match in matches), f'counter drop comment "{comment}"']
+    lines = [*(f"{match} return".strip() for match in matches), f'counter drop comment "{comment}"']
     body = "".join(f"    {line}\n" for line in dict.fromkeys(lines))
     return f"  chain {_chain_name(pod, direction)} {{\n{body}  }}\n"
 

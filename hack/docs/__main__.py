@@ -27,7 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write the files, or compare them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python3 -m hack.docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file would change")
-    check, found = parser.parse_args(argv).check, differing()
+    check = parser.parse_args(argv).check
+    try:
+        found = differing()
+    except api.NoExampleError as error:
+        print(error, file=sys.stderr)
+        return 1
     for path, text in found.items():
         print(f"{path.relative_to(ROOT)}: {'differs: run `make generate`' if check else 'written'}")
         if not check:

@@ -23,20 +23,46 @@ written into the object, because [autoscalers](scaling.md) read and write it the
 """
 SPEC_COLUMNS = "| Field | Type | Default | Meaning |\n|---|---|---|---|\n"
 STATUS_COLUMNS = "| Field | Type | Meaning |\n|---|---|---|\n"
+COLUMNS_HEAD = """
+## Columns
+
+What `kubectl get td` prints of each object, and from where.
+
+| Column | Field | Only with `-o wide` |
+|---|---|---|
+"""
 _ESCAPED = "\\|"
 LARGE = 5
 """An object with more fields than this has one table; other places refer to it."""
 
 
+class NoExampleError(Exception):
+    """A field of the spec or the status has a section of the page, and no example in api_examples.yaml."""
+
+
 def pages() -> dict[Path, str]:
-    """Return the page by its path."""
+    """Return the page by its path.
+
+    Raises NoExampleError if a field has no example.
+    """
     parts = [(part, sections(part)) for part in ("spec", "status")]
     index = "\n".join(
         f"- `{part}`: {', '.join(f'[{name}](#{part}{name.lower()})' for name in found)}" for part, found in parts
     )
     described: dict[str, str] = {}
     text = "".join(_section(f"{part}.{name}", found[name], described) for part, found in parts for name in found)
-    return {PAGE: f"{HEAD}\n{index}\n{text}"}
+    return {PAGE: f"{HEAD}\n{index}\n{text}{_columns()}"}
+
+
+def _columns() -> str:
+    """Return the section about what `kubectl get` prints."""
+    columns = crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    rows = "".join(
+        f"| `{each['name'].upper()}` | `{each['jsonPath'].removeprefix('.')}`"
+        f" | {'yes' if each.get('priority') else ''} |\n"
+        for each in columns
+    )
+    return f"{COLUMNS_HEAD}{rows}"
 
 
 def sections(part: str) -> dict[str, Schema]:
@@ -54,8 +80,12 @@ def examples() -> dict[str, str]:
 
 
 def _section(path: str, schema: Schema, described: dict[str, str]) -> str:
+    example = examples().get(path)
+    if example is None:
+        message = f"{path} has no example in hack/docs/api_examples.yaml"
+        raise NoExampleError(f"{message}: add a document that begins with `# {path}`")
     required = "; required" if schema["required_here"] else ""
-    head = f"\n## {path}\n\n{schema['description']} (*{_type(schema)}{required}*)\n\n```yaml\n{examples()[path]}```\n"
+    head = f"\n## {path}\n\n{schema['description']} (*{_type(schema)}{required}*)\n\n```yaml\n{example}```\n"
     section = f"{path}[]" if schema["type"] == "array" else path
     rows = "".join(_rows(_inner(schema), section, "", described))
     columns = SPEC_COLUMNS if path.startswith("spec") else STATUS_COLUMNS

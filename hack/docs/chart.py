@@ -46,7 +46,10 @@ def values() -> list[Value]:
 
 
 def pages() -> dict[Path, str]:
-    """Return the page with its table made anew, by its path."""
+    """Return the page with its table made anew, by its path.
+
+    Raises ValueError if the page has no place for the table.
+    """
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -10,7 +10,10 @@ END = "<!-- end -->\n"
 
 
 def pages() -> dict[Path, str]:
-    """Return the page with its tables made anew, by its path."""
+    """Return the page with its tables made anew, by its path.
+
+    Raises ValueError if the page has no place for the tables.
+    """
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

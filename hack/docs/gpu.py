@@ -36,7 +36,10 @@ images, the rest from PYTORCH_BUILD_VERSION and PYVER in the public build histor
 
 
 def pages() -> dict[Path, str]:
-    """Return the page by its path, with its table made anew."""
+    """Return the page by its path, with its table made anew.
+
+    Raises ValueError if no versions of the server's release are known here.
+    """
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["images"]["server"]
     operator = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
     server = f"{values['repository']}:{values['tag']}"

@@ -14,7 +14,10 @@ HEAD = "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
 
 
 def pages() -> dict[Path, str]:
-    """Return the page with its table made anew, by its path."""
+    """Return the page with its table made anew, by its path.
+
+    Raises ValueError if the page has no place for the table.
+    """
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -35,5 +38,5 @@ def _labels(metrics: Metrics, family: Any) -> tuple[str, ...]:
     """Return the names of a family's labels, which prometheus_client keeps to itself until there is a sample."""
     found: Any = getattr(family, "_labelnames", None)
     if found is None:
-        found = metrics.registry._names_to_collectors[family.name]._labelnames  # type: ignore[attr-defined]
+        found = metrics.registry._names_to_collectors[family.name]._labelnames  # type: ignore[attr-defined]  # noqa: SLF001 - no public name
     return tuple(found)

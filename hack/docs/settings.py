@@ -18,7 +18,10 @@ HEAD = "| Backend | Formats | `models[].config.parameters` | `serving.backendCon
 
 
 def pages() -> dict[Path, str]:
-    """Return the page by its path, with its table made anew."""
+    """Return the page by its path, with its table made anew.
+
+    Raises ValueError if the page has no place for the tables.
+    """
     text = PAGE.read_text(encoding="utf-8")
     if not BLOCK.search(text) or not OVERRIDES.search(text):
         raise ValueError(f"{PAGE} has no place for the tables of settings")

@@ -49,7 +49,7 @@ def pip_conf(listing: str, has_ca_bundle: bool) -> RawConfigParser:
         section, option = key.split(".", 1)
         section = "global" if section == ":env:" else section
         value = str(ast.literal_eval(literal))
-        if option in ("cert", "client-cert", "cache-dir") or os.path.isabs(value):
+        if option in ("cert", "client-cert", "cache-dir") or Path(value).is_absolute():
             continue
         if not parser.has_section(section):
             parser.add_section(section)
@@ -81,4 +81,4 @@ def write_secrets(folder: Path) -> dict[str, Path]:
 
 def output(*argv: str) -> str:
     """Run a command and return what it prints, or nothing if it fails."""
-    return subprocess.run(argv, check=False, capture_output=True, text=True).stdout  # noqa: S603
+    return subprocess.run(argv, check=False, capture_output=True, text=True).stdout

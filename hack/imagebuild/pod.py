@@ -22,6 +22,7 @@ from triton_converters.contract.stages import STAGES
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]
 START_SECONDS = 300
+"""How long the server in an image may take to load its models on a busy machine."""
 PROGRAM = "python3 -m triton_converters"
 THREE_CONTAINERS = f'{PROGRAM} prepare "$@"; {PROGRAM} run "$1"; {PROGRAM} publish "$@"'
 
@@ -80,9 +81,7 @@ def start_stage(
         *(word for pair in ("TERMINATION_LOG=/tmp/message", *environment) for word in ("--env", pair)),
         "--", *command,
     ]  # fmt: skip
-    return subprocess.Popen(  # noqa: S603
-        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    return subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def outcome_in(output: str) -> Outcome:
@@ -119,7 +118,7 @@ def serving(root: Path, revision: str, control: Sequence[str] = ("--model-contro
         "--exit-timeout-secs=3",
     ]  # fmt: skip
     with log.open("w") as file:
-        server = subprocess.Popen(argv, cwd=ROOT, stdout=file, stderr=file, text=True)  # noqa: S603
+        server = subprocess.Popen(argv, cwd=ROOT, stdout=file, stderr=file, text=True)
     try:
         deadline = time.monotonic() + START_SECONDS
         while "Started Metrics Service" not in log.read_text():

@@ -94,7 +94,7 @@ class Store:
         with self._step(f"{name} push") as (work, log):
             digest = work / "digest"
             for argv in self.engine.push(image.reference, target, digest, plain_http=plain_http):
-                subprocess.run(argv, check=True, stdout=log, stderr=log)  # noqa: S603
+                subprocess.run(argv, check=True, stdout=log, stderr=log)
             written = digest.read_bytes() if digest.is_file() else os.pread(log, MOST_PRINTED, 0)
         found = DIGEST.search(written.decode(errors="replace"))
         if found is None:
@@ -114,7 +114,7 @@ class Store:
             yield
 
     def _exists(self, reference: str) -> bool:
-        done = subprocess.run(self.engine.exists(reference), check=False, capture_output=True)  # noqa: S603
+        done = subprocess.run(self.engine.exists(reference), check=False, capture_output=True)
         return done.returncode == 0
 
     def _build(self, image: Image) -> None:
@@ -135,13 +135,13 @@ class Store:
                 context / inputs.dockerfile(image.name),
                 machine.write_secrets(secrets),
             )
-            subprocess.run(argv, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL)  # noqa: S603
+            subprocess.run(argv, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def _save(self, image: Image, archive: Path) -> None:
         partial = archive.with_suffix(".partial")
         partial.unlink(missing_ok=True)
         with self._step(f"{image.name} archive") as (_, log):
-            subprocess.run(self.engine.save(image.reference, partial), check=True, stdout=log, stderr=log)  # noqa: S603
+            subprocess.run(self.engine.save(image.reference, partial), check=True, stdout=log, stderr=log)
         partial.rename(archive)
 
     @contextlib.contextmanager
@@ -166,7 +166,7 @@ class Store:
         )
         for archive in archives[KEPT_ARCHIVES:]:
             reference = f"{inputs.REPOSITORY}/{name}:{archive.stem.removeprefix(f'{name}-')}"
-            subprocess.run(self.engine.remove(reference), check=False, capture_output=True)  # noqa: S603
+            subprocess.run(self.engine.remove(reference), check=False, capture_output=True)
             archive.unlink(missing_ok=True)
 
     def run(self, run: Run) -> int:
@@ -178,25 +178,25 @@ class Store:
             return supervise(self.engine.run(run))
         container = f"run-{os.getpid()}"
         make = [*self.engine.command, "from", "--pull-never", "--name", container, run.reference]
-        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
         try:
             return supervise(self.engine.run_in(container, run))
         finally:
-            subprocess.run([*self.engine.command, "rm", container], check=False, capture_output=True)  # noqa: S603
+            subprocess.run([*self.engine.command, "rm", container], check=False, capture_output=True)
 
     def _remove_abandoned(self) -> None:
         """Remove the containers of `run` whose process was killed before it could do so."""
         if not isinstance(self.engine, Buildah):
             return
         listing = [*self.engine.command, "containers", "--format", "{{.ContainerName}}"]
-        for name in subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split():  # noqa: S603
+        for name in subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split():
             if name.startswith("run-") and not Path("/proc", name.removeprefix("run-")).exists():
-                subprocess.run([*self.engine.command, "rm", name], check=False, capture_output=True)  # noqa: S603
+                subprocess.run([*self.engine.command, "rm", name], check=False, capture_output=True)
 
 
 def supervise(argv: list[str]) -> int:
     """Run a command to its end, passing on SIGTERM and SIGINT, and return its exit status."""
-    with subprocess.Popen(argv) as process:  # noqa: S603
+    with subprocess.Popen(argv) as process:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda received, _: os.kill(contained(process.pid), received))
         status = process.wait()

@@ -32,6 +32,7 @@ GROUP_VERSIONS = (
 )
 REFERENCE = "#/components/schemas/"
 PUBLISHED_WITHIN_SECONDS = 60
+"""How long the API server may take to publish the schema of a new kind, on a busy machine."""
 
 Schema = dict[str, Any]
 

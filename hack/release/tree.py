@@ -8,6 +8,7 @@ from pathlib import Path
 from hack.devcluster.commands import run
 
 BUILD_SECONDS = 600
+"""Bound of the build of the Python packages, with the download of its tools."""
 
 
 def export(root: Path, folder: Path) -> Path:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from hack.suites import outcomes
 
 NAMES_SHOWN = 20
+"""Names of tests in the last line: more are no longer read there."""
 
 
 class Run(NamedTuple):
@@ -95,8 +96,8 @@ class Suites:
         with tempfile.TemporaryDirectory(prefix="suite-") as folder:
             self._folder = Path(folder)
             told = {outcomes.FOLDER: folder, outcomes.PLUGINS: outcomes.__name__}
-            self._process = subprocess.Popen(  # noqa: S603
-                ["make", "--no-print-directory", f"test-{name}"],  # noqa: S607
+            self._process = subprocess.Popen(
+                ["make", "--no-print-directory", f"test-{name}"],
                 env={**os.environ, **told},
                 stdin=subprocess.DEVNULL,
                 process_group=0,

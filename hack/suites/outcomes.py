@@ -22,7 +22,7 @@ class Outcomes:
         self._append("started", nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Its set-up, call or teardown is over."""
+        """The set-up, call or teardown of a test is over."""
         if report.failed:
             self._append("failed", report.nodeid)
 

@@ -288,7 +288,7 @@ class _Block(_Part):
     def _holes_lie_within(self) -> Self:
         whole = ip_network(self.cidr)
         for hole in map(ip_network, self.holes):
-            if hole == whole or hole.version != whole.version or not hole.subnet_of(whole):  # type: ignore[arg-type]
+            if hole == whole or hole.version != whole.version or not hole.subnet_of(whole):  # type: ignore[arg-type]  # of one IP version
                 raise ValueError(f"the exception {hole} does not lie within {whole}")
         return self
 

@@ -87,8 +87,7 @@ def _rows(left: Report, right: Report) -> tuple[list[list[str]], int]:
     for scenario in ("Offline", "Online"):
         ours, theirs = (_by_load(getattr(each.performance, scenario.lower())) for each in (left, right))
         unmatched += len(ours.keys() ^ theirs.keys())
-        for load in ours.keys() & theirs.keys():
-            lines.append((scenario, load, ours[load], theirs[load]))
+        lines += [(scenario, load, ours[load], theirs[load]) for load in ours.keys() & theirs.keys()]
     lines.sort(key=lambda line: line[:2])
     rows = [
         [scenario, _load(load), *figure] for scenario, load, ours, theirs in lines for figure in _figures(ours, theirs)

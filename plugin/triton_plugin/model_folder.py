@@ -19,7 +19,7 @@ class ModelFolder:
 
     name: str
     model: Model
-    """Its format is known."""
+    """The model, whose format is known."""
     dataloaders: tuple[Entrypoint, ...]
     metrics: tuple[Entrypoint, ...]
     checkpoints: tuple[str, ...]

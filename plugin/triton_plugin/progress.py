@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -17,7 +18,7 @@ STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "P
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
 UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
-"""Its reasons while the object is not where the spec wants it."""
+"""The reasons of UpToDate while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
 """Time without a change after which a line says that the work goes on."""
@@ -123,7 +124,7 @@ class Display:
         """When the last change was shown, in seconds since the start."""
         self.printed = 0.0
 
-    def __enter__(self) -> "Display":
+    def __enter__(self) -> Self:
         if self.live:
             self.live.start()
         return self

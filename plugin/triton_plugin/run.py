@@ -67,7 +67,7 @@ def start(
 def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:
     """Apply the file, and return what kubectl said. Raises SubjectError with its words if it failed."""
     try:
-        done = subprocess.run(  # noqa: S603 - no shell
+        done = subprocess.run(
             kubectl("apply", "--filename", str(file)), capture_output=True, text=True, errors="replace", check=False
         )
     except FileNotFoundError as error:

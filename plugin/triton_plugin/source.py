@@ -174,7 +174,10 @@ class Cluster:
 
 @contextmanager
 def answered(asked: str) -> Iterator[None]:
-    """Turn the client's errors into a SubjectError about what was asked, with the API server's words."""
+    """Turn the client's errors into a SubjectError about what was asked, with the API server's words.
+
+    Raises SubjectError if the API server refuses, or cannot be reached.
+    """
     try:
         yield
     except ApiException as error:

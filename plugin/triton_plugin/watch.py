@@ -16,6 +16,7 @@ LOG_SECONDS = 3.0
 LOST_SECONDS = 60.0
 """How long the API server may be unreachable before that is an error."""
 READY, STALLED = 0, 1
+"""Exit codes: what scripts branch on."""
 
 
 def watch(

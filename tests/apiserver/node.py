@@ -3,7 +3,7 @@
 import json
 import threading
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from kubernetes import client, config
 from kubernetes.dynamic import DynamicClient
@@ -33,7 +33,7 @@ class Node:
         self.ended: list[str] = []
         """Stage, and candidate where there is one, of the Jobs that ended."""
 
-    def __enter__(self) -> "Node":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

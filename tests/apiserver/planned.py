@@ -126,7 +126,7 @@ def anywhere(body: Body) -> Body:
 
 def pod(body: Body) -> Body:
     """The pod's spec of a Job or Deployment."""
-    return body["spec"]["template"]["spec"]  # type: ignore[no-any-return]
+    return body["spec"]["template"]["spec"]
 
 
 def refused(kubectl: Kubectl, body: Body) -> str:

@@ -78,11 +78,11 @@ PROFILES = {"matchLabels": {names.STAGE_LABEL: "profile"}}
 ROOT = "runs as non-root user"
 SECURITY = "no user, seccomp, AppArmor, SELinux or Windows settings of its own"
 VOLUMES = "mounts only emptyDir, persistentVolumeClaim, configMap and secret volumes"
-SECRET = "mounts a Secret only in a source or packages Job"  # noqa: S105 - the policy's words
+SECRET = "mounts a Secret only in a source or packages Job"
 LITERAL = "has a literal value, or is the uid of the pod"
 LABELS = "have another value: "
 BY_HTTP = "asks the pod itself, by HTTP"
-TOKEN = "does not mount the token"  # noqa: S105 - the policy's words
+TOKEN = "does not mount the token"
 
 ATTACKS: list[tuple[str, str, Body, str]] = [
     # The node.

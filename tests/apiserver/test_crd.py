@@ -9,6 +9,7 @@ import pytest
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
+from tests.printed_columns import columns
 from tests.simulation.answers import repository
 from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
@@ -648,7 +649,7 @@ def test_a_model_of_a_repository_is_a_folder(kubectl_shared: Kubectl, fields: di
 
 def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
     kubectl("create", "--validate=strict", "-f", "-", body={**MINIMAL, "spec": REPOSITORY_SPEC})
-    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]
+    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]  # JSON
     said = told.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     resolved = {"models": [{"name": "ocr", "format": "onnx", "maxBatchSize": 8, "repository": said}]}
     patch = json.dumps({"status": {"resolved": resolved}})
@@ -730,9 +731,6 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
 
 def test_columns(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
-    header = kubectl("get", "td").splitlines()[0].split()
-    state = ["NAME", "READY", "UPTODATE", "REASON"]
-    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
-    wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
-    assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
+    assert kubectl("get", "td").splitlines()[0].split() == ["NAME", *columns()]
+    assert kubectl("get", "td", "-o", "wide").splitlines()[0].split() == ["NAME", *columns(wide=True)]
     assert "digits" in kubectl("get", "triton")

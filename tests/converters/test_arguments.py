@@ -43,13 +43,13 @@ class Mode(Enum):
         (Path, "a/b", Path("a/b")),
         (list[int], "1, 2,3", [1, 2, 3]),
         (list[str], "['a', 'b']", ["a", "b"]),
-        (List, "english_cleaners_v2", ["english_cleaners_v2"]),  # noqa: UP006
+        (List, "english_cleaners_v2", ["english_cleaners_v2"]),  # noqa: UP006 - as users write it
         (Sequence[float], "0.5 1", [0.5, 1.0]),
         (tuple[int, ...], "3,224,224", (3, 224, 224)),
-        (Optional[int], "7", 7),  # noqa: UP045
-        (Optional[int], "none", None),  # noqa: UP045
+        (Optional[int], "7", 7),  # noqa: UP045 - as users write it
+        (Optional[int], "none", None),  # noqa: UP045 - as users write it
         (int | None, "", None),
-        (Union[int, str], "x", "x"),  # noqa: UP007
+        (Union[int, str], "x", "x"),  # noqa: UP007 - as users write it
         (str | int, "5", 5),
         (Literal["a", "b"], "b", "b"),
         (Literal[0, 1], "0", 0),
@@ -87,7 +87,7 @@ def test_a_value_of_another_type_is_refused_by_name(annotation: Any, text: str) 
 def unannotated(text: str) -> Callable[..., Any]:
     """A function without annotations, from its text."""
     names: dict[str, Any] = {}
-    exec(text, names)  # noqa: S102
+    exec(text, names)  # noqa: S102 - a text of this test
     found: Callable[..., Any] = names["function"]
     return found
 
@@ -100,7 +100,7 @@ def test_unannotated_parameters_have_the_type_of_their_default() -> None:
 
 
 def test_annotations_that_are_strings_are_resolved() -> None:
-    def get_model(width: "int", names: "list[str]" = []) -> Any:  # noqa: B006
+    def get_model(width: "int", names: "list[str]" = []) -> Any:  # noqa: B006 - as users write it
         return width, names
 
     assert take(get_model, {"width": "3", "names": "a b"}) == (3, ["a", "b"])

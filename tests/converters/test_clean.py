@@ -347,7 +347,7 @@ WORDS = st.one_of(
     st.sampled_from([*KNOWN, UNMARKED, "f" * 16, "f" * 64, f".tmp-{UNMARKED}", "result.json", "points.jsonl", "lock"]),
     st.text("ab01._-/", min_size=1, max_size=20).map(lambda text: text.replace("/", "_")),
 ).filter(lambda name: name not in (".", ".."))
-PATHS = st.lists(WORDS, min_size=1, max_size=4).map(lambda words: "/".join(words))
+PATHS = st.lists(WORDS, min_size=1, max_size=4).map("/".join)
 
 
 @settings(max_examples=200, deadline=None)

@@ -194,7 +194,7 @@ def test_rows_of_before_the_newest_columns_are_read() -> None:
 
 def test_the_points_of_a_part_of_a_search_fit() -> None:
     """24 points unlike each other, of which some could not be served, and two repeats."""
-    chance = random.Random(2)  # noqa: S311 - figures of a test
+    chance = random.Random(2)
     points = tuple(
         results.SearchPoint(
             results.Tuning(2 ** chance.randrange(8), number % 5, True, (2, 4), 100, False),
@@ -232,7 +232,7 @@ def some_row(chance: random.Random) -> Row:
 
 def test_the_fullest_result_fits() -> None:
     """8 offline and 16 online rows, a long message, and long command lines."""
-    chance = random.Random(1)  # noqa: S311 - figures of a test
+    chance = random.Random(1)
     command = "perf_analyzer -m resnet50 --input-data /repository/references/0123456789abcdef/perf.json " + "x" * 300
     environment = results.Environment(
         "2.71.0",
@@ -253,7 +253,7 @@ def test_the_fullest_result_fits() -> None:
 
 def test_too_many_rows_are_refused_not_cut() -> None:
     environment = results.Environment("2.51.0", "gpu", "", "", "", ())
-    chance = random.Random(1)  # noqa: S311 - figures of a test
+    chance = random.Random(1)
     rows = tuple(some_row(chance) for _ in range(96))
     with pytest.raises(MessageTooLongError, match="measure"):
         Outcome("measure", "0" * 16, results.MeasureResult(rows, environment)).to_json()

@@ -25,7 +25,7 @@ from triton_converters.stages import source
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
 
 KEY = "0123456789abcdef"
-SECRET = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
+SECRET = "a-secret-that-nobody-else-may-read"
 
 
 def download(uri: str, sha256: str = "") -> source.SourceResult:

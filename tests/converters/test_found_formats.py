@@ -18,6 +18,7 @@ from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
+from triton_converters.found.formats import ADVICE, FORMATS, WEIGHTS
 from triton_converters.found.kinds import Kind, kind_of
 from triton_converters.stages import source
 
@@ -57,6 +58,11 @@ FILES: dict[str, tuple[bytes, Kind | None]] = {
 def test_every_format_that_a_file_shows_is_among_these_files_or_a_directory() -> None:
     files = {Kind(source.kind) for source in SOURCES.values() if source.kind and not source.marker}
     assert files <= {kind for _, kind in FILES.values()}
+
+
+def test_a_kind_is_either_a_format_or_weights_or_has_advice() -> None:
+    """A kind in two of them would be refused as weights, whatever the others say."""
+    assert sorted([*FORMATS, *WEIGHTS, *ADVICE], key=str) == sorted(Kind, key=str)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -236,13 +236,13 @@ def test_a_part_of_another_search_is_not_published(claim: Path, result: SearchRe
 @pytest.mark.parametrize("stage", HONEST)
 def test_more_command_lines_than_scenarios_are_not_published(claim: Path, stage: str) -> None:
     many = replace(ENVIRONMENT, perf_analyzer=("",) * 4)
-    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=many))  # type: ignore[call-arg]
+    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=many))
     assert "it has 4 command lines" in refusal(stage, REQUESTS[stage])
 
 
 @pytest.mark.parametrize("stage", HONEST)
 def test_what_is_no_command_line_is_not_published(claim: Path, stage: str) -> None:
-    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=replace(ENVIRONMENT, perf_analyzer=("'",))))  # type: ignore[call-arg]
+    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=replace(ENVIRONMENT, perf_analyzer=("'",))))
     assert "no command line of perf_analyzer" in refusal(stage, REQUESTS[stage])
 
 

@@ -75,7 +75,7 @@ def test_a_commit_that_was_asked_for_is_the_one_that_comes(server: Server, monke
     monkeypatch.setenv(hf.ENDPOINT, f"https://{server.host}")
     hub = Hub({"model.py": b"x"})
     real = hub.answer
-    hub.answer = lambda path, auth: real(path.replace("f" * 40, "main"), auth)  # type: ignore[method-assign]
+    hub.answer = lambda path, auth: real(path.replace("f" * 40, "main"), auth)
     server.behaviour.hub = hub
     with pytest.raises(StageError, match="another commit"):
         download("hf://acme/ocr", revision="f" * 40)

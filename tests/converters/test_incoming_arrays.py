@@ -79,7 +79,7 @@ def test_a_batch_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_scalar_stays_one(tmp_path: Path) -> None:
-    write_batch(tmp_path, 0, Batch(numpy.arange(1), {"x": numpy.float32(3.0)[()]}, {}, {"y": X}))  # type: ignore[dict-item]
+    write_batch(tmp_path, 0, Batch(numpy.arange(1), {"x": numpy.float32(3.0)[()]}, {}, {"y": X}))
     assert read(tmp_path)[0].inputs["x"].shape == ()
 
 

@@ -216,7 +216,7 @@ def test_what_is_no_table_of_metrics_is_refused(mount: Path, text: str) -> None:
 
 def table(metrics: int, candidates: int) -> MetricsResult:
     """Figures of its own: what repeats costs nothing in a deflated message."""
-    random = Random(1)  # noqa: S311 - not for secrets
+    random = Random(1)
 
     def values() -> tuple[float, ...]:
         return tuple(random.random() for _ in range(metrics))

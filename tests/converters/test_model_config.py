@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
+from google.protobuf import json_format, text_format
 from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
@@ -42,7 +42,7 @@ def configuration(**changes: object) -> ModelConfig:
         "warmup": True,
         "parameters": {},
     }
-    return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
+    return ModelConfig(**(defaults | changes))
 
 
 OVERRIDES = """
@@ -230,7 +230,7 @@ def test_what_the_check_takes_triton_reads_and_takes(paths: set[str], data: st.D
         *above, name = path.split(".")
         place = messages
         for each in above:
-            place = place.setdefault(each, {})  # type: ignore[assignment]
+            place = place.setdefault(each, {})
         place[name] = data.draw(st.from_regex(ALLOWED[path].pattern, fullmatch=True))
     text = written(messages)
     checked(text)

@@ -29,7 +29,7 @@ from triton_converters.packages import image, pip, pip_words
 from triton_converters.packages.index import Index
 
 KEY = "0123456789abcdef"
-PASSWORD = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
+PASSWORD = "a-secret-that-nobody-else-may-read"
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ IDENTITY = helper.make_node("Identity", ["X"], ["Y"])
         ([("int64", 4)], ()),
     ],
 )
-def test_types_are_ordered_by_their_elements(tmp_path: Path, weights: list[tuple], types: tuple[str, ...]) -> None:  # type: ignore[type-arg]
+def test_types_are_ordered_by_their_elements(tmp_path: Path, weights: list[tuple], types: tuple[str, ...]) -> None:
     tensors = [initializer(f"w{number}", *weight) for number, weight in enumerate(weights)]
     assert weight_data_types(write(tmp_path, [IDENTITY], *tensors), "onnx") == types
 

@@ -252,7 +252,7 @@ def test_a_token_that_ends_while_a_file_comes_is_asked_for_again(
         now[0] += 200
         return real(path, authorization)
 
-    tokens.answer = ageing  # type: ignore[method-assign]
+    tokens.answer = ageing
     assert files(download(f"oci://{tokens.host}/acme/ocr:v1")) == FILES
     assert len(tokens.asked) > 1
 

@@ -42,7 +42,7 @@ def run(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         answer: Answer, arguments: tuple[str, ...] = ("publish", "reference", REQUEST.to_json())
     ) -> tuple[int, Outcome]:
         module = ModuleType("triton_converters.stages.reference.publish")
-        module.run = lambda request, incoming: answer()  # type: ignore[attr-defined]
+        module.run = lambda request, incoming: answer()
         monkeypatch.setitem(sys.modules, "triton_converters.stages.reference.publish", module)
         code = program.main(arguments)
         text = log.read_text()

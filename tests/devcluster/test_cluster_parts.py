@@ -369,7 +369,7 @@ def test_recorded_process_is_found_again_and_ended(tmp_path: Path, sleeper: proc
 def test_a_process_that_got_the_number_later_is_left_alone(
     sleeper: process.Recorded, change: dict[str, object]
 ) -> None:
-    another = replace(sleeper, **change)  # type: ignore[arg-type]
+    another = replace(sleeper, **change)  # type: ignore[arg-type]  # one of the fields
     assert not another.alive()
     process.end([another], grace=0)
     assert sleeper.alive()

@@ -299,7 +299,7 @@ def test_a_new_pod_is_judged_from_its_first_packet_and_waits_for_nothing(shop: S
     at = shop.address["open"]
     forbidden = f"nc -w 1 {at} 8081 </dev/null >/dev/null 2>&1 && echo forbidden"
     allowed = f"nc -w 1 {at} 8080 </dev/null >/dev/null 2>&1 && echo allowed"
-    command = "; ".join([forbidden, allowed, "true"])
+    command = f"{forbidden}; {allowed}; true"
     early = [pod(f"early-{number}", SHOP, {"role": "jailed"}, None, command) for number in range(3)]
     prompt = pod("prompt", SHOP, {}, None, allowed)
     apply(shop.kubectl, [*early, prompt])

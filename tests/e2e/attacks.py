@@ -81,7 +81,7 @@ def run(suite: Suite) -> Attacked:
         planted=tuple(suite.workbench.run("find", "/repository", "-name", "*planted*").split()),
         planting=suite.busy.execute(
             server_pods(suite, "planter")[0]["metadata"]["name"],
-            *("ls", "/tmp"),  # noqa: S108 - of a server's pod
+            *("ls", "/tmp"),
         ),
         neighbour=neighbour.state,
         answered=answers.answered,

@@ -219,109 +219,109 @@ def everything_started(request: pytest.FixtureRequest, wanted: frozenset[str]) -
 @pytest.fixture(scope="package")
 def happy_object(lanes: dict[str, "Future[Any]"]) -> happy.Happy:
     """The one object that uses everything, Ready."""
-    return lanes["happy_object"].result()  # type: ignore[no-any-return]
+    return lanes["happy_object"].result()
 
 
 @pytest.fixture(scope="package")
 def formats(lanes: dict[str, "Future[Any]"]) -> conversion.Formats:
     """Outcome of the lane."""
-    return lanes["formats"].result()  # type: ignore[no-any-return]
+    return lanes["formats"].result()
 
 
 @pytest.fixture(scope="package")
 def evolved(lanes: dict[str, "Future[Any]"]) -> evolution.Evolution:
     """Outcome of the lane."""
-    return lanes["evolved"].result()  # type: ignore[no-any-return]
+    return lanes["evolved"].result()
 
 
 @pytest.fixture(scope="package")
 def soaked(lanes: dict[str, "Future[Any]"]) -> soaking.Soaked:
     """Outcome of the lane."""
-    return lanes["soaked"].result()  # type: ignore[no-any-return]
+    return lanes["soaked"].result()
 
 
 @pytest.fixture(scope="package")
 def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
     """Outcome of the lane."""
-    return lanes["shapes"].result()  # type: ignore[no-any-return]
+    return lanes["shapes"].result()
 
 
 @pytest.fixture(scope="package")
 def attacked(lanes: dict[str, "Future[Any]"]) -> attacks.Attacked:
     """Outcome of the lane."""
-    return lanes["attacked"].result()  # type: ignore[no-any-return]
+    return lanes["attacked"].result()
 
 
 @pytest.fixture(scope="package")
 def last_words_read(lanes: dict[str, "Future[Any]"]) -> Mapping[str, State]:
     """Outcome of the lane."""
-    return lanes["last_words_read"].result()  # type: ignore[no-any-return]
+    return lanes["last_words_read"].result()
 
 
 @pytest.fixture(scope="package")
 def more_memory(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
-    return lanes["more_memory"].result()  # type: ignore[no-any-return]
+    return lanes["more_memory"].result()
 
 
 @pytest.fixture(scope="package")
 def retried(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
-    return lanes["retried"].result()  # type: ignore[no-any-return]
+    return lanes["retried"].result()
 
 
 @pytest.fixture(scope="package")
 def damaged(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
-    return lanes["damaged"].result()  # type: ignore[no-any-return]
+    return lanes["damaged"].result()
 
 
 @pytest.fixture(scope="package")
 def full_claim(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
-    return lanes["full_claim"].result()  # type: ignore[no-any-return]
+    return lanes["full_claim"].result()
 
 
 @pytest.fixture(scope="package")
 def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
     """Outcome of the lane."""
-    return lanes["deleted"].result()  # type: ignore[no-any-return]
+    return lanes["deleted"].result()
 
 
 @pytest.fixture(scope="package")
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
-    return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+    return lanes["from_configmap"].result()
 
 
 @pytest.fixture(scope="package")
 def ran(lanes: dict[str, "Future[Any]"]) -> running.Ran:
     """Outcome of the lane."""
-    return lanes["ran"].result()  # type: ignore[no-any-return]
+    return lanes["ran"].result()
 
 
 @pytest.fixture(scope="package", name="served_already")
 def served_already_object(lanes: dict[str, "Future[Any]"]) -> served_already.ServedAlready:
     """Outcome of the lane."""
-    return lanes["served_already"].result()  # type: ignore[no-any-return]
+    return lanes["served_already"].result()
 
 
 @pytest.fixture(scope="package")
 def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
     """Outcome of the lane."""
-    return lanes["smallest_object"].result()  # type: ignore[no-any-return]
+    return lanes["smallest_object"].result()
 
 
 @pytest.fixture(scope="package")
 def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
     """Outcome of the lane."""
-    return lanes["scorer"].result()  # type: ignore[no-any-return]
+    return lanes["scorer"].result()
 
 
 @pytest.fixture(scope="package")
 def required(lanes: dict[str, "Future[Any]"]) -> requiring.Required:
     """Outcome of the lane."""
-    return lanes["required"].result()  # type: ignore[no-any-return]
+    return lanes["required"].result()
 
 
 @pytest.fixture(scope="package")
@@ -329,7 +329,7 @@ def downloaded(lanes: dict[str, "Future[Any]"], outside: Outside | None) -> down
     """Outcome of the lane."""
     if outside is None:
         pytest.skip("the servers run on the node of the development cluster")
-    return lanes["downloaded"].result()  # type: ignore[no-any-return]
+    return lanes["downloaded"].result()
 
 
 @pytest.fixture(scope="package")

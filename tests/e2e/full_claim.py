@@ -6,6 +6,7 @@ The tmpfs has the size of its sizeLimit, is visible on the node like any other p
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from tests.e2e.kubectl import Kubectl, Object
 
@@ -28,7 +29,7 @@ class FullClaim:
     privileged: bool = False
     """Of the pod that owns the tmpfs: it may mount then."""
 
-    def __enter__(self) -> "FullClaim":
+    def __enter__(self) -> Self:
         """Make the tmpfs, fill it, make volume and claim."""
         self.kubectl.apply(self._owner())
         self.kubectl.run("wait", "--for=condition=Ready", f"pod/{self.name}", "--timeout=60s", timeout=70)

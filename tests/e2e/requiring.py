@@ -10,7 +10,7 @@ from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
 NAME = "requiring"
-PASSWORD = "known-to-the-index-alone"  # noqa: S105 - made up
+PASSWORD = "known-to-the-index-alone"
 WHEELS = (wheel("surveyor", "1.2", ["compass", "torch", "numpy"]), wheel("compass", "1.1"))
 FILES = {
     "requirements.txt": "surveyor==1.2  # it requires compass\n",

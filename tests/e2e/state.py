@@ -67,8 +67,8 @@ class State:
             f"{self.namespace}/{self.name} generation {self.generation}, observed "
             f"{self.status.get('observedGeneration')}, serves {self.revision or 'nothing'}"
         ]
-        for each in self.status.get("conditions", []):
-            lines.append(f"  {each['type']}={each['status']} {each['reason']}: {each['message']}")
+        conditions = self.status.get("conditions", [])
+        lines += [f"  {each['type']}={each['status']} {each['reason']}: {each['message']}" for each in conditions]
         for name, each in self.candidates.items():
             lines.append(f"  candidate {name}: {each['state']} {each.get('reason', '')}: {each.get('message', '')}")
         return "\n".join(lines)

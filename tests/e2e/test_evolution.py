@@ -5,7 +5,7 @@ from tests.e2e.evolution import Evolution
 from tests.e2e.suite import Suite
 
 
-def test_code_that_prints_100_KB_works(evolved: Evolution) -> None:  # noqa: N802
+def test_code_that_prints_100_KB_works(evolved: Evolution) -> None:  # noqa: N802 - a unit
     step = evolved.steps["b"]
     assert step.state.status["serving"]["candidate"] == "onnx-fp32"
     assert {stage_of(job) for job in step.new_jobs} >= {"reference", "convert", "profile"}

@@ -78,8 +78,8 @@ class Watch:
             self._process.wait()
             time.sleep(0.5)
 
-    def _record(self, kind: str, object: Object) -> None:
-        state = State(object)
+    def _record(self, kind: str, body: Object) -> None:
+        state = State(body)
         key = state.namespace, state.name
         with self._changed:
             if kind == "DELETED":

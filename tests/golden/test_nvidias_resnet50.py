@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from tests.states.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
@@ -93,4 +93,4 @@ def test_the_server_may_write_to_its_engines_and_to_nothing_else(
     cache = ConvertRequest.from_json(convert["containers"][0]["args"][-1]).engine_cache
     assert cache.startswith(f"{layout.ROOT}/caches/{PRODUCT}/26.03/")
     writable = [each["mountPath"] for each in profile["initContainers"][1]["volumeMounts"] if not each.get("readOnly")]
-    assert writable == ["/dev/shm", "/tmp", cache]  # noqa: S108 - emptyDirs of the pod's own
+    assert writable == ["/dev/shm", "/tmp", cache]

@@ -197,7 +197,7 @@ def test_work_goes_on_when_the_node_is_back(loss: Loss, fault: Fault) -> None:
     what = "that node comes back"
     fault(what)
     for each, stage in ((loss.converting, "convert"), (loss.profiling, "profile")):
-        eventually(lambda each=each, stage=stage: is_asked_to_end(each, stage), MOVED_SECONDS)  # type: ignore[misc]
+        eventually(lambda each=each, stage=stage: is_asked_to_end(each, stage), MOVED_SECONDS)
     assert loss.converting.state.says("Converted", "Evicted"), loss.converting.report()
     began = time.time()
     give_back(loss.victim)

@@ -63,18 +63,18 @@ def serving() -> Iterator[SmallServer]:
 
 def _start(stack: ExitStack, server: BaseServer) -> int:
     """Serve until the stack is left; the port."""
-    server.daemon_threads = True  # type: ignore[attr-defined]
+    server.daemon_threads = True
     Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
     return int(server.server_address[1])
 
 
-class _Inference(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
+class _Inference(service_pb2_grpc.GRPCInferenceServiceServicer):
     def __init__(self, state: SmallServer) -> None:
         self.state = state
 
-    def ModelInfer(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def ModelInfer(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 - gRPC's name
         self.state.requests += 1
         if self.state.errors:
             context.abort(*self.state.errors.pop(0))

@@ -39,7 +39,7 @@ def test_one_scale_judges_requests_of_every_size(tmp_path: Path, monkeypatch: py
     )  # fmt: skip
     monkeypatch.setattr(produce, "model_file", lambda *_: Path())
     monkeypatch.setattr(candidate, "check_precision", lambda *_: None)
-    trial = produce._trial(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))  # type: ignore[arg-type]
+    trial = produce._trial(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))
     failed = candidate.judge(trial)
     assert (failed is None) is (off < 1), failed
     assert trial.answers is not None
@@ -57,6 +57,9 @@ def a_trial(**changes: Any) -> Trial:
         "tolerance": DEFAULT_TOLERANCES["fp32"],
         "scales": dict,
         "batches": [Batch(numpy.arange(1), {"X": x}, {}, {"Y": x})],
+        "sizes": (),
+        "files": (),
+        "keep_outputs": False,
     }
     return Trial(**facts | changes)
 

@@ -55,7 +55,7 @@ def search_request(pod: Pod, key: str, **changes: object) -> SearchRequest:
         measurements=5,
         seconds=600,
     )
-    return replace(request, **changes)  # type: ignore[arg-type]
+    return replace(request, **changes)
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def _wait(host: str, log: Path) -> None:
     deadline = time.monotonic() + STARTED_SECONDS
     while True:
         try:
-            socket.create_connection(tuple(host.split(":")), timeout=1).close()  # type: ignore[arg-type]
+            socket.create_connection(tuple(host.split(":")), timeout=1).close()  # type: ignore[arg-type]  # a port as text will do
             return
         except OSError:
             assert time.monotonic() < deadline, log.read_text()

@@ -29,7 +29,7 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the console said since it was last asked."""
-        return [entry["message"] for entry in self.chrome.get_log("browser")]  # type: ignore[no-untyped-call]
+        return [entry["message"] for entry in self.chrome.get_log("browser")]  # type: ignore[no-untyped-call]  # selenium has no type here
 
     def script(self, text: str, *arguments: object) -> Any:
         return self.chrome.execute_script(f"return {text}", *arguments)

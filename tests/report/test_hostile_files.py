@@ -173,7 +173,7 @@ def test_no_cell_is_a_formula(formula: str, tmp_path: Path, capsys: pytest.Captu
     assert [cell for cell in cells if cell.startswith(tuple("=+-@\t\r\uff1d"))] == []
 
 
-@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", ".."])  # noqa: S108 - nothing is written there
+@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", ".."])
 def test_an_objects_name_leads_no_plot_out_of_its_folder(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

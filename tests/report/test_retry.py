@@ -93,7 +93,8 @@ def test_candidates_that_failed_a_gate_would_fail_it_again() -> None:
     body, results = copy.deepcopy(golden("no-candidate-meets-the-constraint"))
     results["data"] = {name: text for name, text in results["data"].items() if not name.startswith("failure.")}
     for each in body["status"]["conditions"]:
-        each |= {"reason": "AllCandidatesFailed"} if each["reason"] == "ConstraintsNotMet" else {}
+        if each["reason"] == "ConstraintsNotMet":
+            each["reason"] = "AllCandidatesFailed"
     found = parse(body, results)
     assert asked(found) == ""
     assert "(AllCandidatesFailed), and no Job failed" in refused(found)

@@ -8,17 +8,15 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.edits import a_narrower_batch, a_wider_batch
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_canary import begun, serving
 from tests.simulation.test_rollback import active, keys, made, roll_back, version
 from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
+from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.history import chosen, table
 from triton_plugin.subject import Subject, SubjectError, parse
-
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 
 
 def seen(cluster: Cluster) -> Subject:
@@ -28,8 +26,7 @@ def seen(cluster: Cluster) -> Subject:
 @pytest.fixture(scope="module")
 def three() -> Cluster:
     """Three sources served, one after the other; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
     for number in (2, 3):
         cluster.edit(**version(number))
         cluster.settle()
@@ -106,8 +103,8 @@ def test_an_update_of_the_server_image_alone_is_taken_back_by_default(three: Clu
 @pytest.fixture(scope="module")
 def soaked_once() -> Cluster:
     """An object whose second revision passed its soak, with clients; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
-    cluster.settle()
+    counters = {"counters": lambda pod: replace(SWEEP, pod=pod)}
+    cluster = a_deployment().one_candidate().asking(**asking()).where(**counters).settled().cluster()
     ask(cluster)
     cluster.edit(a_wider_batch())
     cluster.settle()
@@ -151,8 +148,7 @@ def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_onc
 
 
 def test_a_canary_is_not_what_serves() -> None:
-    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
-    cluster.settle()
+    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
     ask(cluster)
     key = active(cluster)
     begun(cluster)

@@ -22,7 +22,7 @@ GRID = Grid("Candidates", ("Candidate", "Inferences/second", "Change", "Nobody's
 def printed(shown: RenderableType, width: int) -> str:
     console = Console(width=width, file=io.StringIO())
     console.print(shown)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
     assert max(map(len, text.splitlines())) <= width
     return str(text)
 

@@ -26,7 +26,7 @@ Servers = tuple[Space, dict[Point, Row], dict[Point, Row]]
 @cache
 def noisy(seed: int) -> Servers:
     """A server that is known to the last microsecond, and what is measured of it."""
-    random = Random(seed)  # noqa: S311 - the same servers every time
+    random = Random(seed)
     base = Tuning(random.choice([4, 8, 16, 32]), 1, False, (), 0, False)
     some = random.choice([space(base), space(base, 2, LOADS[::2])])
     call, sample = 10 ** random.uniform(2, 3.7), 10 ** random.uniform(0.5, 3)
@@ -45,7 +45,7 @@ def blurred(true: Row, random: Random) -> Row:
 @cache
 def simulated(seed: int) -> Servers:
     """The same with a simulation, whose rows are as they are."""
-    random = Random(seed)  # noqa: S311
+    random = Random(seed)
     base = Tuning(random.choice([4, 8, 16]), 1, False, (), 0, False)
     some = space(base, random.choice([2, 2, 3]), tuple(Load(1, each) for each in random.choice([(1, 4, 16), (4, 16)])))
     call, sample = 10 ** random.uniform(2.3, 3.5), 10 ** random.uniform(1, 3)

@@ -45,7 +45,7 @@ def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refusals:
             signature=lambda: replace(signature, max_batch_size=loaded["size"]),
             infer=lambda inputs, outputs: {"Y": inputs["X"] + numpy.float32(error)},
         )
-        probe = Probe(request, server, signature, None)  # type: ignore[arg-type]
+        probe = Probe(request, server, signature, None)
         found = []
         for size in sizes:
             loaded["size"] = size
@@ -61,7 +61,7 @@ def test_the_first_samples_are_held_against_the_whole_references_scale(
     measured: list[bool] = []
     monkeypatch.setattr(
         "triton_converters.gates.answers.measure",
-        lambda *arguments: measured.append(True) or scale.measure(*arguments),  # type: ignore[func-returns-value]
+        lambda *arguments: measured.append(True) or scale.measure(*arguments),
     )
     assert refusals([SMALL, LARGE, LARGE, LARGE], 0.15, 8, 4) == ["", ""]
     assert len(measured) == 1

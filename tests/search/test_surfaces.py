@@ -58,7 +58,7 @@ def _point(line: dict[str, str]) -> tuple[Point, Row]:
 def _value(kind: object, text: str) -> object:
     if kind is bool:
         return text == "True"
-    return tuple(map(int, text.split())) if kind not in (int, float) else kind(text)  # type: ignore[operator]
+    return tuple(map(int, text.split())) if kind not in (int, float) else kind(text)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -99,7 +99,7 @@ def searched(directory: Path, probe: PaperProbe, **changes: Any) -> SearchResult
     request = replace(REQUEST, **changes)
     profiled = {Point(BASE, load): row(Point(BASE, load)) for load in LOADS}
     space, journal = Space.of(request), Journal(directory)
-    found = search.Search(request, space, journal, probe, profiled).run()  # type: ignore[arg-type]
+    found = search.Search(request, space, journal, probe, profiled).run()
     plausible.check(request, found, directory)
     plausible.check_points(space, ((entry.tuning, entry.row) for entry in journal.entries), directory)
     return found
@@ -215,7 +215,7 @@ def test_what_the_server_refuses_is_told_and_never_tried_again(tmp_path: Path) -
 
 
 def test_a_configuration_under_which_the_server_ends_twice_is_refused(tmp_path: Path) -> None:
-    ends = lambda point: crash() if point.tuning.instances == 2 else row(point)  # noqa: E731
+    ends = lambda point: crash() if point.tuning.instances == 2 else row(point)  # noqa: E731 - both branches on one line
     found = searched(tmp_path, PaperProbe(rows=ends))
     refused = [point for point in found.points if point.row is None]
     assert {point.tuning.instances for point in refused} == {2}

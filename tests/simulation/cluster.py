@@ -10,16 +10,10 @@ from copy import deepcopy
 from typing import Any, Self
 
 from tests.simulation.api_server import KEY, ApiServer, owned
-from tests.simulation.controllers import STEP as STEP
-from tests.simulation.controllers import Controllers
+from tests.simulation.controllers import STEP, Controllers
 from tests.simulation.edits import Edit
-from tests.simulation.kubelet import gpu_of as gpu_of
-from tests.simulation.objects import ORDER as ORDER
-from tests.simulation.objects import PROMETHEUS as PROMETHEUS
-from tests.simulation.objects import SETTINGS as SETTINGS
-from tests.simulation.objects import Body as Body
-from tests.simulation.objects import accepted as accepted
-from tests.simulation.objects import pulled as pulled
+from tests.simulation.kubelet import gpu_of
+from tests.simulation.objects import ORDER, PROMETHEUS, SETTINGS, Body, accepted, pulled
 from triton_operator import names
 from triton_operator.api.deployment import parse
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
@@ -29,6 +23,7 @@ from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
 
+__all__ = ["ORDER", "PROMETHEUS", "SETTINGS", "STEP", "Body", "Cluster", "accepted", "gpu_of", "pulled"]
 MOST_PASSES = 20
 """Passes in a row that may start something before one reports."""
 METRICS = Metrics()
@@ -100,8 +95,8 @@ class Cluster(Controllers):
         """
         known = [(SCALED_OBJECT, self.has_keda), (HTTP_ROUTE, self.has_gateway_api)]
         operator = Reconciler(
-            api,  # type: ignore[arg-type] # what the Reconciler asks of a Cluster, it answers
-            api,  # type: ignore[arg-type] # and of a Store
+            api,  # type: ignore[arg-type]  # what the Reconciler asks of a Cluster, it answers
+            api,  # type: ignore[arg-type]  # and of a Store
             self.settings,
             METRICS,
             lambda: self.now,

@@ -161,7 +161,7 @@ class Kubelet(Objects):
         image = _sidecar(pod).get("imageID", self.image_id(container["image"]))
         return {"name": container["name"], "imageID": image, "lastState": {}, "restartCount": 0}
 
-    def _in_turn(self, pod: Body, current: str, state: Body, sidecar: Body = {"state": RUNNING}) -> Body:  # noqa: B006
+    def _in_turn(self, pod: Body, current: str, state: Body, sidecar: Body = {"state": RUNNING}) -> Body:  # noqa: B006 - never changed
         """Statuses of containers that run one after the other: those before the current one have done their work.
 
         ``sidecar``: the status of the server that runs beside them.

@@ -24,9 +24,9 @@ def filled(store: Store, bodies: list[Body], count: int) -> list[Key]:
     """Put so many copies of the objects into a store, each in a namespace of its own; the keys."""
     texts = [json.dumps(body) for body in bodies]
     for number in range(count):
-        for version, text in enumerate(texts, start=2):
+        for version, first in enumerate(texts, start=2):
             # Not the TritonDeployment's own uid, which is part of results' keys.
-            text = re.sub(r"\buid-([1-9]\d*)\b", rf"{number:08x}-0000-4000-8000-0000000\g<1>", text)
+            text = re.sub(r"\buid-([1-9]\d*)\b", rf"{number:08x}-0000-4000-8000-0000000\g<1>", first)
             body = json.loads(re.sub(r"\bvision\b", f"n{number}", text))
             body["metadata"]["resourceVersion"] = str(version)
             body["metadata"].setdefault("namespace", f"n{number}")

@@ -25,6 +25,6 @@ def test_a_pass_that_fails_fails_the_test(serving: Cluster) -> None:
     serving.act()
     assert serving.has("InternalError", "Stalled", "no such stage")
     serving.broken = ""
-    serving.settings = None  # type: ignore[assignment] # a bug that no test asked for
+    serving.settings = None  # type: ignore[assignment]  # a bug that no test asked for
     with pytest.raises(AssertionError, match=r"a pass failed: .*InternalError"):
         serving.act()

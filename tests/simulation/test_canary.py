@@ -70,8 +70,7 @@ class Gateway:
 @pytest.fixture(scope="module")
 def before() -> Cluster:
     """An object whose first revision is active, and that asks for a canary; not to be changed."""
-    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
-    return cluster
+    return a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
 
 
 @pytest.fixture
@@ -143,7 +142,7 @@ def test_a_revision_that_does_worse_never_gets_more_than_the_first_share(
 def test_latencies_are_those_of_the_same_time(cluster: Cluster) -> None:
     """What slows both revisions undoes none."""
     _, new, gateway = begun(cluster)
-    cluster.counters = lambda pod: Clients(cluster, "none", slower=3.0)(pod)
+    cluster.counters = lambda pod: Clients(cluster, "none", slower=3.0)(pod)  # noqa: PLW0108 - anew for each pod
     gateway.settle()
     assert (cluster.serving(), gateway.seen) == (new, [0, *SHARES, 0])
 

@@ -30,8 +30,7 @@ def reasons(cluster: Cluster, *kinds: str) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def awaited() -> Cluster:
     """With a ranking that nobody approved yet; not to be changed."""
-    cluster = a_deployment().asking(selection={"approval": "Manual"}).settled().cluster()
-    return cluster
+    return a_deployment().asking(selection={"approval": "Manual"}).settled().cluster()
 
 
 @pytest.fixture
@@ -175,8 +174,7 @@ FEWER, FASTER = CANDIDATES[:2], [*CANDIDATES[:2], candidate("onnx-fp16")]
 @pytest.fixture(scope="module")
 def traced() -> Cluster:
     """ts-trace-fp32 serves; onnx-fp16 would be half as fast again. Not to be changed."""
-    cluster = a_deployment().asking(models=[a_model(candidates=FEWER)]).settled().cluster()
-    return cluster
+    return a_deployment().asking(models=[a_model(candidates=FEWER)]).settled().cluster()
 
 
 @pytest.mark.parametrize(("minimum", "taken"), [(0, "onnx-fp16"), (50, "onnx-fp16"), (51, "ts-trace-fp32")])

@@ -15,7 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Environment, ProfileResult, SourceResult
 from triton_operator import names
 
-NUMBERS = random.Random(1)  # noqa: S311
+NUMBERS = random.Random(1)
 ROWS = tuple(row(each, NUMBERS.uniform(1, 1e6), NUMBERS.randrange(10**6), 8) for each in range(1, 13))
 # What cannot be deflated.
 COMMANDS = tuple("".join(NUMBERS.choices("0123456789abcdefghijklmnopqrstuvwxyz-/", k=1000)) for _ in range(3))

@@ -16,8 +16,7 @@ NOTICE = "NewCandidatesAvailable"
 @pytest.fixture
 def cluster() -> Cluster:
     """A cluster where a model without candidates is served."""
-    found = a_deployment().asking(models=[a_model(candidates=[])]).serving().cluster()
-    return found
+    return a_deployment().asking(models=[a_model(candidates=[])]).serving().cluster()
 
 
 def converted(cluster: Cluster) -> list[str]:

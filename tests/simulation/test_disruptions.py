@@ -14,14 +14,13 @@ BUDGET = ("PodDisruptionBudget", "digits-servers")
 
 def settled(replicas: int, repository: Body = SHARED, **serving: Any) -> Cluster:
     """An object with so many servers, Ready."""
-    cluster = (
+    return (
         a_deployment()
         .one_candidate()
         .asking(serving={"replicas": replicas, **serving}, repository=repository)
         .serving()
         .cluster()
     )
-    return cluster
 
 
 def protected(cluster: Cluster) -> set[str]:

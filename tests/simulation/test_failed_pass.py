@@ -36,7 +36,7 @@ class Bench:
         self._key = Key("vision", "digits")
         for body in bodies:
             self.put(body)
-        self._reconciler = Reconciler(self, self._store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]
+        self._reconciler = Reconciler(self, self._store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]  # a stand-in
 
     def put(self, body: Body) -> Body:
         self.version += 1

@@ -16,8 +16,7 @@ MANUAL = {"approval": "Manual"}
 
 @pytest.fixture
 def serving() -> Cluster:
-    cluster = a_deployment().settled().cluster()
-    return cluster
+    return a_deployment().settled().cluster()
 
 
 def point(cluster: Cluster, name: str) -> None:

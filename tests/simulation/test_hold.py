@@ -31,7 +31,7 @@ from triton_converters.contract.reasons import Reason
 @pytest.fixture(scope="module")
 def active() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = (
+    return (
         a_deployment()
         .one_candidate()
         .asking(**asking())
@@ -39,7 +39,6 @@ def active() -> Cluster:
         .settled()
         .cluster()
     )
-    return cluster
 
 
 @pytest.fixture
@@ -53,8 +52,7 @@ def cluster(active: Cluster) -> Cluster:
 @pytest.fixture(scope="module")
 def active_by_route() -> Cluster:
     """One that asks for a canary; not to be changed."""
-    cluster = a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
-    return cluster
+    return a_deployment().one_candidate().asking(**serving()).where(has_gateway_api=True).settled().cluster()
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
     if work.stage == "packages":
         # The same file is the same wherever it lies; who may read the index is part of the key alone.
         del asked["source"], asked["path"]
-    if work.stage not in ("source", "clean"):
+    if STAGES[work.stage].image_in_key:
         # pip and what is around it are the installation's, and only the image that imports the packages decides.
         deciding = [each for each in (own, *others) if work.stage != "packages" or each["name"] == "run"]
         parts.append([each["image"] for each in deciding])

@@ -71,7 +71,7 @@ def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
     owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
     for body in (owner, *cluster.objects.values()):
         api.put(body)
-    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(SCALED_OBJECT,))  # type: ignore[arg-type]
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(SCALED_OBJECT,))  # type: ignore[arg-type]  # a stand-in
     assert reconciler.reconcile(KEY) == Result(again_after=0.0)
     assert reconciler.reconcile(KEY) == Result(failed=True)
     status = (store.deployment(KEY) or {})["status"]
@@ -91,7 +91,7 @@ def test_a_route_that_is_refused_is_named_and_the_object_stays_ready() -> None:
     owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
     for body in (owner, *cluster.objects.values()):
         api.put(body)
-    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(HTTP_ROUTE,))  # type: ignore[arg-type]
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(HTTP_ROUTE,))  # type: ignore[arg-type]  # a stand-in
     assert reconciler.reconcile(KEY) == Result(again_after=0.0)
     assert reconciler.reconcile(KEY) == Result(failed=True)
     conditions = {each["type"]: each for each in (store.deployment(KEY) or {})["status"]["conditions"]}

@@ -25,8 +25,7 @@ def saying(keys: Container[str], reason: Reason = Reason.REPOSITORY_DAMAGED) -> 
 
 def served(**fields: Any) -> Cluster:
     """A cluster whose object is Ready, with one candidate."""
-    cluster = a_deployment().one_candidate().asking(**fields).settled().cluster()
-    return cluster
+    return a_deployment().one_candidate().asking(**fields).settled().cluster()
 
 
 def restart(cluster: Cluster, number: int = 0) -> None:
@@ -138,7 +137,7 @@ def test_another_candidate_serves_if_the_best_cannot_be_repaired() -> None:
     cluster = a_deployment().settled().cluster()
     broken = {cluster.status["serving"]["revision"]}
     best = cluster.status["serving"]["candidate"]
-    cluster.damaged = lambda revision: saying(broken)(revision)
+    cluster.damaged = lambda revision: saying(broken)(revision)  # noqa: PLW0108 - `broken` grows
     for _ in range(3):
         restart(cluster)
         cluster.settle()

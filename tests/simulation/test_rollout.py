@@ -261,8 +261,7 @@ OTHER_SERVER = {"backendConfig": [{"name": "default-max-batch-size", "value": "4
 @pytest.fixture
 def one_gpu() -> Cluster:
     """Ready on the only GPU."""
-    cluster = a_deployment().asking(gpu=ONE_GPU).where(gpus=1).settled().cluster()
-    return cluster
+    return a_deployment().asking(gpu=ONE_GPU).where(gpus=1).settled().cluster()
 
 
 def replicas(cluster: Cluster) -> dict[str, int]:
@@ -327,8 +326,7 @@ def test_why_the_new_one_failed_is_still_said_once_it_has_no_pod(one_gpu: Cluste
 
 def on_gpus(replicas: int, gpus: int) -> Cluster:
     """Ready with so many servers, on a cluster with so many GPUs."""
-    cluster = a_deployment().asking(gpu=ONE_GPU, serving={"replicas": replicas}).where(gpus=gpus).settled().cluster()
-    return cluster
+    return a_deployment().asking(gpu=ONE_GPU, serving={"replicas": replicas}).where(gpus=gpus).settled().cluster()
 
 
 def answering(cluster: Cluster) -> int:

@@ -26,8 +26,7 @@ MEASURED = [1, 2, 4, 8, 16, 32]
 
 def settled(online: dict[str, Any] | None, **fields: Any) -> Cluster:
     performance = {"performance": {"online": online}} if online else {}
-    cluster = a_deployment().one_candidate().asking(**performance, **fields).serving().cluster()
-    return cluster
+    return a_deployment().one_candidate().asking(**performance, **fields).serving().cluster()
 
 
 def saturation(cluster: Cluster) -> dict[str, Any]:

@@ -46,8 +46,7 @@ def parts(cluster: Cluster) -> list[SearchRequest]:
 @pytest.fixture(scope="module")
 def searched() -> Cluster:
     """Ready, after a search of the two best candidates; not to be changed."""
-    cluster = a_deployment().asking(**searching(measurements=100)).settled().cluster()
-    return cluster
+    return a_deployment().asking(**searching(measurements=100)).settled().cluster()
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def asking(soak: dict[str, Any] | None = None, **serving: Any) -> dict[str, Any]
 @pytest.fixture(scope="module")
 def before() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = (
+    return (
         a_deployment()
         .one_candidate()
         .asking(**asking())
@@ -71,7 +71,6 @@ def before() -> Cluster:
         .settled()
         .cluster()
     )
-    return cluster
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def test_an_object_that_an_older_version_undid_is_not_ready_though_it_said_so(se
 @pytest.fixture(scope="module")
 def asks() -> Cluster:
     """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    cluster = (
+    return (
         a_deployment()
         .one_candidate()
         .asking(**asking())
@@ -177,7 +177,6 @@ def asks() -> Cluster:
         .settled()
         .cluster()
     )
-    return cluster
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_whatever_happens_something_answers_and_it_ends(seed: int) -> None:
 
 
 def test_every_row_is_drawn() -> None:
-    chance = Random(1)  # noqa: S311 - not for secrets
+    chance = Random(1)
     assert {draw(chance)[0] for _ in range(3000)} == set(ROWS)
 
 

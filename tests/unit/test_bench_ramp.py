@@ -1,6 +1,6 @@
 """The pure parts of `bench.ramp`: when requests arrive, and the picture."""
 
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 

@@ -11,7 +11,7 @@ from triton_operator import names
 
 Body = dict[str, Any]
 USER_CODE = {"reference", "convert", "metrics"}
-SHARED = {"dshm": "/dev/shm", "incoming": "/incoming"}  # noqa: S108
+SHARED = {"dshm": "/dev/shm", "incoming": "/incoming"}
 """The only volumes that a container of ours has beside one that is not, and where: no Python imports from there."""
 SPECS = {
     "plain": a_spec(),
@@ -87,7 +87,7 @@ def test_whoever_meets_users_code_reads_its_inputs_and_writes_to_incoming_alone(
                 assert not caches or container["name"] == "tritonserver"
             if container["name"] == "run":
                 writable = {each["mountPath"] for each in mounts(container) if not each.get("readOnly")}
-                assert writable <= {"/incoming", "/tmp", "/dev/shm"}, stage  # noqa: S108
+                assert writable <= {"/incoming", "/tmp", "/dev/shm"}, stage
             elif container["name"] == stage and stage in {*USER_CODE, "profile", "search", "measure"}:
                 assert {"name": "incoming", "mountPath": "/incoming", "readOnly": True} in mounts(container)
                 assert "dshm" not in {each["name"] for each in mounts(container)}

@@ -1,5 +1,6 @@
 """The fragments of changelog.d, by the real towncrier with the settings of pyproject.toml."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_SENTENCES, MOST_WORDS = 3, 60
+SENTENCE_ENDS = re.compile(r"(?<=[.!?]) (?=[A-Z`\[])")
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com")
 
 
@@ -66,3 +69,14 @@ def test_every_fragment_has_a_kind_and_words() -> None:
     assert done.returncode == 0, done.stderr
     fragments = [path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
     assert all(path.read_text().strip() for path in fragments)
+
+
+def test_a_fragment_is_three_short_sentences_at_most() -> None:
+    """A reader of a release looks for what concerns them: two changes are two fragments."""
+    long = []
+    for path in sorted((ROOT / "changelog.d").glob("+*.md")):
+        words = path.read_text(encoding="utf-8").split()
+        sentences = SENTENCE_ENDS.split(" ".join(words))
+        if len(sentences) > MOST_SENTENCES or len(words) > MOST_WORDS:
+            long.append(f"{path.name}: {len(sentences)} sentences, {len(words)} words")
+    assert long == [], "split it, or leave out what a user need not do or know"

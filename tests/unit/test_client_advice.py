@@ -20,7 +20,7 @@ PROBER = ROOT / "tests/e2e/in_pod/probe.py"
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-class Server(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
+class Server(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]  # gRPC has no types
     """Refuses the first requests with a status of gRPC's."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Server(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mis
         self.asked = 0
         self._lock = threading.Lock()
 
-    def ServerLive(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+    def ServerLive(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 - gRPC's name
         with self._lock:
             self.asked += 1
             refusal = self.refusals.pop(0) if self.refusals else None

@@ -10,10 +10,14 @@ import pytest
 from triton_operator import crdgen
 from triton_operator.api.schema import ApiType
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import ConditionType
 from triton_operator.crdgen import NotStructuralError, crd, files, structural
 
 ROOT = Path(__file__).parents[2]
 RULES = "x-kubernetes-validations"
+COLUMNS = crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+METADATA = {"properties": {"creationTimestamp": {"type": "string"}}}
+"""What the API server itself says of an object, as far as a column shows it."""
 
 
 def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -156,3 +160,25 @@ def test_check_writes_nothing_and_fails_on_drift(
     assert crdgen.main(["--check"]) == 0
     (tmp_path / "crds" / f"{crdgen.CRD_NAME}.yaml").write_text("edited")
     assert crdgen.main(["--check"]) == 1
+
+
+FILTER = re.compile(r"\[\?\(@\.type==\"(\w+)\"\)\]")
+TYPES = {"string": {"string"}, "integer": {"integer"}, "date": {"string"}}
+"""What a column of a type may show."""
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column["name"])
+def test_a_column_leads_to_a_field_of_its_type(column: dict[str, Any], root: dict[str, Any]) -> None:
+    """The API server takes any path, and shows nothing where it leads nowhere."""
+    path = column["jsonPath"]
+    conditions = FILTER.findall(path)
+    assert set(conditions) <= set(get_args(ConditionType))
+    schema: dict[str, Any] = {"properties": {**root["properties"], "metadata": METADATA}}
+    for name in FILTER.sub(".items", path).removeprefix(".").split("."):
+        schema = schema["items"] if name == "items" else schema["properties"][name]
+    assert schema["type"] in TYPES[column["type"]]
+
+
+def test_no_two_columns_are_called_the_same() -> None:
+    names = [column["name"].upper() for column in COLUMNS]
+    assert len(names) == len(set(names))

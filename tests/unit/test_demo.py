@@ -61,7 +61,7 @@ def finished() -> TritonDeploymentStatus:
     return TritonDeploymentStatus(
         observed_generation=1,
         conditions=[
-            *(condition(kind, "True", "Fine") for kind in progress.STAGES),  # type: ignore[arg-type]
+            *(condition(kind, "True", "Fine") for kind in progress.STAGES),  # type: ignore[arg-type]  # of the Literal
             condition("Ready", "True", "Ready"),
         ],
         candidates=[
@@ -162,7 +162,7 @@ def test_a_broken_threshold_is_a_fault() -> None:
 
 
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:
-    text = text_of(tables.performance("Online", finished().performance.online))  # type: ignore[union-attr]
+    text = text_of(tables.performance("Online", finished().performance.online))  # type: ignore[union-attr]  # it was measured
     assert text.count("1234.5") == 4
     assert all(text.split().count(f"{figure / 1000:g}") == 4 for figure in range(100, 112))
 

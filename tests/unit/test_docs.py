@@ -54,7 +54,7 @@ def test_the_index_of_the_decisions_has_each_with_its_date() -> None:
     rows = []
     for page in sorted(folder.glob("[0-9]*.md")):
         title, _, date = page.read_text(encoding="utf-8").splitlines()[:3]
-        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]
+        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]  # a title matches
         assert page.name.startswith(f"{int(number):04d}-")
         rows.append(f"| {number} | {date.removeprefix('Decided on ').rstrip('.')} | [{name}]({page.name}) |")
     index = (folder / "README.md").read_text(encoding="utf-8").splitlines()
@@ -87,6 +87,16 @@ def test_check_names_the_files_that_differ_and_writes_nothing(
 def test_every_section_of_the_api_has_an_example_and_no_other() -> None:
     sections = {f"{part}.{name}" for part in ("spec", "status") for name in generate_api.sections(part)}
     assert generate_api.examples().keys() == sections
+
+
+def test_a_section_without_an_example_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = generate_api.examples()
+    monkeypatch.setattr(generate_api, "examples", lambda: {k: v for k, v in there.items() if k != "status.serving"})
+    assert generated.main(["--check"]) == 1
+    said = "status.serving has no example in hack/docs/api_examples.yaml: add a document that begins with"
+    assert capsys.readouterr().err == f"{said} `# status.serving`\n"
 
 
 @pytest.mark.parametrize("section", generate_api.examples())

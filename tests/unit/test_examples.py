@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from examples.example import FOLDER, apply, drift, find, read, render, train

@@ -336,7 +336,7 @@ def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, B
     for stage in USER_CODE:
         found = environment(dict(pods(applied))[stage])
         assert (found["OMP_NUM_THREADS"], found["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]) == ("2", "1")
-        assert found["HOME"] == "/tmp"  # noqa: S108
+        assert found["HOME"] == "/tmp"
 
 
 def test_an_image_of_the_users_gets_our_converters(applied: dict[str, Body]) -> None:
@@ -397,7 +397,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
         for each in parts:
             assert (each["readOnly"], each["mountPath"]) == (True, f"/repository/{each['subPath']}")
         writes = {each["mountPath"] for each in run["volumeMounts"] if not each.get("readOnly")}
-        assert writes == {"/incoming", "/tmp"}  # noqa: S108 - emptyDirs of the pod's own
+        assert writes == {"/incoming", "/tmp"}
         assert {"name": "incoming", "mountPath": "/incoming", "readOnly": True} in publish["volumeMounts"]
         shared = {each["name"] for each in publish["volumeMounts"]} & {each["name"] for each in run["volumeMounts"]}
         assert shared == {"repository", "incoming"}, "what publishes has a /tmp of its own"

@@ -210,7 +210,7 @@ SEEDS = st.integers(0, 2**32)
 @settings(max_examples=200, deadline=None)
 @given(SERVERS, SEEDS)
 def test_every_sweep_ends_and_finds_what_the_server_can_do(measured: Callable[[int], Row], seed: int) -> None:
-    rows = swept(DOUBLING[:10], measured, Random(seed))  # noqa: S311
+    rows = swept(DOUBLING[:10], measured, Random(seed))
     found = saturation(rows, ())
     assert found is not None
     assert found.row is not None
@@ -230,7 +230,7 @@ def test_the_end_of_a_range_is_never_called_a_plateau(
     rows = swept(
         [start + step * each for each in range(count)],
         lambda each: row(each, unit * each**exponent),
-        Random(seed),  # noqa: S311
+        Random(seed),
     )
     found = saturation(rows, ())
     assert found is not None

@@ -59,7 +59,7 @@ class Api:
 def test_a_created_policy_is_applied_then_owned_and_then_loses_what_nobody_wants() -> None:
     api, store = Api(), Store()
     store.put(NETWORK_POLICY, api.stored())
-    writer = Writer(api, store, Metrics())  # type: ignore[arg-type]
+    writer = Writer(api, store, Metrics())  # type: ignore[arg-type]  # a stand-in
 
     def a_pass() -> list[str]:
         api.asked.clear()

@@ -11,7 +11,7 @@ from typing import Any
 archive = sys.argv[1]
 sys.path.insert(0, archive)
 
-from triton_converters.contract import conversion_requests, document, measurement_requests, upkeep_requests  # noqa: E402
+from triton_converters.contract import conversion_requests, document, measurement_requests, upkeep_requests  # noqa: E402 - from the archive
 
 PARSERS: dict[str, Any] = {
     "source": conversion_requests.SourceRequest,

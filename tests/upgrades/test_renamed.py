@@ -53,7 +53,7 @@ def test_an_old_name_is_told_and_what_is_there_stays(name: str) -> None:
         store.put(kind_of(copy), copy)
     key = Key("vision", stored.body["metadata"]["name"])
     api = Api(store)
-    Reconciler(api, store, stored.settings, Metrics(), lambda: stored.now).reconcile(key)  # type: ignore[arg-type]
+    Reconciler(api, store, stored.settings, Metrics(), lambda: stored.now).reconcile(key)  # type: ignore[arg-type]  # a stand-in
     after = (store.deployment(key) or {})["status"]
     conditions = {each["type"]: each for each in after["conditions"]}
     assert (conditions["Stalled"]["status"], conditions["Stalled"]["reason"]) == ("True", "FieldRenamed")

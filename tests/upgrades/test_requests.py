@@ -3,14 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.simulation.cluster import Cluster, pulled
 from tests.states.moments import MOMENTS
-from tests.states.passes import planned, reached
+from tests.states.passes import reached
 from tests.upgrades.stored import HERE, STORED, state
 from triton_converters.contract.stages import STAGES
 
@@ -19,11 +20,20 @@ Request = tuple[str, str]
 """The stage's name, and JSON."""
 ASKED = {*STAGES, "check"}
 """What a container may be asked: a stage, or the check before a server."""
-NEW_IMAGES_ONLY: dict[str, str] = {}
-"""Stages whose requests have a shape that 2bb6dae5 does not know: why they reach no image of that version."""
+NEW_IMAGES_ONLY = {
+    "packages": "pip and what is around it are the installation's",
+    "snapshot": "no result that is kept depends on it",
+}
+"""Stages that the installation's image runs, whatever the object is pinned to, and why. 2bb6dae5 need not know them."""
 PINNED = {"example/converter:1", "example/converter-gpu:1", "example/converter-tensorflow:1"}
 NEW = "new-"
 """What the names of the states begin with that are followed, from their first Job to their server."""
+NEWER: dict[str, Any] = {
+    "converter_image": "example/converter:2",
+    "converter_gpu_image": "example/converter-gpu:2",
+    "converter_tensorflow_image": "example/converter-tensorflow:2",
+}
+"""The settings of an installation whose images can be told apart from PINNED."""
 STEPS = 80
 """Of the simulation; they take each of these objects there."""
 
@@ -42,9 +52,27 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Body]:
     return bodies
 
 
-def requests(bodies: Iterable[Body]) -> set[Request]:
-    """What containers of images of 2bb6dae5 are asked by these objects."""
-    images = PINNED | set(map(pulled, PINNED))
+@pytest.fixture
+def upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cluster gets an installation with newer images once its object is pinned to those that there were."""
+    act = Cluster.act
+
+    def newer(cluster: Cluster) -> Any:
+        if cluster.status.get("images"):
+            cluster.settings = replace(cluster.settings, **NEWER)
+        return act(cluster)
+
+    monkeypatch.setattr(Cluster, "act", newer)
+
+
+def of_moment(cluster: Cluster) -> list[Body]:
+    """What is there, and what its pass makes."""
+    return [*cluster.objects.values(), *cluster.intent().objects]
+
+
+def requests(bodies: Iterable[Body], names: Collection[str] = PINNED) -> set[Request]:
+    """What containers of these images, by default those of 2bb6dae5, are asked by these objects."""
+    images = {*names, *map(pulled, names)}
     templates = [each["spec"]["template"]["spec"] for each in bodies if each["kind"] in ("Job", "Deployment")]
     return {
         request
@@ -87,18 +115,27 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
         if name.startswith(NEW):
             go_on(state(name).renamed.cluster())
     found = requests(made)
-    # The stored objects have their source Jobs already, and nothing to clean. The newest image takes snapshots, and
-    # installs packages.
-    assert {stage for stage, _ in found} == ASKED - {"source", "clean", "snapshot", "packages"}
+    # The stored objects have their source Jobs already, and nothing to clean.
+    assert {stage for stage, _ in found} == ASKED - {"source", "clean"} - NEW_IMAGES_ONLY.keys()
     assert refused(found) == []
 
 
 def test_what_objects_of_today_ask_is_understood_where_it_may_reach_those_images() -> None:
     """Of every golden moment: what is there, and what its pass makes."""
-    bodies = [each for name in MOMENTS for each in (*reached(name).objects.values(), *planned(name).objects)]
-    found = {request for request in requests(bodies) if request[0] not in NEW_IMAGES_ONLY}
-    assert {stage for stage, _ in found} == ASKED - NEW_IMAGES_ONLY.keys()
-    assert refused(found) == []
+    found = {request for name in MOMENTS for request in requests(of_moment(reached(name)))}
+    assert {stage for stage, _ in found} == ASKED
+    assert refused({request for request in found if request[0] not in NEW_IMAGES_ONLY}) == []
+
+
+@pytest.mark.usefixtures("upgraded")
+@pytest.mark.parametrize("stage", NEW_IMAGES_ONLY)
+def test_the_installations_image_alone_runs_what_those_images_need_not_know(stage: str) -> None:
+    """In every golden moment that has the stage, come by once more while the installation has newer images."""
+    either = {*PINNED, *NEWER.values()}
+    with_it = [name for name in MOMENTS if stage in {told for told, _ in requests(of_moment(reached(name)), either)}]
+    bodies = [body for name in with_it for body in of_moment(MOMENTS[name].cluster())]
+    assert stage in {told for told, _ in requests(bodies, NEWER.values())}
+    assert stage not in {told for told, _ in requests(bodies)}
 
 
 def test_a_field_that_those_parsers_do_not_know_is_refused() -> None:

@@ -29,6 +29,7 @@ DEFAULT_VALUE = 1.0
 WORKER_BUFFERS = 3
 """num_of_worker_buffer_in_pool, DeepLearningExamples' value; hps_backend refuses more instances than buffers."""
 CHUNK_ROWS = 2**18
+"""Rows that are written at once, so that a table of any size needs little memory: 64 MiB at 64 columns."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Step:
     """A model of an ensemble and how its tensors are connected."""
 
     model: str
-    """Its name in Triton."""
+    """The model's name in Triton."""
     inputs: Mapping[str, str]
     """Maps the model's inputs to the ensemble's tensors."""
     outputs: Mapping[str, str]

@@ -161,6 +161,7 @@ _COLUMNS = tuple(Row.__dataclass_fields__)
 _ALWAYS_WRITTEN = _COLUMNS.index("request_rate")
 _FLAGS = _flags(Row)
 _MEBIBYTE = 2**20
+"""Unit of memory in an answer, which has to be short."""
 _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
 _TUNING_FLAGS = _flags(Tuning)
 _CANDIDATES = "candidates"

@@ -4,6 +4,7 @@ Shared by the Jobs and the controller; standard library only.
 """
 
 from enum import StrEnum
+from typing import Self
 
 
 class Reason(StrEnum):
@@ -11,7 +12,7 @@ class Reason(StrEnum):
 
     doc: str
 
-    def __new__(cls, value: str, doc: str) -> "Reason":
+    def __new__(cls, value: str, doc: str) -> Self:
         """Attach the sentence to the value."""
         member = str.__new__(cls, value)
         member._value_ = value

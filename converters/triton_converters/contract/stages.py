@@ -55,6 +55,9 @@ class Stage:
     ``publish``, for three containers."""
     user_code: bool = False
     """Whether it runs the user's code."""
+    image_in_key: bool = True
+    """Whether the key of a Job covers its image, so that another image does the work anew. It need not if all images
+    give the same, or if nothing of the result is kept."""
     deadline: str = ""
     """The field that bounds how long a pod of it may take; empty: no field does."""
     log_lines: tuple[str, ...] = ()
@@ -62,7 +65,7 @@ class Stage:
 
 
 STAGES: Mapping[str, Stage] = {
-    "source": Stage(SourceRequest, SourceResult, deadline=CONVERSION, log_lines=("download ",)),
+    "source": Stage(SourceRequest, SourceResult, image_in_key=False, deadline=CONVERSION, log_lines=("download ",)),
     "packages": Stage(
         PackagesRequest,
         PackagesResult,
@@ -119,7 +122,7 @@ STAGES: Mapping[str, Stage] = {
         deadline=PERFORMANCE,
         log_lines=("online ",),
     ),
-    "snapshot": Stage(SnapshotRequest, SnapshotResult),
-    "clean": Stage(CleanRequest, CleanResult),
+    "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),
+    "clean": Stage(CleanRequest, CleanResult, image_in_key=False),
 }
 """The stages by their names, in the order of the flow."""

@@ -56,4 +56,4 @@ class CleanRequest(Document):
     minimum_age_seconds: int
     """Shortest time since a directory was written or replayed, before it is removed."""
     minimum_temporary_age_seconds: int
-    """The same for what a killed Job left; a running Job writes into such a directory too."""
+    """The least age of what a killed Job left; a running Job writes into such a directory too."""

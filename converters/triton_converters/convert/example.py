@@ -8,6 +8,7 @@ from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.contract.results import Signature
 
 _BATCH_SIZES = (3, 5, 7, 2)
+"""Sizes to trace with, the preferred ones first: no tensor's other dimension is likely to be one of them by chance."""
 
 
 def example_inputs(batches: Iterable[Batch], signature: Signature, at_least_two: bool) -> Arrays:

@@ -18,7 +18,7 @@ from triton_converters.convert.task import ConversionWarning, warn_of_lost
 
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 FP16_SMALLEST = float(numpy.finfo(numpy.float16).smallest_normal)
-"""Its inverse, about 16,000, is finite in fp16; that of a smaller number may not be."""
+"""The smallest normal number. Its inverse, about 16,000, is finite in fp16; that of a smaller number may not be."""
 HALF = "_fp16"
 """Suffix of the fp16 twin of a tensor whose own name stays fp32."""
 SINGLE = "_fp32"
@@ -27,6 +27,7 @@ KEPT = frozenset({"Range"})
 """Operators that stay fp32 although they need not: in fp16 Range counts only to 2,048."""
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype"})
 _LIGHT_BYTES = 1024
+"""Tensors up to this size stay in the copy of which shapes are inferred: shapes depend on them, and on no weights."""
 
 
 def to_fp16(model: Any) -> Any:
@@ -202,7 +203,7 @@ def _narrow(values: Any) -> Any:
 
 
 def _enlarge(values: Any) -> Any:
-    """The same, but a single number that is too small for fp16 becomes the smallest normal one, with its sign.
+    """Return the values; a single number that is too small for fp16 becomes the smallest normal one, with its sign.
 
     Such a number (1e-12) guards a division or a logarithm; as 0 it would let NaN through.
     """

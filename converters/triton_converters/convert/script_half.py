@@ -50,7 +50,7 @@ def _halve_type(graph: Any, node: Any) -> None:
     """Let a node that produces float32 explicitly produce float16."""
     if node.schema() == "(no schema)":
         return
-    arguments = torch._C.parse_schema(node.schema()).arguments
+    arguments = torch._C.parse_schema(node.schema()).arguments  # noqa: SLF001 - no public name
     for index, (argument, value) in enumerate(zip(arguments, list(node.inputs()), strict=False)):
         if argument.name == "dtype" and value.toIValue() == _SINGLE:
             graph.setInsertPoint(node)

@@ -112,7 +112,7 @@ def build(library: Library, path: Path, shapes: Shapes, options: TensorRtOptions
 def _logger(trt: Any, log: Log) -> Any:
     errors = (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR)
 
-    class Logger(trt.ILogger):  # type: ignore[misc]
+    class Logger(trt.ILogger):
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
 

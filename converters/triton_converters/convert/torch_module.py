@@ -76,7 +76,7 @@ def served(task: Task, model: Any) -> "Served":
     return wrapped
 
 
-class Served(torch.nn.Module):  # type: ignore[misc]
+class Served(torch.nn.Module):
     """A model with fp32 inputs and outputs, whatever it computes in, both in the signature's order.
 
     ``keywords``: the inputs' names, if the model takes them by name.

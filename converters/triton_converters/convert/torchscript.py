@@ -88,9 +88,8 @@ def _weights(path: Path) -> Iterator[tuple[str, int]]:
     module = torch.jit.load(str(path), map_location="cpu")
     tensors: list[Any] = [*module.parameters(), *module.buffers()]
     graph = module.inlined_graph
-    for node in graph.findAllNodes("prim::Constant", True):
-        if node.hasAttribute("value") and node.kindOf("value") == "t":
-            tensors.append(node.t("value"))
+    constants = graph.findAllNodes("prim::Constant", True)
+    tensors += [each.t("value") for each in constants if each.hasAttribute("value") and each.kindOf("value") == "t"]
     for tensor in tensors:
         if tensor.dtype in names:
             yield names[tensor.dtype], tensor.numel()

@@ -32,6 +32,7 @@ PROXY, NO_PROXY, CA_BUNDLE = "HTTPS_PROXY", "NO_PROXY", "SOURCE_CA_BUNDLE"
 in PEM that are trusted besides the usual ones."""
 MISSING, DENIED, BUSY = (404, 410), (401, 403), (408, 425, 429)
 REDIRECTS = (301, 302, 303, 307, 308)
+"""Statuses of HTTP, by what they mean for a download."""
 
 
 @contextlib.contextmanager

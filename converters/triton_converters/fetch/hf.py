@@ -27,6 +27,7 @@ ENDPOINT = "HF_ENDPOINT"
 """Environment variable with the hub's URL."""
 HUB = "https://huggingface.co"
 LARGEST_ANSWER = 32 * 1024 * 1024
+"""Bytes of an answer that are read: it is parsed in memory."""
 _COMMIT, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 
 

@@ -10,6 +10,7 @@ LINE_SECONDS = 10.0
 STALL_SECONDS = 60.0
 """How long a download may take for STALL_BYTES, in seconds."""
 STALL_BYTES = 64 * 1024
+"""Bytes that must come in STALL_SECONDS. A server that sends fewer would keep a Job until its deadline."""
 
 
 class StalledError(Exception):

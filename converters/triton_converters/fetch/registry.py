@@ -25,6 +25,7 @@ LARGEST_TOKEN = 64 * 1024
 USUAL_SECONDS, MOST_SECONDS = 60, 3600
 """How long a token is valid if the server does not say, and how long one is used at most."""
 MARGIN_SECONDS = 10
+"""How long before its end a token is no longer used, so that it is valid when the request arrives."""
 _PARAMETER = re.compile(r'(realm|service)="([\x20\x21\x23-\x7e]{1,1024})"')
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 Refusal = Callable[[BaseHTTPResponse], StageError | None]

@@ -19,6 +19,7 @@ COPY_BYTES = 2**20
 MOST_HEADER_BYTES = 2**16
 """Most that is read of all headers of one member: their extended ones, and the map of a sparse file."""
 MOST_MEMBERS = 2 * MOST_FILES
+"""Names in an archive: as many folders and links as there may be files."""
 
 
 def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> set[str]:
@@ -31,9 +32,9 @@ def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> 
         with archive.open("rb") as file:
             compressed = file.read(len(GZIP)) == GZIP
             file.seek(0)
-            content: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
+            content: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]  # a GzipFile reads as one
             bounded = _Bounded(content)
-            with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
+            with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]  # a reader of ours
                 return _write(tar, bounded, root, folder, include)
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, IndexError, ValueError, OverflowError) as error:
         why = f": it holds {error}" if isinstance(error, _RefusedError | NameRefusedError) else ""
@@ -45,7 +46,7 @@ def _write(tar: tarfile.TarFile, bounded: "_Bounded", root: Path, folder: str, i
     files: set[str] = set()
     for count, member in enumerate(iter(tar.next, None)):
         # It would keep every member, with all that its headers say.
-        tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
+        tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]  # no stub has them
         if count >= MOST_MEMBERS:
             raise _RefusedError(f"more than {MOST_MEMBERS} names")
         bounded.left = MOST_HEADER_BYTES

@@ -11,13 +11,16 @@ from triton_converters.found.kinds import Kind, kind_of
 FORMATS: Mapping[Kind, str] = {Kind(words): name for name, words in SHOWN.items()}
 """Values of spec.models[].format."""
 WEIGHTS = {Kind.STATE_DICT, Kind.SAFETENSORS}
+"""Kinds that need a Python file which builds the model. No format may be one of them."""
 ADVICE: Mapping[Kind, str] = {
     Kind.EXPORTED_PROGRAM: "export the module with torch.onnx.export or torch.jit.trace",
     Kind.KERAS: "export it as a SavedModel (model.export), or load it in a Python file with get_model, format tf-keras",
     Kind.TENSORRT: "it runs only on the TensorRT that built it: give the ONNX file that it was built from",
     Kind.TFLITE: "give the SavedModel that it was made from",
 }
+"""What to do with a kind that cannot be served. Each Kind is in one of FORMATS, WEIGHTS and ADVICE."""
 NAMED_FILES = 10
+"""Files that the message about a missing one lists: enough to see a typing error, few enough to be read."""
 
 
 def found_format(source: Path, path: str) -> str:

@@ -39,7 +39,10 @@ class Message:
     """Numbers the fields that were read of the whole file."""
 
     def fields(self) -> Iterator[Field]:
-        """Yield each field; other parts of the file may be read in between."""
+        """Yield each field; other parts of the file may be read in between.
+
+        Raises ValueError if the message is cut, has too many fields, or has a wire type that protobuf does not know.
+        """
         place = self.start
         while place < self.end:
             if next(self.number) >= MOST_FIELDS:
@@ -69,7 +72,10 @@ class Message:
                 yield Message(self.file, field.value, field.value + field.size, self.number)
 
     def text(self, number: int) -> str:
-        """Return the text in the last field of that number; empty: there is none."""
+        """Return the text in the last field of that number; empty: there is none.
+
+        Raises ValueError if the message is cut, or the text is too long for a name.
+        """
         found = [each for each in self.fields() if each.number == number and each.wire_type == BYTES]
         if not found:
             return ""

@@ -71,11 +71,11 @@ class Agreement:
     needed: float = 0.0
     """Smallest absolute tolerance by which all compared elements agree, with the same relative one; infinite: none."""
     squared_error: float = 0.0
-    """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale, like the next."""
+    """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale. So are the next two."""
     squared_size: float = 0.0
-    """The same of the framework's elements."""
+    """Sum of squares of the framework's elements, in the same unit."""
     usual_size: float = 0.0
-    """The same of as many elements of the whole reference."""
+    """Sum of squares of as many elements of the whole reference, in the same unit."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """Add the counts; raises ValueError if the outputs are not the same."""
@@ -261,7 +261,7 @@ def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[st
     )
 
 
-def _digits(value: float | int) -> str:
+def _digits(value: float) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(int(value))
 
 

@@ -4,7 +4,7 @@ A profile tries a candidate on the whole reference, a search each of its configu
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch
@@ -21,7 +21,10 @@ from triton_converters.gates.signature import check_signature
 
 @dataclass
 class Trial:
-    """A candidate on its server, and the part of the reference that it must answer."""
+    """A candidate on its server, and the part of the reference that it must answer.
+
+    No field has a default: the profile and the search each have to say what a new gate wants to know.
+    """
 
     declared: Callable[[], Signature]
     """Asks the server for its signature."""
@@ -31,14 +34,15 @@ class Trial:
     precision: str
     tolerance: Tolerance
     scales: Callable[[], Mapping[str, Scale]]
-    """Returns the scales of the whole reference, which takes long to read."""
+    """Returns the scales of the whole reference, which the profile reads anew each time and the search once."""
     batches: Iterable[Batch]
-    sizes: Iterable[Batch] = ()
+    """In the profile they can be read once."""
+    sizes: Iterable[Batch]
     """Requests of other sizes, whose samples do not count."""
-    files: Iterable[tuple[Path, ServedModel]] = ()
+    files: Iterable[tuple[Path, ServedModel]]
     """The files to look into, and what they must be."""
-    keep_outputs: bool = False
-    answers: Answers | None = None
+    keep_outputs: bool
+    answers: Answers | None = field(default=None, init=False)
     """What the server answered to ``batches``; None until it did."""
 
 

@@ -36,7 +36,7 @@ class Scale:
     largest: float = 0.0
     """Largest finite magnitude."""
     _columns: list["_Columns"] = field(default_factory=list)
-    """Those of each axis after the first, which counts samples, and then one of all elements."""
+    """The scales of each axis after the first, which counts samples, and then one of all elements."""
 
     def add(self, array: Array) -> None:
         """Add the output of some samples: [samples, ...]; lengths may differ from those before."""

@@ -14,6 +14,7 @@ RESOLUTION = {"fp32": 1e-6, "fp16": 2.0**-9}
 last place, which a runtime's rounding makes and unmakes."""
 
 FP16_ZERO = 2.0**-25
+"""Half of the smallest number of fp16: what is below it is rounded to 0."""
 
 
 @dataclass

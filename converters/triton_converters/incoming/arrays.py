@@ -21,6 +21,7 @@ from triton_converters.incoming.files import unfit
 ARRAYS = 4096
 """Most arrays in a file."""
 NAME_CHARACTERS = 256
+"""Longest name of a tensor; frameworks' own have some 50."""
 _KINDS = "biufcmMSU"
 _GROUPS = ("inputs", "labels", "outputs")
 _SUFFIX = ".npy"

@@ -70,7 +70,7 @@ class Dump(Document):
 
     names: Names
     members: tuple[Names, ...]
-    """Those of an ensemble's models, in the steps' order."""
+    """The names of an ensemble's models, in the steps' order."""
     seconds: float
     rehearsed: bool = False
 

@@ -18,6 +18,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 
 COPY_BYTES = 2**20
+"""Bytes that are copied at once: few enough for any memory limit, and enough for the speed of a disk."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -60,7 +61,10 @@ def read_file(root: Path, name: str, limit_bytes: int) -> bytes:
 
 
 def exists(root: Path, name: str) -> bool:
-    """Whether there is anything of that name; it may still be refused."""
+    """Whether there is anything of that name; it may still be refused.
+
+    Raises StageError(Crashed) if the folders above it cannot be looked into.
+    """
     *folders, last = PurePosixPath(name).parts
     try:
         folder = _open_folder(root, folders)

@@ -18,6 +18,7 @@ from triton_converters.incoming.files import unfit
 FOLDER = "measured"
 """Folder of INCOMING_MOUNT with what goes beside the result."""
 MOST_FILES = 4096
+"""Files in a folder of measurements: far more than a sweep has points."""
 _MEASUREMENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}\.(csv|log|json)")
 
 Result = TypeVar("Result", bound=Document)

@@ -46,6 +46,8 @@ def take_inspection(root: Path, gpu_product: str, directory: Path) -> None:
     """Write what the format's own runtime reported about the files that were taken.
 
     The digest in it is made anew, of the files as they are here.
+
+    Raises StageError(Crashed) if the report says what no file can be.
     """
     found = documents.read(root, inspection.FILE, Inspection, INSPECTION_BYTES)
     if not set(found.data_types) <= DATA_TYPES or len(found.data_types) > len(DATA_TYPES):

@@ -27,7 +27,7 @@ from triton_converters.incoming.documents import End
 EXIT_TERMINATED = 128 + signal.SIGTERM
 EXIT_KILLED = 128 + signal.SIGKILL
 CONTAINER = "run"
-"""Its name in the pod."""
+"""The name of this container in the pod."""
 LAST_LINES, LAST_CHARACTERS = 8, 700
 """How much of the child's output a message quotes, as of any container that ends without a message."""
 DRAIN_SECONDS = 2
@@ -52,7 +52,7 @@ class _Child:
 
     def run(self, command: list[str], lines: deque[bytes]) -> int:
         """Run the command to its end, show what it prints and keep the last lines; returns its exit code."""
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
         )
         assert self.process.stdout is not None

@@ -67,7 +67,10 @@ class Ensemble:
         return {name: tensors[name] for name in self.outputs}
 
     def passages(self, inputs: Arrays) -> tuple[Passage, ...]:
-        """Return the inputs and outputs of every member, in the steps' order."""
+        """Return the inputs and outputs of every member, in the steps' order.
+
+        Raises the StageError of a member's loader, with the member's name.
+        """
         tensors, passed = dict(inputs), []
         for member in self.members:
             given = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}

@@ -35,7 +35,7 @@ class OnnxFramework:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     open_axes: dict[str, tuple[int, ...]]
-    """Those that the graph leaves open, and those of outputs that an answer showed to be declared wrongly."""
+    """The axes that the graph leaves open, and those of outputs that an answer showed to be declared wrongly."""
     source: Path
     path: str
     declared: tuple[GraphInput, ...]

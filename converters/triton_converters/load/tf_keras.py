@@ -42,7 +42,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
     keras_model, given = returned if isinstance(returned, tuple | list) and len(returned) == 2 else (returned, None)
     if not isinstance(keras_model, tf.keras.Model):
         raise _invalid(f"{path}: get_model returned {type(keras_model).__name__}; return a keras.Model, or {FORM}")
-    for layer in keras_model._flatten_layers():
+    for layer in keras_model._flatten_layers():  # noqa: SLF001 - no public name goes into nested layers
         if str(layer.compute_dtype) in _NARROW:
             message = f"layer {layer.name} computes in {layer.compute_dtype}, but the reference runs in fp32"
             raise _invalid(
@@ -72,7 +72,7 @@ def _own_names(model: Any, path: str) -> dict[str, list[str]]:
 
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Those that are passed by position, and those by name."""
+"""What is passed by position, and what by name."""
 
 
 def _function(model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Callable[..., Any]:

@@ -57,7 +57,7 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     return TensorFlowFramework(answer, lambda: [loaded], *names, source, path, _open_axes(specs), declared)
 
 
-class _Optimizer(tf.Module):  # type: ignore[misc]
+class _Optimizer(tf.Module):
     """In place of an optimizer of Keras 2, whose class TensorFlow no longer has: it answers no request."""
 
     def add_slot(self, var: tf.Variable, slot_name: str) -> tf.Variable:

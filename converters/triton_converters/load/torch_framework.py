@@ -74,7 +74,7 @@ def call(module: Any, tensors: Sequence[torch.Tensor], keywords: Sequence[str]) 
 
 
 _WRAPPERS = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
-"""They and what torch.compile returns have a forward that takes anything."""
+"""Modules around a module: these, and what torch.compile returns, have a forward that takes anything."""
 
 
 def parameters(module: Any) -> list[Parameter]:
@@ -103,7 +103,7 @@ def exact_device() -> torch.device:
     Turns TorchScript's fuser off: a Job calls a file only a few times, and on a CPU the second call of each shape would
     compile for seconds to minutes.
     """
-    torch._C._jit_set_texpr_fuser_enabled(False)
+    torch._C._jit_set_texpr_fuser_enabled(False)  # noqa: SLF001 - no public name
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

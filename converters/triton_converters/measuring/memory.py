@@ -4,10 +4,12 @@ import re
 import threading
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 POLL_SECONDS = 0.5
 """Pause between two readings; Triton updates its figures every two seconds by default (--metrics-interval-ms)."""
 _MEBIBYTE = 2**20
+"""Unit of the peak: smaller steps say nothing."""
 _SAMPLE = re.compile(r"^nv_(gpu|cpu)_memory_used_bytes(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
@@ -34,7 +36,7 @@ class MemoryWatch:
         """Most bytes seen, rounded down to whole MiB; 0 if unknown."""
         return self._peak // _MEBIBYTE * _MEBIBYTE
 
-    def __enter__(self) -> "MemoryWatch":
+    def __enter__(self) -> Self:
         if self._used_memory is not None:
             self._thread.start()
         return self

@@ -229,7 +229,7 @@ def unjudged(windows: Windows, measurement: Measurement) -> Windows:
 
 
 def affordable(windows: Windows, point: Point, target: Target, rate: float = 0.0) -> Windows:
-    """The same windows with no more requests than POINT_SECONDS and the memory allow.
+    """Return the windows with no more requests than POINT_SECONDS and the memory allow.
 
     ``rate``: requests per second that the point will not exceed; 0.0 if unknown.
     """

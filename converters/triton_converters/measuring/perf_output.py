@@ -17,6 +17,7 @@ DELAYED_PERCENT = 10.0
 """Share of an open loop's requests that may leave late, because every thread waits for an answer: their latencies leave
 out how long they waited."""
 LAST_LINES = 5
+"""Lines of output that a message quotes: the error is among the last."""
 
 _PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)
 _OVERHEAD = re.compile(r"^\s*Avg client overhead: ([0-9.]+)%", re.MULTILINE)

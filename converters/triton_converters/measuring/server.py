@@ -111,7 +111,10 @@ class Server:
         self._metrics = Endpoint.parse(metrics).resolved()
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
-        """Return once the model's ready URL answers 200; the server's would do so even with an empty repository."""
+        """Return once the model's ready URL answers 200; the server's would do so even with an empty repository.
+
+        Raises StageError(ServerCrashed) if it does not within ``seconds``.
+        """
         path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
         told = time.monotonic()
         while True:
@@ -165,6 +168,8 @@ class Server:
         """Load the model with another configuration, given as JSON; return why the server refuses it, or nothing.
 
         Only a server with --model-control-mode=explicit can do so. If it refuses, the model stays as it was.
+
+        Raises StageError(ServerCrashed) if the server ended while it loaded the model.
         """
         body = json.dumps({"parameters": {"config": config}})
         try:

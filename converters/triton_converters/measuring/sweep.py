@@ -64,9 +64,11 @@ def run_process(
     """Run a program; kill it if it takes longer or more memory, or if this process is told to stop.
 
     ``environment``: variables besides our own. ``most_bytes``: memory that it may have; 0: whatever it wants.
+
+    Raises StageError(MeasurementFailed) if there is no such program.
     """
     try:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             argv,
             cwd=directory,
             env=os.environ | environment,

@@ -1,6 +1,6 @@
 """An ensemble's config.pbtxt: how its tensors flow, in Triton's own protobuf message. Pure."""
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.conversion_requests import EnsembleCode

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
-from google.protobuf.message import Message  # type: ignore[import-untyped]
+from google.protobuf import text_format
+from google.protobuf.message import Message
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract import overrides

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
+from google.protobuf import json_format, text_format
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.conversion_requests import ModelConfig

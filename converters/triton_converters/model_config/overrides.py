@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
-from google.protobuf.message import Message  # type: ignore[import-untyped]
+from google.protobuf import text_format
+from google.protobuf.message import Message
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.failure import StageError

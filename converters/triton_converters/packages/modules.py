@@ -15,6 +15,7 @@ MOST_FILES = 200_000
 DEEPEST = 32
 """The folders of a package that lie in each other."""
 QUOTED_BYTES = 200
+"""Most of a path that a message quotes, so that the rest of it has room."""
 
 
 def take(root: Path, name: str, target: Path) -> int:

@@ -86,7 +86,7 @@ def _reported(report: Path) -> Iterable[str]:
 def _run(command: list[str], index: Index, own: Path, place: Path) -> tuple[int, str]:
     """Run pip to its end and show what it prints; return its exit code and its last lines."""
     last = deque[str](maxlen=LAST_LINES)
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         command,
         cwd=own,
         env={**index.environment(own), "TMPDIR": str(place)},

@@ -52,7 +52,7 @@ def _overlook_links() -> None:
         # What a page links to comes from that page.
         return candidate(finder, evaluator, link) if link.scheme == "https" or link.comes_from is None else None
 
-    PackageFinder.get_install_candidate = found  # type: ignore[method-assign,assignment]
+    PackageFinder.get_install_candidate = found  # type: ignore[method-assign,assignment]  # pip is told what to take
 
 
 def _stay_on_https() -> None:

@@ -93,6 +93,9 @@ class Probe:
             tolerance=self.request.tolerance,
             scales=lambda: self._scales,
             batches=[head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch],
+            sizes=(),
+            files=(),
+            keep_outputs=False,
         )
         failed = judge(trial)
         if failed is None and trial.answers is not None:

@@ -92,7 +92,7 @@ class _Climber:
         """Look at the base with every load, all of which its profile measured; then choose the load to begin with."""
         found: list[Standing] = []
         for at in range(self._loads_of(self.place)):
-            found.append((yield from self.look(self.place, at)))
+            found.append((yield from self.look(self.place, at)))  # noqa: PERF401 - a generator has no list comprehension
         if not found:
             return
         reach = REACH_OF_AN_INSTANCE * len(self.space.axes[INSTANCES].values)
@@ -112,8 +112,8 @@ class _Climber:
 
     def _along(self, axis: int) -> Stepping:
         """Walk along an axis while that is better; return whether a step was made."""
-        for direction, place in list(self._neighbours(axis)):
-            moved = False
+        for direction, first in list(self._neighbours(axis)):
+            place, moved = first, False
             while (self.at, axis, place[axis]) not in self.let_go and (yield from self._try(place)):
                 moved = True
                 further = [other for way, other in self._neighbours(axis) if way == direction]

@@ -94,7 +94,7 @@ class Space:
         rule = values.pop(_SIZES)
         maximum = values["max_batch_size"]
         assert isinstance(maximum, int)
-        found = replace(self.base, **values, preferred_batch_sizes=self._preferred(str(rule), maximum))  # type: ignore[arg-type]
+        found = replace(self.base, **values, preferred_batch_sizes=self._preferred(str(rule), maximum))  # type: ignore[arg-type]  # of the fields that the axes name
         return self.base if self._effective(found) == self._effective(self.base) else self._effective(found)
 
     def neighbours(self, place: Place, axis: int) -> Iterator[tuple[int, Place]]:

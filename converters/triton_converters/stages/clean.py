@@ -97,7 +97,7 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
 def marked(marks: Path, root: Path) -> Iterator[Path]:
     """Yield the directories that the mounted ConfigMaps name, or a whole folder if the directory in it is unknown.
 
-    Raises StageError(ResultMissing) if one of the ConfigMaps cannot be read.
+    Raises StageError(ResultMissing) if none is mounted (a DocumentError inside), or one cannot be read.
     """
     try:
         owners = sorted(marks.iterdir())

@@ -18,6 +18,7 @@ PAUSES = (1.0, 2.0, 4.0)
 LARGEST_BYTES = 4 * 2**20
 """Longest metrics that are read. A server of one model has some 10 KB."""
 LONGEST_WORDS = 200
+"""Most of an error that is kept, so that those of 32 pods fit into an answer."""
 
 
 def run(request: SnapshotRequest) -> SnapshotResult:

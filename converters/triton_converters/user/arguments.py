@@ -169,7 +169,7 @@ def _parse(update: Callable[[argparse.ArgumentParser], Any], offer: Offer, where
     argv: list[str] = []
     positional: list[str] = []
     flags: dict[str, bool] = {}
-    for action in parser._actions:
+    for action in parser._actions:  # noqa: SLF001 - no public name lists them
         text = offer.get(action.dest)
         if text is None:
             continue

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 NO_GPU = ("NVIDIA_VISIBLE_DEVICES", "void")
 """The variable that the operator sets for a container without a GPU. NVIDIA's runtime sets it too where it injects the
@@ -63,7 +63,7 @@ def _start() -> object:
 
     to_cuda, pinned = torch.Tensor.cuda, {torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
-    class OnCpu(TorchFunctionMode):  # type: ignore[misc]
+    class OnCpu(TorchFunctionMode):
         """Calls each function of PyTorch with the CPU in place of any CUDA device."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -122,7 +122,7 @@ def _replace_functions(cuda: Any) -> None:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             _note("torch.cuda.Stream")
 
-        def __enter__(self) -> "Stream":
+        def __enter__(self) -> Self:
             return self
 
         def __exit__(self, *raised: object) -> None:

@@ -27,12 +27,18 @@ class BaseMetricsCalculator:
         return self.metrics
 
     def update(self, **arrays: Any) -> None:
-        """Add some samples: ``ids``, and ``y_pred``, ``x``, ``y_real`` by tensor name."""
+        """Add some samples: ``ids``, and ``y_pred``, ``x``, ``y_real`` by tensor name.
+
+        Raises TypeError if a subclass overrides neither this nor calc.
+        """
         raise TypeError(f"{type(self).__name__} overrides neither calc nor update")
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """Metrics by name of all samples added so far."""
+        """Metrics by name of all samples added so far.
+
+        Raises TypeError if a subclass overrides neither this nor calc.
+        """
         raise TypeError(f"{type(self).__name__} overrides neither calc nor metrics")
 
 

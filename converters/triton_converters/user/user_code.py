@@ -81,6 +81,8 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
 
     An exception becomes ``reason`` with the file and line of the user's innermost frame; SystemExit, whatever its code,
     becomes UserCodeExited. A StageError passes.
+
+    Raises StageError with ``reason`` or UserCodeExited.
     """
     try:
         with contextlib.chdir(source):

@@ -153,7 +153,7 @@ class Cluster:
     def guarded(self, may_write: Callable[[], bool]) -> "Cluster":
         """The same connection, which calls `may_write` before every write and raises NotLeaderError if it is false."""
         other = copy(self)
-        other._may_write = may_write
+        other._may_write = may_write  # noqa: SLF001 - a copy of itself
         return other
 
     def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[dict[str, Any]], str]:

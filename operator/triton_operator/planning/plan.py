@@ -1,7 +1,7 @@
 """From a snapshot to the whole plan: objects, deletions, status, events. Pure; the flow of data is told here."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
-from triton_operator.resources.results import results
+from triton_operator.resources.results import results_config_map
 from triton_operator.rollout.active import recorded
 from triton_operator.settings import Settings
 from triton_operator.stages import (
@@ -122,8 +122,7 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
     active = recorded(context, effects.active, complete=draft.is_settled)
-    noted = (effects.failures, effects.damaged, effects.flips, active)
-    yield results(context, set(effects.needed), *noted, draft.history)
+    yield results_config_map(context, replace(effects, active=active), draft.history)
 
 
 def _walk(context: Context) -> Progress:

@@ -30,7 +30,7 @@ def as_made(body: dict[str, Any], observed: ServerView | None, notes: Mapping[st
 
 
 def scaled(observed: ServerView, replicas: int, notes: Mapping[str, str] = NO_NOTES) -> dict[str, Any] | None:
-    """The Deployment with another number of replicas; None if no annotation keeps its template.
+    """The observed Deployment with another number of replicas; None if no annotation keeps its template.
 
     ``notes``: its other annotations.
     """
@@ -38,8 +38,8 @@ def scaled(observed: ServerView, replicas: int, notes: Mapping[str, str] = NO_NO
     if template is None:
         return None
     body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "apiVersion": observed.body["apiVersion"],
+        "kind": observed.body["kind"],
         "metadata": {key: metadata[key] for key in ("name", "namespace", "labels", "ownerReferences")},
         "spec": {key: spec[key] for key in ("progressDeadlineSeconds", "selector") if key in spec}
         | {"replicas": replicas, "template": template},

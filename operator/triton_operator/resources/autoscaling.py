@@ -4,6 +4,7 @@ The measured figures are constants of the queries and not series of the operator
 runs. Each query gives a percentage, because KEDA cuts the target of a trigger to a whole number when it falls back.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from triton_operator import names
@@ -17,17 +18,22 @@ FAILURES_BEFORE_FALLBACK = 3
 """Until then the HorizontalPodAutoscaler has no value, and leaves the replicas alone as well."""
 
 
-def scaled_object(
-    context: Context, autoscaling: Autoscaling, revision: str, concurrency: int, throughput: str, paused: bool
-) -> dict[str, Any]:
-    """The ScaledObject, whose name is the TritonDeployment's.
+@dataclass(frozen=True)
+class Saturated:
+    """The load at which one replica of a revision is saturated."""
 
-    ``concurrency`` and ``throughput``: at which one replica of the revision is saturated, in requests in flight and in
-    inferences (samples) per second, a decimal string. ``paused``: the replicas stay as they are.
-    """
+    revision: str
+    concurrency: int
+    """Requests in flight."""
+    throughput: str
+    """Inferences (samples) per second, a decimal string."""
+
+
+def scaled_object(context: Context, autoscaling: Autoscaling, at: Saturated, *, paused: bool) -> dict[str, Any]:
+    """The ScaledObject, whose name is the TritonDeployment's. ``paused``: the replicas stay as they are."""
     series = (
         f'{{namespace="{context.deployment.namespace}",object="{context.name}",'
-        f'model="{context.served_name}",revision="{revision}"}}[{WINDOW_SECONDS}s]'
+        f'model="{context.served_name}",revision="{at.revision}"}}[{WINDOW_SECONDS}s]'
     )
     # By Little's law the time that all requests spend in the servers, per second, is the number of those in flight.
     # nv_inference_pending_request_count leaves out those that a backend executes, and an ensemble has none.
@@ -49,8 +55,8 @@ def scaled_object(
                 "replicas": autoscaling.min_replicas,
             },
             "triggers": [
-                _trigger(context, autoscaling, "requests-in-flight", f"100 * {in_flight} / {concurrency}"),
-                _trigger(context, autoscaling, "samples-per-second", f"100 * {samples} / {throughput}"),
+                _trigger(context, autoscaling, "requests-in-flight", f"100 * {in_flight} / {at.concurrency}"),
+                _trigger(context, autoscaling, "samples-per-second", f"100 * {samples} / {at.throughput}"),
             ],
         },
     }

@@ -17,8 +17,7 @@ from triton_converters.contract.records import (
 )
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.observed.active import Active
-from triton_operator.observed.failures import Damage, Failure
+from triton_operator.effects import Effects
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
 
@@ -32,28 +31,20 @@ ROOM_BYTES = 900_000
 """Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
 
 
-def results(
-    context: Context,
-    needed: set[str],
-    failures: Mapping[str, Failure],
-    damaged: Mapping[str, Damage],
-    flips: Mapping[str, Flip],
-    active: Active | None,
-    history: History,
-) -> dict[str, Any]:
-    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by what failed.
+def results_config_map(context: Context, effects: Effects, history: History) -> dict[str, Any]:
+    """The ConfigMap with what was recorded and is still needed, and what the pass found out.
 
-    ``damaged``: revisions that were found damaged in this pass, by their keys. ``flips``: the changes of the active
-    revision that are new or were judged in this pass, by the Deployment's uid. ``active``: the Deployment that is
-    active from this pass on; None: the one that is recorded.
+    ``effects``: the pass's; without an active Deployment in them, the recorded one stays. ``history``: as it is from
+    this pass on.
     """
+    needed = set(effects.needed)
     records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
     data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
     if history.states:
         data[HISTORY] = history.to_json()
-    moves = _flips(context, flips)
-    if (recorded := active or context.observed.active) is not None:
+    moves = _flips(context, effects.flips)
+    if (recorded := effects.active or context.observed.active) is not None:
         moves[ACTIVE] = recorded.to_json()
     data |= moves
     kept = _kept(context, needed, history, [data.get(HISTORY, ""), *moves.values()])
@@ -64,10 +55,10 @@ def results(
         data[FINISHED + name] = records[name].finished_at
         if records[name].image_id:
             data[IMAGE + name] = records[name].image_id
-    for name, failure in sorted({**others, **failures}.items()):
+    for name, failure in sorted({**others, **effects.failures}.items()):
         data[FAILURE + name] = failure.to_json()
     # What was recorded first stays: a pod that tries again says the same with another time.
-    remembered = {**damaged, **context.observed.damaged}
+    remembered = {**effects.damaged, **context.observed.damaged}
     for key in sorted(remembered, key=lambda key: (remembered[key].at, key))[-KEPT_DAMAGES:]:
         data[DAMAGED + key] = remembered[key].to_json()
     return {

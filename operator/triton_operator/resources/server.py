@@ -38,6 +38,7 @@ LONGEST_START_SECONDS = 86400
 """The startup probe never kills a server that is still loading. The deadline of the Deployment decides when to give up;
 it can be edited without a new pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
+"""terminationGracePeriodSeconds: the drain, the server's own time to end, and five seconds for its processes to go."""
 
 
 def server_arguments(context: Context, revision_key: str) -> list[str]:
@@ -70,7 +71,7 @@ def serving_inputs(context: Context) -> list[Any]:
 
 
 def private_inputs(context: Context) -> list[Any]:
-    """Those of them that shape a private server too."""
+    """The parts of the spec and the images that shape the server in a profile's pod: neither its traces nor its log."""
     return _inputs(context, tracing=None, log_verbose=0)
 
 

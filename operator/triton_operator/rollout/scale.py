@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.resources.autoscaling import WINDOW_SECONDS, scaled_object
+from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, scaled_object
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,8 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
             " spec.performance.online.concurrency",
         )
     words, seconds = _pause(context, measures, share, performance.measured_at)
-    body = scaled_object(
-        context, autoscaling, active.revision, found.concurrency, found.throughput, paused=words is not None
-    )
+    at = Saturated(active.revision, found.concurrency, found.throughput)
+    body = scaled_object(context, autoscaling, at, paused=words is not None)
     if words is not None:
         return Scaling(Verdict("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
     least = "at least " if found.lower_bound else ""

@@ -13,6 +13,7 @@ from triton_plugin.python_files import FolderError
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found"})
 CHUNK = 1 << 20
+"""Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> s
     if entry.name in IGNORED or entry.name.startswith(".."):
         return "ignored"
     if not real.is_relative_to(root):
-        return f"a link to {os.readlink(entry)}, outside the folder"
+        return f"a link to {entry.readlink()}, outside the folder"
     if not real.exists():
         return "a broken link"
     if real in above:

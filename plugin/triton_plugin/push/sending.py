@@ -61,7 +61,7 @@ class Remote:
         command = [*self.prefix, *PROGRAM, *arguments]
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603 - no shell
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
         except FileNotFoundError as error:
             raise PushError(f"{command[0]} is not on the PATH, and it carries the files; install it") from error
         assert process.stdin is not None

@@ -33,7 +33,7 @@ def as_html(report: Report) -> str:
         offline=plots.offline(report),
         online=plots.components(online, "online-latency", "Average latency against concurrency") if online else None,
         details=[(each, _online(each)) for each in report.candidates if each.measured],
-        drawing=lambda plot: Markup(as_variables(plot.svg)),  # noqa: S704 matplotlib escapes the names in it
+        drawing=lambda plot: Markup(as_variables(plot.svg)),  # noqa: S704 - matplotlib escapes the names in it
         environment_lines=environment_lines,
         ALL=columns.ALL,
         STEPS=columns.STEPS,
@@ -43,17 +43,17 @@ def as_html(report: Report) -> str:
         margin=margin,
         cells=columns.cells,
         filled=columns.filled,
-        light=Markup(variables(dark=False)),  # noqa: S704
-        dark=Markup(variables(dark=True)),  # noqa: S704
-        style=Markup(_read("report.css")),  # noqa: S704
-        script=Markup(script),  # noqa: S704
+        light=Markup(variables(dark=False)),  # noqa: S704 - constants of this program
+        dark=Markup(variables(dark=True)),  # noqa: S704 - constants of this program
+        style=Markup(_read("report.css")),  # noqa: S704 - a file of this package
+        script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=script_hash,
     )
 
 
 def _heading(text: str) -> Markup:
     """Return a heading with places to break: a table has 18 columns."""
-    return Markup(re.sub(r"([/+])", r"\1<wbr>", str(escape(text))))  # noqa: S704
+    return Markup(re.sub(r"([/+])", r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def _online(candidate: CandidateReport) -> plots.Plot | None:

@@ -70,7 +70,7 @@ class Plot:
     @cached_property
     def svg(self) -> str:
         """The drawing. Made when it is first asked for: it takes long, and Markdown only refers to it."""
-        with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+        with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]  # its stubs list every setting
             figure = Figure(layout="constrained")
             self.draw(figure.subplots())
             out = io.StringIO()

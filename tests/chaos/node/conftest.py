@@ -69,22 +69,22 @@ def lanes(request: pytest.FixtureRequest, place: Place) -> Iterator[dict[str, "F
 @pytest.fixture(scope="session")
 def flipped(lanes: dict[str, "Future[Any]"]) -> flipping.Flipped:
     """Outcome of the lane."""
-    return lanes["flipped"].result()  # type: ignore[no-any-return]
+    return lanes["flipped"].result()
 
 
 @pytest.fixture(scope="session")
 def shared(lanes: dict[str, "Future[Any]"]) -> sharing.Shared:
     """Outcome of the lane."""
-    return lanes["shared"].result()  # type: ignore[no-any-return]
+    return lanes["shared"].result()
 
 
 @pytest.fixture(scope="session")
 def roomless(lanes: dict[str, "Future[Any]"]) -> room.Room:
     """Outcome of the lane."""
-    return lanes["roomless"].result()  # type: ignore[no-any-return]
+    return lanes["roomless"].result()
 
 
 @pytest.fixture(scope="session")
 def refused(lanes: dict[str, "Future[Any]"]) -> refusals.Refused:
     """Outcome of the lane."""
-    return lanes["refused"].result()  # type: ignore[no-any-return]
+    return lanes["refused"].result()

@@ -70,7 +70,7 @@ class Load:
         (container,) = pod["spec"]["containers"]
         container |= {"image": self.image, "command": self._command(), "volumeMounts": []}
         pod["spec"]["volumes"] = []
-        container["workingDir"] = "/tmp"  # noqa: S108 - of the pod's own
+        container["workingDir"] = "/tmp"
         self.kubectl.apply(pod)
         self.kubectl.run("wait", "--for=condition=Ready", f"pod/{self.name}", "--timeout=60s", timeout=70)
         time.sleep(2)

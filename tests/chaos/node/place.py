@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hack.deploy.install import NAMESPACE, RELEASE
 from tests.apiserver.operator_process import eventually
@@ -114,7 +114,7 @@ class JobsSeen:
         self.uids: dict[str, set[str]] = defaultdict(set)
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def __enter__(self) -> "JobsSeen":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

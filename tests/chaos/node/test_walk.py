@@ -22,7 +22,7 @@ WALK = "random walk: {} edits, deletions by hand, evictions, dead operators"
 
 def test_a_random_walk_ends_at_the_fixpoint(place: Place, fault: Fault) -> None:
     seed = int(time.time())
-    drawn = random.Random(seed)  # noqa: S311
+    drawn = random.Random(seed)
     fault(WALK.format(STEPS), 1, f"seed {seed}")
     applied = place.new("walker")
     applied.wait_ready(applied.apply())

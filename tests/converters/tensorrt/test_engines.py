@@ -205,7 +205,7 @@ def test_without_a_gpu_the_reason_says_so(tmp_path: Path) -> None:
                 ERROR, INTERNAL_ERROR = 1, 2
 
         @staticmethod
-        def Builder(logger: Any) -> Any:  # noqa: N802
+        def Builder(logger: Any) -> Any:  # noqa: N802 - TensorRT's name
             raise TypeError("pybind11::init(): factory function returned nullptr")
 
     with pytest.raises(StageError) as caught:

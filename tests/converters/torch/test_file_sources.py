@@ -32,7 +32,7 @@ Convert = Callable[..., ConvertResult]
 NAMES = {"Classifier": "INPUT__0", "Recommender": "INPUT__0,INPUT__1", "Branching": "INPUT__0"}
 
 
-class Stubborn(torch.nn.Module):  # type: ignore[misc]
+class Stubborn(torch.nn.Module):
     """Multiplies by a matrix whose type nobody names: it is fp32, whatever the weights are."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Stubborn(torch.nn.Module):  # type: ignore[misc]
         return torch.matmul(self.linear(x), torch.eye(x.size(1)))
 
 
-class Choosing(torch.nn.Module):  # type: ignore[misc]
+class Choosing(torch.nn.Module):
     """Takes a number besides its tensor."""
 
     def forward(self, x: torch.Tensor, which: int) -> torch.Tensor:

@@ -19,7 +19,7 @@ FILE = "ocr/1/model.pt"
 OUTPUTS = (Tensor("sum", "FP32", (4,)), Tensor("difference", "FP32", (4,)))
 
 
-class Both(torch.nn.Module):  # type: ignore[misc]
+class Both(torch.nn.Module):
     """Two outputs, and two inputs that cannot be exchanged."""
 
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -42,4 +42,4 @@ class Planting(nn.Module):
 def get_model(checkpoint: str) -> tuple[nn.Module, dict[str, list[str]]]:
     """Load the weights."""
     model, names = get_classifier(checkpoint)
-    return Planting(model, "/tmp").eval(), names  # noqa: S108 - what is attacked
+    return Planting(model, "/tmp").eval(), names

@@ -45,7 +45,7 @@ def take(seed: int) -> Told:
                 walk.take(each)
             walk.end()
         except (BrokenError, Exception):
-            kept, said = shortest(walk.taken, lambda fewer, gpus=gpus: why(gpus, fewer))  # type: ignore[misc]
+            kept, said = shortest(walk.taken, lambda fewer, gpus=gpus: why(gpus, fewer))  # type: ignore[misc]  # a default binds the loop variable
             told.failed.append(Failed(gpus, kept, said or "it does not fail again"))
         told.kinds.update(name for name, _ in walk.taken)
         told.passes += walk.world.passes

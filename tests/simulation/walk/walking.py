@@ -181,6 +181,6 @@ def why(gpus: int | None, steps: Sequence[Step]) -> str:
 
 def drawn(seed: int) -> Iterator[tuple[int | None, list[Step]]]:
     """Yield walks to take, without end."""
-    chance = Random(seed)  # noqa: S311 - not for secrets
+    chance = Random(seed)
     while True:
         yield chance.choice([None, 1, 1, 2, 4]), [draw(chance) for _ in range(LENGTH)]

@@ -95,7 +95,7 @@ def texts() -> dict[str, Any]:
         found = [each.strip() for each in re.split(r"[.\n]", load().DESCR) if len(each.split()) > 2]
         sentences += found
         about += [load.__name__.removeprefix("load_")] * len(found)
-    words = TfidfVectorizer(token_pattern="[a-zA-Z]+", min_df=2)  # noqa: S106 no secret
+    words = TfidfVectorizer(token_pattern="[a-zA-Z]+", min_df=2)
     topic = make_pipeline(words, LogisticRegression()).fit(sentences, about)
     colours = numpy.random.default_rng(0).choice(["red", "white", "green"], (178, 1)).astype(object)
     encoder = ColumnTransformer([("colour", OneHotEncoder(handle_unknown="ignore"), [0])])

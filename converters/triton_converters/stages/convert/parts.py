@@ -41,7 +41,10 @@ def known_timing_cache(incoming: Path, version: str) -> Path:
 
 @contextmanager
 def named(request: ConvertRequest) -> Iterator[None]:
-    """Let a failure of one model of an ensemble name the model; otherwise the candidate's name says enough."""
+    """Let a failure of one model of an ensemble name the model; otherwise the candidate's name says enough.
+
+    Raises the StageError of the failure, with the name of the model before its message.
+    """
     try:
         yield
     except StageError as error:

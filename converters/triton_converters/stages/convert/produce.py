@@ -62,7 +62,10 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
 
 
 def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:
-    """Load the model and write it in the requested format into ``directory``; returns warnings for the user."""
+    """Load the model and write it in the requested format into ``directory``; returns warnings for the user.
+
+    Raises StageError(ConversionFailed) if the converter fails by another error.
+    """
     model = framework.load(published_source(request.source), request.model, request.format)
     batches = read_batches(layout.reference_directory(request.reference))
     dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"

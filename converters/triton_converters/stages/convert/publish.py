@@ -27,6 +27,7 @@ from triton_converters.stages.convert.parts import (
 WARNINGS = 4
 """Number of warnings kept, with WARNING_CHARACTERS each: all must fit into the termination message."""
 WARNING_CHARACTERS = 240
+"""Most of a warning that is kept: two lines of a terminal."""
 
 
 def run(request: ConvertRequest, incoming: Path) -> ConvertResult:

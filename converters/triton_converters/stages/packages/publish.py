@@ -15,6 +15,7 @@ STAGE = "packages"
 NAMED = 100
 """How many packages a result names."""
 NAME_CHARACTERS = 200
+"""Most of a name and version that is kept: real ones are far shorter."""
 
 
 def run(request: PackagesRequest, incoming: Path) -> PackagesResult:

@@ -22,6 +22,7 @@ from triton_converters.stages.reference.soundness import Variety
 
 STAGE = "reference"
 WARNING_BYTES = 160
+"""Most of a warning that is kept, so that several fit into a termination message."""
 
 
 def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
@@ -49,7 +50,10 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
 def record(
     request: ReferenceRequest, names: Names, incoming: Path, directory: Path
 ) -> tuple[Signature, int, int, tuple[str, ...]]:
-    """Judge every batch and write it anew; returns the signature, the numbers of samples and batches, and warnings."""
+    """Judge every batch and write it anew; returns the signature, the numbers of samples and batches, and warnings.
+
+    Raises StageError(Crashed) if the batches hold no samples, or more than were asked for.
+    """
     batched = request.model.max_batch_size > 0
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
     perf_input, variety, samples, batches = PerfInput(batched), Variety(batched), 0, 0

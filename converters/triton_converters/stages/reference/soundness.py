@@ -77,7 +77,10 @@ def check_types(outputs: Arrays) -> None:
 
 
 def check_reproducible(again: Arrays, batch: Batch) -> None:
-    """Check that the same batch, run ``again``, gave the same outputs."""
+    """Check that the same batch, run ``again``, gave the same outputs.
+
+    Raises StageError(ReferenceNotReproducible) if an output differs.
+    """
     worst = disagreement(again, batch.outputs)
     if worst is not None:
         message = (
@@ -178,7 +181,7 @@ class Variety:
         return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
 
     def check(self) -> None:
-        """Raise ReferenceConstant if there is something to complain about."""
+        """Raise StageError(ReferenceConstant) if there is something to complain about."""
         if complaint := self.complaint():
             raise StageError(Reason.REFERENCE_CONSTANT, complaint)
 

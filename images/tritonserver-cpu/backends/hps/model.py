@@ -5,9 +5,9 @@ import sys
 # The server starts Python with the distribution's own packages only.
 sys.path[:0] = ["/opt/tritonserver/runtimes", "/opt/tritonserver/site-packages"]
 
-from triton_cpu.config import Config  # noqa: E402
-from triton_cpu.instance import Instance  # noqa: E402
-from triton_cpu.session import Log, Session  # noqa: E402
+from triton_cpu.config import Config
+from triton_cpu.instance import Instance
+from triton_cpu.session import Log, Session
 
 
 def load(config: Config, log_warning: Log) -> Session:

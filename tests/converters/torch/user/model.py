@@ -5,10 +5,10 @@ from typing import NamedTuple, Optional
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F  # noqa: N812 - as PyTorch's users write it
 
 
-class Classifier(nn.Module):  # type: ignore[misc]
+class Classifier(nn.Module):
     """Images (batch, 1, 8, 8) to scores (batch, 4): convolution, batch norm, a view that asks for the batch's size."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Classifier(nn.Module):  # type: ignore[misc]
         return self.head(hidden.view(hidden.size(0), -1))
 
 
-class Recommender(nn.Module):  # type: ignore[misc]
+class Recommender(nn.Module):
     """Items (batch, 5) of INT64 and a visitor (batch, 4) to scores (batch, 3) and the best one (batch)."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Recommender(nn.Module):  # type: ignore[misc]
         return scores, scores.argmax(dim=-1)
 
 
-class Masked(nn.Module):  # type: ignore[misc]
+class Masked(nn.Module):
     """Sequences (batch, time, 4), a mask (batch, time) of BOOL: one output a step, one a sequence; lengths vary."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Masked(nn.Module):  # type: ignore[misc]
         return {"tags": tags, "summary": tags.sum(dim=1), "unused": steps}
 
 
-class Attention(nn.Module):  # type: ignore[misc]
+class Attention(nn.Module):
     """Sequences (batch, time, 8) to (batch, time, 8); the evaluation mode of torch's own layers is a fused operator."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Attention(nn.Module):  # type: ignore[misc]
         return self.encoder(x)
 
 
-class Recurrent(nn.Module):  # type: ignore[misc]
+class Recurrent(nn.Module):
     """Sequences (batch, time, 8) to (batch, time, 6)."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Recurrent(nn.Module):  # type: ignore[misc]
         return self.layers(x)[0]
 
 
-class Points(nn.Module):  # type: ignore[misc]
+class Points(nn.Module):
     """A cloud (points, 3) without batch dimension to one direction (3)."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Points(nn.Module):  # type: ignore[misc]
         return self.embed(points).amax(dim=0)
 
 
-class Branching(nn.Module):  # type: ignore[misc]
+class Branching(nn.Module):
     """(batch, 4) to (batch, 3); a branch on the data."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Python(Branching):
         return self.head(x) * max((1, 2), key=lambda width: -width)
 
 
-class Unused(nn.Module):  # type: ignore[misc]
+class Unused(nn.Module):
     """Two inputs, of which one is not used."""
 
     def __init__(self) -> None:
@@ -160,17 +160,17 @@ class Result(NamedTuple):
     part: Tensor
 
 
-class Swapped(nn.Module):  # type: ignore[misc]
+class Swapped(nn.Module):
     """Three inputs (batch, 4) of one type, whose exchange shows, to two outputs (batch, 4), whose exchange shows."""
 
     def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> Result:
         return Result(ids - 2 * types + 3 * mask * ids, types - mask)
 
 
-class LeftOut(nn.Module):  # type: ignore[misc]
+class LeftOut(nn.Module):
     """TorchScript of old releases knows no other way to write the types."""
 
-    def forward(self, ids: Tensor, mask: Optional[Tensor] = None, types: Optional[Tensor] = None) -> Result:  # noqa: UP045
+    def forward(self, ids: Tensor, mask: Optional[Tensor] = None, types: Optional[Tensor] = None) -> Result:  # noqa: UP045 - TorchScript
         if mask is None:
             mask = torch.ones_like(ids)
         if types is None:
@@ -178,7 +178,7 @@ class LeftOut(nn.Module):  # type: ignore[misc]
         return Result(ids - 2 * types + 3 * mask * ids, types - mask)
 
 
-class KeywordOnly(nn.Module):  # type: ignore[misc]
+class KeywordOnly(nn.Module):
     def forward(self, ids: Tensor, *, mask: Tensor, types: Tensor) -> Result:
         return Result(ids - 2 * types + 3 * mask * ids, types - mask)
 
@@ -216,8 +216,8 @@ def get_model(
     checkpoint: str = "",
     training: str = "",
     wrapped: str = "",
-    inputs: list[str] = (),  # type: ignore[assignment]
-    outputs: list[str] = (),  # type: ignore[assignment]
+    inputs: list[str] = (),
+    outputs: list[str] = (),
 ) -> tuple[nn.Module, dict[str, list[str]]]:
     torch.manual_seed(7)
     model = globals()[kind]()

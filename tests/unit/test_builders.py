@@ -1,0 +1,68 @@
+"""Each kind of object is put together in one place, from a context and little else."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from triton_operator import names
+from triton_operator.kube import kinds
+
+ROOT = Path(__file__).resolve().parents[2] / "operator/triton_operator"
+DECIDING = ("planning", "stages", "rollout", "jobs", "resources", "candidates", "observed")
+MOST_PARAMETERS = 4
+FIELDS = {"apiVersion", "kind", "metadata"}
+"""What a whole object has. A reference to one has no metadata."""
+
+
+def builders(folder: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield the kind, the function and its number of parameters, for each object that is written out."""
+    for path in sorted(folder.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                where = f"{path.relative_to(ROOT)}:{function.name}"
+                given = function.args
+                parameters = len([*given.posonlyargs, *given.args, *given.kwonlyargs])
+                yield from ((kind, where, parameters) for kind in _kinds(function))
+
+
+def _kinds(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Dict):
+            continue
+        pairs = zip(node.keys, node.values, strict=True)
+        fields = {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+        if fields.keys() >= FIELDS and (kind := _named(fields["kind"])):
+            yield kind
+
+
+def _named(value: ast.expr) -> str:
+    """The kind, if it is written as a text or as a constant of names; empty if it is taken from another object."""
+    if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "names":
+        return str(getattr(names, value.attr))
+    return str(value.value) if isinstance(value, ast.Constant) else ""
+
+
+def found() -> Mapping[str, list[tuple[str, int]]]:
+    by_kind: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for room in DECIDING:
+        for kind, where, parameters in builders(ROOT / room):
+            by_kind[kind].append((where, parameters))
+    return by_kind
+
+
+FOUND = found()
+PLANNED = {each.kind for each in (*kinds.CHILDREN, *kinds.OPTIONAL)} - {kinds.POD.kind}
+
+
+def test_every_kind_of_the_plan_is_built() -> None:
+    assert FOUND.keys() == PLANNED
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_a_kind_has_one_builder_of_few_parameters(kind: str) -> None:
+    ((where, parameters),) = FOUND[kind]
+    assert where.startswith("resources/")
+    assert parameters <= MOST_PARAMETERS, where

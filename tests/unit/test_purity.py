@@ -1,0 +1,47 @@
+"""The tools really keep clocks, files, chance and the network from what decides."""
+
+import subprocess
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("api", "candidates", "jobs", "observed", "planning", "resources", "rollout", "stages")
+
+
+def refused(place: str, code: str) -> set[str]:
+    """The rules that ruff says a file of that code would break there."""
+    command = [
+        "check",
+        "--no-cache",
+        "--output-format",
+        "concise",
+        "--stdin-filename",
+        f"operator/triton_operator/{place}",
+        "-",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", *command], cwd=ROOT, input=code, capture_output=True, text=True, check=False
+    )
+    return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("operator/")}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_decides_may_not_ask_the_clock_nor_open_a_file(room: str) -> None:
+    asks = '"""Ask."""\n\nfrom datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n'
+    assert refused(f"{room}/new.py", asks) == {"TID251"}
+    assert refused("runtime/new.py", asks) == set()
+    assert "PTH123" in refused(f"{room}/new.py", '"""Read."""\n\nTEXT = open("x")\n')
+
+
+def test_every_room_that_decides_is_kept_from_the_machine() -> None:
+    contracts = ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    pure, machine = (
+        set(contracts[f"importlinter:contract:{name}"]["source_modules"].split()) for name in ("pure", "machine")
+    )
+    assert machine - pure == {"triton_operator.names"}
+    assert pure <= machine
+    assert {f"triton_operator.{room}" for room in ROOMS} <= pure
