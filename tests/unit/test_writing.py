@@ -11,7 +11,8 @@ from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.writing import Failures, Writer, by_key
 
 JSON = dict[str, Any]
-OWNER: JSON = {"metadata": {"name": "digits", "namespace": "vision", "uid": "owner"}}
+OWNER: JSON = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+OWNER |= {"metadata": {"name": "digits", "namespace": "vision", "uid": "owner"}}
 
 
 def entry(operation: str, *labels: str) -> JSON:
