@@ -9,6 +9,7 @@ from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import ORDER, STEP, Cluster
 from tests.simulation.deployments import CANDIDATES
 from tests.simulation.edits import a_wider_batch, another_source
+from tests.simulation.walk.walking import why
 from tests.states.deployment import a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
@@ -521,3 +522,9 @@ def test_a_job_whose_pod_is_never_seen_is_looked_at_again_without_being_woken() 
     assert cluster.story == ["source"]
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_retry_that_is_typed_before_the_failure_could_be_recorded_is_one() -> None:
+    """Replayed from the random walk: the status tells of a failure while the results may not be written."""
+    lost = [("refusals", [("apply", "ConfigMap")]), ("a sidecar in Jobs", "istio-proxy"), ("an hour passes", 3600)]
+    assert not why(None, [*lost, ("time passes", 10)])

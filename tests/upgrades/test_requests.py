@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster, pulled
+from tests.states.deployment import apart
 from tests.states.moments import MOMENTS
 from tests.states.passes import reached
 from tests.upgrades.stored import HERE, STORED, state
@@ -53,7 +54,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Body]:
 
 
 @pytest.fixture
-def upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
+def upgraded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every cluster gets an installation with newer images once its object is pinned to those that there were."""
     act = Cluster.act
 
@@ -63,6 +64,8 @@ def upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
         return act(cluster)
 
     monkeypatch.setattr(Cluster, "act", newer)
+    with apart():
+        yield
 
 
 def of_moment(cluster: Cluster) -> list[Body]:

@@ -10,6 +10,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
 from triton_operator.jobs.passing import due_after, timed
+from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
@@ -210,7 +211,8 @@ def _waits(context: Context, found: _Unanswered) -> Run[Any]:
 
 def _runs(context: Context, found: _Unanswered) -> Run[Any]:
     pending = found.job.pending if found.job is not None else None
-    return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
+    body = _begun(found.body, context.deployment.retry)
+    return Run(Effects((body,), jobs=frozenset({found.name})), pending=pending, active=True)
 
 
 def _fails(context: Context, found: _Unanswered) -> Run[Any]:
@@ -237,9 +239,26 @@ _BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
 """What each fate asks of the cluster, and what it says."""
 
 
+def _begun(body: dict[str, Any], retry: str) -> dict[str, Any]:
+    """The Job with the retry that it belongs to. A retry that is asked for later asks for another try of it too."""
+    if not retry:
+        return body
+    metadata = body["metadata"]
+    return {
+        **body,
+        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), RETRY_ANNOTATION: retry}},
+    }
+
+
 def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[str, Failure]:
-    uid = found.job.uid if found.job is not None else ""
-    noted = Failure(uid, failure.reason, failure.message, context.deployment.retry)
+    """The record of a failure.
+
+    It may be written only after the user has read of it in the status, and has typed a retry.
+    """
+    retry, uid = context.deployment.retry, ""
+    if found.job is not None:
+        retry, uid = found.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), found.job.uid
+    noted = Failure(uid, failure.reason, failure.message, retry)
     return {found.name: timed(noted, found.before, context.now)}
 
 
