@@ -236,7 +236,11 @@ class Cluster(Controllers):
 def _kept(desired: Body, old: Body) -> Body:
     """An object as it is wanted, with what the API server and the controllers have set of it."""
     metadata = {name: old["metadata"][name] for name in SERVER_SET if name in old["metadata"]}
-    return {**desired, "status": old["status"], "metadata": desired["metadata"] | metadata}
+    kept = {**desired, "status": old["status"], "metadata": desired["metadata"] | metadata}
+    if desired["kind"] == "PersistentVolumeClaim":
+        # Its class and its volume, which an apply that does not name them leaves as they are.
+        kept["spec"] = old["spec"] | desired["spec"]
+    return kept
 
 
 def framework(pod: Body) -> Body:

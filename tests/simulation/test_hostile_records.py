@@ -252,19 +252,6 @@ def test_a_forged_template_is_not_served(cluster: Cluster, change: Callable[[Bod
     assert reasons(cluster, "UpToDate", "Stalled") == [("False", "NotAllowed"), ("True", "NotAllowed")]
 
 
-@pytest.mark.parametrize("change", [each for each in FORGERIES if each is not of_another_claim])
-def test_a_forged_annotation_is_not_followed(change: Callable[[Body], None]) -> None:
-    cluster = Cluster(a_spec())
-    cluster.settle()
-    (server,) = cluster.of_kind("Deployment")
-    was = deepcopy(server["spec"]["template"])
-    forged = deepcopy(was)
-    change(forged)
-    server["metadata"]["annotations"][names.TEMPLATE_ANNOTATION] = json.dumps(forged)
-    cluster.settle()
-    assert made(cluster) == was
-
-
 @pytest.mark.parametrize("text", ["[" * 20000, "[]", "1", "{}", "x"], ids=lambda text: text[:2])
 def test_an_annotation_that_is_no_template_does_not_fail_a_pass(text: str) -> None:
     cluster = Cluster(a_spec())

@@ -6,21 +6,19 @@ import pytest
 
 from tests.converters.test_clean import CONVERTED, REQUEST, converted, grow_old, mark
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.deployments import a_spec
 from tests.simulation.test_failures import named_claim
-from tests.simulation.test_rollback import GONE, RESULTS, active, history, keys, roll_back, version
+from tests.simulation.test_rollback import GONE, RESULTS, active, history, keys, one_candidate, roll_back, version
 from tests.simulation.test_rollout import answering
 from triton_converters.contract import layout
 from triton_converters.contract.records import ACTIVE
 from triton_converters.stages.clean import run as clean
 from triton_operator.observed.history import History
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
-
 
 def served(count: int) -> Cluster:
     """Sources that served, one after the other."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
+    cluster = Cluster(one_candidate(**version(1)))
     cluster.settle()
     for number in range(2, count + 1):
         cluster.edit(**version(number))

@@ -6,13 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
-from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.edits import merged
-from tests.simulation.test_rollback import active, history, keys, made, roll_back, servers, version
+from tests.simulation.test_rollback import active, history, keys, made, one_candidate, roll_back, servers, version
 from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
 from triton_operator.observed.history import History
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 BAD = "example/server:bad"
 
 
@@ -23,7 +21,7 @@ def image(cluster: Cluster) -> str:
 @pytest.fixture(scope="module")
 def two_servers() -> Cluster:
     """A second source with two servers of its key, and a first one; not to be changed."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
+    cluster = Cluster(one_candidate(**version(1)))
     cluster.settle()
     cluster.edit(**version(2))
     cluster.settle()
@@ -62,7 +60,7 @@ def test_an_edit_of_the_server_alone_is_taken_back(cluster: Cluster) -> None:
 
 
 def test_new_images_of_the_server_alone_are_taken_back() -> None:
-    cluster = Cluster(a_spec(models=ONE))
+    cluster = Cluster(one_candidate())
     cluster.settle()
     key = active(cluster)
     cluster.settings = replace(SETTINGS, server_image="example/server:2")
@@ -105,7 +103,7 @@ def test_a_server_that_never_had_the_key_is_unknown(cluster: Cluster) -> None:
 
 
 def test_the_limit_counts_servers_and_not_edits_of_what_is_measured() -> None:
-    cluster = Cluster(a_spec(models=ONE, **version(1)))
+    cluster = Cluster(one_candidate(**version(1)))
     cluster.settle()
     cluster.edit(**version(2))
     cluster.settle()
@@ -120,7 +118,7 @@ def test_the_limit_counts_servers_and_not_edits_of_what_is_measured() -> None:
 
 
 def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> None:
-    cluster = Cluster(a_spec(models=ONE))
+    cluster = Cluster(one_candidate())
     cluster.settle()
     (state,) = history(cluster).served
     older = History((replace(state, records=("a",)), replace(state, records=("b",)), replace(state, revision=None)))
@@ -132,7 +130,7 @@ def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> Non
 
 def held() -> Cluster:
     """The second source serves, and its soak has no verdict."""
-    cluster = Cluster(a_spec(models=ONE, **version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
     cluster.settle()
     ask(cluster)
     clients(cluster).rate = 0.0
@@ -181,7 +179,7 @@ def test_what_a_soak_undid_is_not_kept() -> None:
 
 
 def test_the_active_one_may_be_named_while_its_soak_goes_on() -> None:
-    cluster = Cluster(a_spec(models=ONE, **version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
     cluster.settle()
     ask(cluster)
     flipped(cluster, merged("source", **version(2)["source"]))

@@ -30,6 +30,11 @@ RESULTS = ("ConfigMap", "digits-results")
 GONE = when("source", Fate(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
 
 
+def one_candidate(**fields: Any) -> dict[str, Any]:
+    """The spec of an object with one candidate."""
+    return a_deployment().one_candidate().asking(**fields).cluster().spec
+
+
 def version(number: int) -> dict[str, Any]:
     return {"source": {"uri": f"pvc://models/v{number}"}}
 

@@ -6,13 +6,11 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_repair import restart, saying
-from tests.simulation.test_rollback import RESULTS, active, keys, roll_back, version
+from tests.simulation.test_rollback import RESULTS, active, keys, one_candidate, roll_back, version
 from tests.simulation.test_rollout import ONE_GPU, answering
 
-ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 SHORT = {"progressDeadlineSeconds": 60}
 
 
@@ -29,7 +27,7 @@ class OneGpu(Cluster):
 
 def served(**fields: Any) -> Cluster:
     """The second source serves, and the first one did."""
-    return second(Cluster(a_spec(models=ONE, **version(1)) | fields))
+    return second(Cluster(one_candidate(**version(1)) | fields))
 
 
 def second(cluster: Cluster) -> Cluster:
@@ -40,7 +38,7 @@ def second(cluster: Cluster) -> Cluster:
 
 
 def on_one_gpu(**fields: Any) -> Cluster:
-    return second(OneGpu(a_spec(models=ONE, gpu=ONE_GPU, **version(1)) | fields, gpus=1))
+    return second(OneGpu(one_candidate(gpu=ONE_GPU, **version(1)) | fields, gpus=1))
 
 
 def idle(cluster: Cluster, steps: int) -> int:

@@ -1,5 +1,6 @@
 """The soak of a new revision: how long both revisions stay, what the verdicts are, and what an undo leaves."""
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -496,15 +497,20 @@ def test_a_job_that_reads_counters_reaches_metrics_and_nothing_else(before: Clus
     assert [[port["port"] for port in each["ports"]] for each in ours] == [[8002]]
 
 
-def test_the_history_gets_no_revision_before_its_verdict(cluster: Cluster) -> None:
-    history = cluster.objects["ConfigMap", "digits-results"]["data"]["history"]
+def test_the_history_has_a_revision_on_trial_before_its_verdict(cluster: Cluster) -> None:
+    def history() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(cluster.objects["ConfigMap", "digits-results"]["data"]["history"])
+        return found
+
+    before = history()
     clients(cluster).failing = 0.5
-    flipped(cluster)
+    _, new = flipped(cluster)
     cluster.run(8)
-    assert cluster.objects["ConfigMap", "digits-results"]["data"]["history"] == history
+    tried = history()
+    assert (tried.pop("trial")["revision"]["server"], tried) == (new, before)
     cluster.settle()
-    assert cluster.objects["ConfigMap", "digits-results"]["data"]["history"] == history
-    assert "snapshot." not in history
+    assert history() == before
+    assert "snapshot." not in json.dumps(before)
 
 
 def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -> None:

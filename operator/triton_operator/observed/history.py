@@ -38,11 +38,13 @@ class State(Document):
     def is_of(self, other: "State") -> bool:
         """Whether both are states of one Deployment, of which only what is measured may differ.
 
-        Where an older version recorded one, the records tell.
+        Two sources of the same files have one Deployment, but each its images, which going back to it has to find; of
+        a state whose results were lost, they are not known. Where an older version recorded one, the records tell.
         """
         if self.revision is None or other.revision is None:
             return self.records == other.records
-        return self.revision.server == other.revision.server
+        same_images = not (self.images and other.images) or self.images == other.images
+        return self.revision.server == other.revision.server and same_images
 
 
 @dataclass(frozen=True)

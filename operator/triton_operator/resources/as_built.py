@@ -1,8 +1,9 @@
 """Whether a pod template that was recorded is one that the operator builds for a server. Pure.
 
-Records are kept in a ConfigMap, and in an annotation, that people of the namespace may edit. So a recorded template is
-compared with all that any version of the operator has built, and with what the installation allows today. What only
-the author of a spec decides, such as a toleration or an argument of a backend, may differ.
+Records are kept in a ConfigMap that people of the namespace may edit. So a recorded template is compared with all that
+any version of the operator has built, and with what the installation allows today. Where a version builds something
+else, its shape is added here, and the old ones stay. What only the author of a spec decides, such as a toleration or an
+argument of a backend, may differ.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,13 +45,13 @@ def refusal(context: Context, server: str, key: str, template: Template) -> str 
     ``server``, ``key``: name of its Deployment and key of its revision.
     """
     made = Made(context.name, server, key)
-    strange = strangeness(made, template)
+    strange = _strangeness(made, template)
     if strange is not None:
         return f"the record of Deployment {server} is not one that the operator writes: somebody changed {strange}"
     return next(_forbidden(context, server, template["spec"]), None)
 
 
-def strangeness(made: Made, template: Template) -> str | None:
+def _strangeness(made: Made, template: Template) -> str | None:
     """The first field of a template that no version of the operator has built so; None: there is none."""
     found = next(_strange(template, _shape(made), "template"), None)
     return None if found is None else shortened(printable(found), LONGEST_PLACE)

@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from triton_converters.contract.document import DocumentError, decode
-from triton_operator.names import DEPLOYMENT_LABEL, TEMPLATE_ANNOTATION
+from triton_operator.names import TEMPLATE_ANNOTATION
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_built import Made, strangeness
 
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
@@ -50,14 +49,12 @@ def scaled(observed: ServerView, replicas: int, notes: Mapping[str, str] = NO_NO
 
 
 def _noted(observed: ServerView | None) -> dict[str, Any] | None:
-    """The template that the annotation keeps; None: there is none, or the operator has not written it."""
-    metadata: Mapping[str, Any] = {} if observed is None else observed.body["metadata"]
+    """The template that the annotation keeps; None: there is none, or it is no JSON object."""
+    annotations = {} if observed is None else observed.body["metadata"].get("annotations", {})
     try:
-        template = decode(metadata.get("annotations", {}).get(TEMPLATE_ANNOTATION, ""))
+        template = decode(annotations.get(TEMPLATE_ANNOTATION, ""))
     except DocumentError:
         return None
-    assert observed is not None
-    # Who may edit a Deployment may let it run any image. So what the installation allows is not asked again, and what
-    # it no longer allows is still followed while it serves.
-    made = Made(metadata.get("labels", {}).get(DEPLOYMENT_LABEL, ""), observed.name, observed.revision_key)
-    return template if strangeness(made, template) is None else None
+    # Who may edit a Deployment may let it run anything, so it is not compared with what the operator builds: another
+    # version builds something else, and a server must not restart for that.
+    return template if isinstance(template, dict) else None
