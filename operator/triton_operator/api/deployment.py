@@ -57,7 +57,7 @@ class TritonDeployment:
     retry: str
     """A digest of the retry annotation; empty: there is none."""
     images_asked: str
-    """The same of the annotation that asks for the installation's images."""
+    """A digest of the annotation that asks once for the images of the installation; empty: there is none."""
     asked: str
     """A digest of what the spec says, without what changes nothing that serves."""
     spec: TritonDeploymentSpec
@@ -82,7 +82,10 @@ class TritonDeployment:
 
 
 def parse(body: dict[str, Any]) -> TritonDeployment:
-    """Return the object that a body of the API describes. Raises InvalidSpecError."""
+    """Return the object that a body of the API describes.
+
+    Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
+    """
     metadata = body["metadata"]
     _check_size(body.get("spec", {}))
     if old := list(renamed.found(body.get("spec"))):

@@ -32,7 +32,7 @@ class Attempt:
     image_id: str = ""
     """ID of the server's image that it was profiled with, as the kubelet reported it; empty: not reported."""
     accuracy: tuple[Accuracy, ...] = ()
-    """Its metrics, judged by the spec's thresholds."""
+    """The candidate's metrics, judged by the spec's thresholds."""
     metrics_key: str = ""
     """Key of the metrics' record."""
 

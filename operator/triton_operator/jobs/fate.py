@@ -9,11 +9,11 @@ class State(Enum):
 
     ABSENT = auto()
     ACTIVE = auto()
-    """It goes on, or ended just now and its pod may still be seen."""
+    """The Job goes on, or it ended seconds ago and the watch of pods may still show its answer."""
     FAILED = auto()
-    """It failed, or it is given up."""
+    """The Job failed, or it is given up while it still runs."""
     ENDED = auto()
-    """It ended, and no answer is left of it."""
+    """The Job ended, and left no answer that can still be read."""
 
 
 class Known(Enum):
@@ -22,7 +22,7 @@ class Known(Enum):
     NOTHING = auto()
     STANDS = auto()
     REPEATS = auto()
-    """It is recorded, and the work is to be tried again."""
+    """The failure is recorded, and the work is to be tried again all the same."""
 
 
 class Reading(Enum):
@@ -31,7 +31,7 @@ class Reading(Enum):
     NONE = auto()
     """None is needed."""
     GOES_ON = auto()
-    """It is there or it has answered."""
+    """The reading Job runs, or it has left the answer."""
     FAILED = auto()
 
 
@@ -50,21 +50,21 @@ class Fate(Enum):
     """What becomes of the work."""
 
     FAILED_BEFORE = auto()
-    """Its failure is known."""
+    """The work counts as failed without another Job, because its failure is recorded."""
     MAKES_WAY = auto()
-    """Its failed Job goes, so that another can start."""
+    """The Job that failed is deleted, so that another one can start."""
     READS = auto()
-    """Another Job reads its answer."""
+    """Another Job reads the work's answer from the claim."""
     UNREADABLE = auto()
-    """That other Job failed, so the work did."""
+    """The Job that reads the work's answer failed, so the work failed."""
     WAITS = auto()
     """No Job may start yet."""
     RUNS = auto()
-    """Its Job is created, or goes on."""
+    """The work's Job is created, or goes on."""
     FAILS = auto()
-    """Its failure is seen, and from now on recorded."""
+    """The Job has failed in this pass, and its failure is recorded from now on."""
     REPEATS = auto()
-    """Its Job ended without an answer, so it goes, and another one starts."""
+    """The Job ended without an answer, so it is deleted, and another one starts."""
 
 
 def next_fate(facts: WorkFacts) -> Fate:

@@ -83,7 +83,7 @@ class _Unanswered:
     """Work without a result, and all that is known of it."""
 
     body: dict[str, Any]
-    """Its Job, as it would be made now."""
+    """Body of the work's Job, as it would be made now."""
     name: str
     """Name of its Job, which an earlier version of the operator may have made."""
     job: JobView | None

@@ -16,7 +16,7 @@ class Active(Document):
     """The active revision's Deployment."""
 
     server: str
-    """Its name."""
+    """Name of the active revision's Deployment."""
     uid: str
     revision: str
     """Key of its revision."""

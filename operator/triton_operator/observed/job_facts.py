@@ -26,7 +26,7 @@ class JobFacts:
     stage: str
     key: str
     pods: Sequence[PodView]
-    """Its pods, the oldest first."""
+    """The Job's pods, the oldest first."""
     said: JobState
     """What the Job controller says."""
     condition: Mapping[str, Any]

@@ -31,7 +31,7 @@ class End:
     exit_code: int | None
     reason: str
     message: str
-    """Its last words, which the kubelet may have cut; empty: none."""
+    """The container's last words, which the kubelet may have cut; empty: it left none."""
     finished_at: str
 
 
@@ -88,19 +88,19 @@ class PodView:
     message: str
     ip: str
     conditions: Mapping[str, Mapping[str, Any]]
-    """Its conditions by type."""
+    """The pod's conditions by their types."""
     initial: tuple[Container, ...]
-    """Its init containers, with the sidecars."""
+    """The pod's init containers, in their order; sidecars are among them."""
     containers: tuple[Container, ...]
 
     @property
     def every(self) -> tuple[Container, ...]:
-        """All its containers, those that start first at the beginning."""
+        """All containers of the pod, those that start first at the beginning."""
         return (*self.initial, *self.containers)
 
     @property
     def servers(self) -> list[Container]:
-        """Its tritonserver, once there is one."""
+        """The pod's containers named tritonserver: one, once its kubelet has told of it, and else none."""
         return [each for each in self.every if each.name == SERVER]
 
     @property

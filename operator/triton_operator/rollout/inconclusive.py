@@ -23,9 +23,9 @@ class Course(Enum):
     UNDO = auto()
     """What served before serves."""
     WAIT = auto()
-    """It stays as it is, and is judged again with the requests that come until then."""
+    """The roll-out stays as it is, and is judged again with the requests that come until then."""
     BEGIN_ANEW = auto()
-    """It stays as it is, and only requests from now on count."""
+    """The roll-out stays as it is, and only requests from now on count."""
 
 
 def course(policy: OnInconclusive, found: Judgement) -> Course:

@@ -117,13 +117,13 @@ class ObservedTarget:
     """The target and all that concerns it, as observed."""
 
     revision: str
-    """Its key."""
+    """Key of the target revision."""
     candidate: str
     """Name of its candidate."""
     model: str
     """The name under which it serves the model."""
     body: dict[str, Any]
-    """Its Deployment, as it would be made now."""
+    """The target's Deployment, as it would be made now."""
     view: ServerView | None
     server: Server
     waits: Verdict | None

@@ -67,7 +67,7 @@ class CandidateReport(ApiType):
     """A candidate with all its measurements."""
 
     status: CandidateStatus
-    """Its entry in the object's status."""
+    """The candidate's entry in the object's status."""
     meaning: str
     """What its reason means."""
     advice: str
@@ -84,9 +84,9 @@ class CandidateReport(ApiType):
     warnings: list[str]
     """The exporter's warnings."""
     accuracy: list[AccuracyStatus]
-    """Its metrics next to the framework's."""
+    """The candidate's metrics next to the framework's."""
     measured: Measured | None
-    """Its sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
+    """The candidate's sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
 
 
 class PointReport(ApiType):
@@ -104,7 +104,7 @@ class SearchReport(ApiType):
     """A search with all its points."""
 
     status: SearchStatus
-    """Its entry in the object's status."""
+    """The search's entry in the object's status."""
     points: list[PointReport]
     """The points in the order of measurement, repeats last; as far as their records exist."""
 
