@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class State(Enum):
+class JobPhase(Enum):
     """How far the work's Job is."""
 
     ABSENT = auto()
@@ -40,7 +40,7 @@ class WorkFacts:
     """Everything that decides what becomes of the work."""
 
     known: Known
-    job: State
+    job: JobPhase
     reading: Reading
     may_start: bool
     """Whether a Job may be created."""
@@ -71,10 +71,10 @@ def next_fate(facts: WorkFacts) -> Fate:
     """Return the fate; the first line that applies decides."""
     if facts.known is Known.STANDS:
         return Fate.FAILED_BEFORE
-    if facts.known is Known.REPEATS and facts.job is not State.ABSENT:
+    if facts.known is Known.REPEATS and facts.job is not JobPhase.ABSENT:
         return Fate.MAKES_WAY
     if facts.reading is not Reading.NONE:
         return Fate.READS if facts.reading is Reading.GOES_ON else Fate.UNREADABLE
-    if facts.job is State.ABSENT:
+    if facts.job is JobPhase.ABSENT:
         return Fate.RUNS if facts.may_start else Fate.WAITS
-    return {State.ACTIVE: Fate.RUNS, State.FAILED: Fate.FAILS, State.ENDED: Fate.REPEATS}[facts.job]
+    return {JobPhase.ACTIVE: Fate.RUNS, JobPhase.FAILED: Fate.FAILS, JobPhase.ENDED: Fate.REPEATS}[facts.job]

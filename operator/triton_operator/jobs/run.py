@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
+from triton_operator.jobs.fate import Fate, JobPhase, Known, Reading, WorkFacts, next_fate
 from triton_operator.jobs.passing import due_after, timed
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
@@ -108,7 +108,7 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
     found = _find(context, work, same, patience)
     facts = WorkFacts(
         known=_known(context, found, repeats),
-        job=_state(context, found),
+        job=_phase(context, found),
         reading=_reading_of(found),
         may_start=start and not context.spec.suspend,
     )
@@ -165,15 +165,15 @@ def _known(context: Context, found: _Unanswered, repeats: bool) -> Known:
     return Known.REPEATS if is_asked_again or is_due else Known.STANDS
 
 
-def _state(context: Context, found: _Unanswered) -> State:
+def _phase(context: Context, found: _Unanswered) -> JobPhase:
     """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
     if found.job is None:
-        return State.ABSENT
+        return JobPhase.ABSENT
     if is_unseen(context, found.job):
-        return State.ACTIVE
+        return JobPhase.ACTIVE
     if found.failure is not None:
-        return State.FAILED
-    return State.ACTIVE if found.job.state == "Active" else State.ENDED
+        return JobPhase.FAILED
+    return JobPhase.ACTIVE if found.job.state == "Active" else JobPhase.ENDED
 
 
 def _reading_of(found: _Unanswered) -> Reading:
