@@ -90,7 +90,7 @@ LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _RATE, _STABLE, 
 LATENCIES = (_THROUGHPUT, _P50, _P90, _P95, _P99, _AVERAGE, _SPREAD, _MEMORY)
 """What a measurement found."""
 COMPONENT_LATENCIES = _COMPONENTS
-"""What its average latency is made of."""
+"""The parts that make up the average latency of a measurement."""
 
 
 def cell(value: object) -> str:

@@ -16,7 +16,11 @@ SOURCES = {
     for room in ("operator", "converters", "plugin", "hack")
     for path in sorted((ROOT / room).rglob("*.py"))
 }
-PRONOUN = re.compile(r"(?:It|Its|They|Their|Them|These|Those|That|Both|The same|On the same)\b(?! (?:is|are) no )")
+PRONOUN = re.compile(
+    r"(?:It|Its|They|Their|Them|These|Those|That|Both|The same|On the same)\b(?! (?:is|are) no )"
+    r"|(?:Whether|When|How|Why|Where) (?:\w+ )?(?:it|its|they|them)\b"
+    r"|(?:Keys?|Names?) of (?:it|its|them|those)\b"
+)
 Rule = Callable[[ast.Module], Iterator[tuple[int, str]]]
 RAISES = re.compile(r"\b[Rr]aises?\b")
 NUMBER = (ast.Constant, ast.UnaryOp, ast.BinOp)
@@ -124,6 +128,10 @@ def tell(number):
     raise ValueError("x")
 
 
+def lean(number):
+    """Whether it is odd."""
+
+
 def fine(number):
     """Return it. Raises ValueError if it is odd."""
     def inner():
@@ -136,6 +144,6 @@ def test_what_is_found() -> None:
     tree = ast.parse(CODE)
     assert [what for _, what in untold(tree)] == ["tell raises ValueError"]
     assert [what for _, what in unexplained(tree)] == ["FOURTH"]
-    assert [what for _, what in leaning(tree)] == ["Those of the others."]
+    assert [what for _, what in leaning(tree)] == ["Those of the others.", "Whether it is odd."]
     without = ast.parse(CODE.replace('"""Why both."""', ""))
     assert [what for _, what in unexplained(without)] == ["FIRST", "(SECOND, THIRD)", "FOURTH"]

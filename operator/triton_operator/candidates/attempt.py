@@ -17,7 +17,7 @@ class Attempt:
 
     candidate: Combination
     key: str = ""
-    """Key of its revision."""
+    """Key of the candidate's revision."""
     state: CandidateState = "Pending"
     reason: Reason | None = None
     message: str = ""
@@ -25,7 +25,7 @@ class Attempt:
     replaces: tuple[str, ...] = ()
     """Keys of the revisions that it was published under before, all of them damaged since."""
     engine_cache: str = ""
-    """Directory where its server keeps compiled engines; empty: it compiles none."""
+    """Directory where the candidate's server keeps compiled engines; empty: it compiles none."""
     profile: ProfileResult | None = None
     profile_key: str = ""
     """Key of the profile's record."""

@@ -45,7 +45,7 @@ class Run(Generic[Answered]):
 
     @property
     def finished_at(self) -> str:
-        """When its Job finished, in RFC 3339, UTC; empty: it has not."""
+        """When the work's Job finished, in RFC 3339, UTC; empty: it has not."""
         return self.record.finished_at if self.record is not None else ""
 
     @property
@@ -85,7 +85,7 @@ class _Unanswered:
     body: dict[str, Any]
     """Body of the work's Job, as it would be made now."""
     name: str
-    """Name of its Job, which an earlier version of the operator may have made."""
+    """Name of the work's Job, which an earlier version of the operator may have made."""
     job: JobView | None
     known: Failure | None
     """The recorded failure of that Job."""

@@ -48,8 +48,8 @@ SILENT_SECONDS = 70.0
 WATCH_SECONDS = 600
 """How long the API server keeps a watch, in seconds; without it, a random time of up to an hour."""
 EVENTS_WATCH_SECONDS = 60
-"""How long it keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in its watch
-cache, and a longer silence would look broken (SILENT_SECONDS)."""
+"""How long the API server keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in
+its watch cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 LONG_BODIES = {CONFIG_MAP: 10}

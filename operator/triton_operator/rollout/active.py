@@ -16,7 +16,8 @@ from triton_operator.resources.server import deployment
 TOLD = {"source", "signature", "serving", "accuracy", "performance"}
 """The parts of a status that tell of the active revision."""
 OF_NOW = {"serving": {"replicas", "selector", "model"}}
-"""What they say of the present: of its pods, which come and go, and of its name, which the record has."""
+"""Fields of these parts that tell of the present: of the pods, which come and go, and of the name, which the record
+has."""
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:

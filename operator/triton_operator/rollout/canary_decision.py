@@ -27,7 +27,7 @@ class CanaryFacts:
     """Whether another revision answers, with which the target can be compared."""
     stage: Stage
     ready: bool
-    """Whether it may begin."""
+    """Whether the canary may begin."""
     course: Course | None
     """What follows from the present step; None: it does not decide yet."""
 

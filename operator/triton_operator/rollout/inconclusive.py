@@ -46,7 +46,7 @@ def held(context: Context, flip: Flip, found: Judgement, seconds: float) -> Flip
 
 
 def due(flip: Flip, seconds: float) -> datetime:
-    """When it is judged next."""
+    """When a soak or a canary's step is judged next."""
     return datetime.fromisoformat(flip.again_at or flip.at) + timedelta(seconds=0 if flip.again_at else seconds)
 
 

@@ -73,7 +73,7 @@ class CandidateSearch:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in words."""
+        """How the search ended, in words."""
         if self.failure is not None:
             words = shortened(self.failure.message, 200)
             return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
