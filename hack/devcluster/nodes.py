@@ -24,7 +24,7 @@ class Node:
 
     @property
     def is_machine(self) -> bool:
-        """Whether it is the machine itself."""
+        """Whether the node is the machine itself."""
         return self.number == 1
 
     @property
@@ -49,7 +49,7 @@ class Node:
 
     @property
     def namespace(self) -> str:
-        """Name of its network namespace, and of the machine's end of the link to it; empty: the machine's own."""
+        """Name of the node's network namespace, and of the machine's end of its link; empty: the machine's own."""
         return "" if self.is_machine else f"{NAMESPACE_PREFIX}{self.number}"
 
     @property
@@ -59,7 +59,7 @@ class Node:
 
     @property
     def paths(self) -> ClusterPaths:
-        """The folders of its kubelet and containerd: two kubelets on one containerd kill each other's pods."""
+        """The folders of the node's kubelet and containerd: two kubelets on one containerd kill each other's pods."""
         if self.is_machine:
             return self.cluster
         return ClusterPaths(self.cluster.nodes / str(self.number), self.cluster.runtime / str(self.number))

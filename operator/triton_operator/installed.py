@@ -18,6 +18,7 @@ from triton_operator.names import API_VERSION, KIND
 READY_WITHIN_SECONDS = 120.0
 """After an installation, a pod has to be scheduled, its image pulled, and everything listed once."""
 ANSWER_SECONDS = 10.0
+"""How long one request may wait for its answer, in seconds: an operator or API server that is well needs far less."""
 SMALLEST: dict[str, Any] = {
     "apiVersion": API_VERSION,
     "kind": KIND,

@@ -37,6 +37,7 @@ from triton_plugin.watch import watch
 
 FORMATS = ("html", "md", "csv", "json")
 OK, FAILED = 0, 1
+"""Exit statuses of a command that did what was asked, and of one that could not, as a shell reads them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

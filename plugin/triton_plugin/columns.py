@@ -84,13 +84,13 @@ OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
 """The columns of NVIDIA's online tables."""
 REQUEST_RATE = tuple(_RATE if each is _CONCURRENCY else each for each in ONLINE)
-"""The same of an open loop."""
+"""The columns of a table of request rates: NVIDIA's online tables, with the rate in place of the concurrency."""
 LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _RATE, _STABLE, _CLIENT_BOUND)
 """What tells one measurement of a sweep from another; most of it is the same in all of them."""
 LATENCIES = (_THROUGHPUT, _P50, _P90, _P95, _P99, _AVERAGE, _SPREAD, _MEMORY)
 """What a measurement found."""
 COMPONENT_LATENCIES = _COMPONENTS
-"""What its average latency is made of."""
+"""The parts that make up the average latency of a measurement."""
 
 
 def cell(value: object) -> str:

@@ -45,11 +45,11 @@ class Model:
     format: str
     """A key of ``formats.SOURCES``; empty: a Python file that does not show it."""
     possible: tuple[str, ...]
-    """Formats that it may have; the user can choose one."""
+    """Formats that the model may have; the user can choose one."""
     asks: tuple[str, ...] = ()
     """Arguments of a Python file that only the user knows."""
     declares: bool = False
-    """Whether its file has an update_argparser, as in Entrypoint."""
+    """Whether the model's file has an update_argparser, as in Entrypoint."""
 
     def __str__(self) -> str:
         """Path and format."""

@@ -20,9 +20,9 @@ class Entrypoint:
     path: str
     """Relative to the folder."""
     required: tuple[str, ...]
-    """Names of its arguments that have no default."""
+    """Names of the arguments that have no default."""
     declares: bool
-    """Whether its file has an update_argparser, which may set defaults too."""
+    """Whether the entry point's file has an update_argparser, which may set defaults too."""
 
 
 def below(folder: Path) -> Iterator[tuple[Path, PurePosixPath]]:

@@ -162,7 +162,7 @@ def reasons(rows: Sequence[CandidateStatus]) -> RenderableType:
 
 
 def margin(row: CandidateStatus) -> str:
-    """How far its best row is from the bound that binds it; empty: there is none."""
+    """How far the candidate's best row is from the bound that binds it; empty: there is none."""
     if not row.binding_constraint:
         return ""
     metric, _, bound = row.binding_constraint.partition(" ")

@@ -43,7 +43,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _said(images: Images | None) -> dict[str, Any]:
-    return images.model_dump(by_alias=True, exclude={"spec_digest", "asked"}) if images is not None else {}
+    return images.model_dump(by_alias=True, exclude={"spec_digest", "request_digest"}) if images is not None else {}
 
 
 def _words(value: Any) -> str:

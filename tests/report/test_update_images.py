@@ -73,6 +73,19 @@ def test_an_object_that_has_the_images_is_asked_for_nothing(
     assert capsys.readouterr().out == "No object keeps other images than the installation has.\n"
 
 
+def test_a_digest_of_an_earlier_request_is_no_image(
+    cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, _ = copy.deepcopy(golden("newer-images"))
+    body["status"] = expected("newer-images")
+    body["status"]["images"]["requestDigest"] = "0123456789"
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images"]) == 0
+    out = capsys.readouterr().out
+    assert "example/server:2" in out
+    assert "requestDigest" not in out
+
+
 @pytest.mark.parametrize("arguments", [["digits", "--all"], ["--all", "digits", "faces"]])
 def test_names_beside_all_are_refused(
     arguments: list[str], cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]

@@ -259,6 +259,6 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
     ids=str,
 )
 def test_what_is_another_spec(serving: Cluster, fields: dict[str, object], asks_for_another: bool) -> None:
-    before = parse(serving.body()).asked
+    before = parse(serving.body()).goal_digest
     serving.edit(**fields)
-    assert (parse(serving.body()).asked != before) is asks_for_another
+    assert (parse(serving.body()).goal_digest != before) is asks_for_another

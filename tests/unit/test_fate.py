@@ -1,23 +1,23 @@
 """The truth table of work without a result: every row, and every combination of facts."""
 
 from tests.unit.truth_table import ANY, decided, everything, idle
-from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
+from triton_operator.jobs.fate import Fate, JobPhase, Known, Reading, WorkFacts, next_fate
 
 ROWS = {
     # known, job, reading, may_start -> fate
     "its failure is recorded and stands": (Known.STANDS, ANY, ANY, ANY, Fate.FAILED_BEFORE),
     # The failed Job goes first: its name is that of the next one.
-    "it is tried again, and its Job is there": (Known.REPEATS, State.ACTIVE, ANY, ANY, Fate.MAKES_WAY),
-    "it is tried again, and its failed Job is there": (Known.REPEATS, State.FAILED, ANY, ANY, Fate.MAKES_WAY),
-    "it is tried again, and its ended Job is there": (Known.REPEATS, State.ENDED, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its Job is there": (Known.REPEATS, JobPhase.ACTIVE, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its failed Job is there": (Known.REPEATS, JobPhase.FAILED, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its ended Job is there": (Known.REPEATS, JobPhase.ENDED, ANY, ANY, Fate.MAKES_WAY),
     "another Job reads its answer": (ANY, ANY, Reading.GOES_ON, ANY, Fate.READS),
     "no other Job could read its answer": (ANY, ANY, Reading.FAILED, ANY, Fate.UNREADABLE),
-    "nobody has begun it": (ANY, State.ABSENT, ANY, True, Fate.RUNS),
-    "nobody may begin it": (ANY, State.ABSENT, ANY, False, Fate.WAITS),
+    "nobody has begun it": (ANY, JobPhase.ABSENT, ANY, True, Fate.RUNS),
+    "nobody may begin it": (ANY, JobPhase.ABSENT, ANY, False, Fate.WAITS),
     # A Job that exists goes on, whether another one may start or not.
-    "its Job goes on": (ANY, State.ACTIVE, ANY, ANY, Fate.RUNS),
-    "its Job failed": (ANY, State.FAILED, ANY, ANY, Fate.FAILS),
-    "its Job ended without an answer": (ANY, State.ENDED, ANY, ANY, Fate.REPEATS),
+    "its Job goes on": (ANY, JobPhase.ACTIVE, ANY, ANY, Fate.RUNS),
+    "its Job failed": (ANY, JobPhase.FAILED, ANY, ANY, Fate.FAILS),
+    "its Job ended without an answer": (ANY, JobPhase.ENDED, ANY, ANY, Fate.REPEATS),
 }
 EVERY = list(everything(WorkFacts))
 

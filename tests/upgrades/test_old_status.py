@@ -113,7 +113,7 @@ def test_images_that_were_asked_for_under_the_old_name_stay() -> None:
     deployment = parse(cluster.body())
     history = History((State((), images=deepcopy(images)),))
     without = replace(deployment, status=TritonDeploymentStatus())
-    assert deployment.images_asked == images["asked"]
+    assert deployment.update_images == images["asked"]
     for known in (pinned(deployment, History(), newer), pinned(without, history, newer)):
         assert (known.converter, known.commands_version) == ("example/converter:1", 2)
 

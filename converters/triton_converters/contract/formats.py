@@ -46,7 +46,7 @@ class Source:
     tried: tuple[str, ...] = ()
     """The target formats of a spec that lists no candidates, the likeliest to work first."""
     declares: bool = False
-    """Whether its graph or config.pbtxt declares the types and shapes of its inputs, so that they can be generated."""
+    """Whether the graph or config.pbtxt declares the types and shapes of the inputs, so that they can be generated."""
     kind: str = ""
     """What such a file is, in words, if the file itself shows its format (``found.kinds``); empty: it does not."""
     suffixes: tuple[str, ...] = ()

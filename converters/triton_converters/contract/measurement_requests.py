@@ -21,7 +21,10 @@ class Tolerance:
     relative: float
 
     def is_default(self, precision: str = "") -> bool:
-        """Whether it is the default of a precision, or of any; its absolute part then follows the output's scale."""
+        """Whether the tolerance is the default of a precision, or of any (empty).
+
+        The absolute part of a default follows the output's scale.
+        """
         return self in ([DEFAULT_TOLERANCES[precision]] if precision else DEFAULT_TOLERANCES.values())
 
 

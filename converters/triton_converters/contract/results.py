@@ -134,7 +134,7 @@ class PackagesResult(Document):
     """The installed Python packages."""
 
     packages: tuple[str, ...]
-    """The first of them in the order of their names, each as NAME==VERSION."""
+    """The first packages in the order of their names, each as NAME==VERSION."""
     count: int
     """How many there are."""
     total_bytes: int

@@ -51,10 +51,10 @@ class Stage:
     """Returns the directory on the claim that holds the result of a key, so that no second Job computes it. None: the
     stage looks at its input every time."""
     boxed: bool = False
-    """Whether it meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
+    """Whether the stage meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
     ``publish``, for three containers."""
     user_code: bool = False
-    """Whether it runs the user's code."""
+    """Whether the stage runs the user's code."""
     image_in_key: bool = True
     """Whether the key of a Job covers its image, so that another image does the work anew. It need not if all images
     give the same, or if nothing of the result is kept."""

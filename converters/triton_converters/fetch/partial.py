@@ -24,7 +24,7 @@ class Partial:
     url: str
     """What the file is called in the state, so without a signature."""
     name: str
-    """What it is called in the log and in messages."""
+    """What the file is called in the log and in messages."""
     listed: int | None = None
     """The bytes that the server's list says; None: it has none."""
 

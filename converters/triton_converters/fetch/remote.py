@@ -33,7 +33,7 @@ class Fetched:
     resolved: str
     """What the server calls the version; may be empty."""
     single: bool
-    """Whether it is one file, and not a directory."""
+    """Whether one file was downloaded, and not a directory."""
     files: frozenset[str] = frozenset()
     """The paths below FILES of the files that belong to the source; no other lies there."""
     hashes: Mapping[str, str] = field(default_factory=dict)

@@ -38,12 +38,12 @@ def kind_of(path: Path) -> Kind | None:
 
 
 def _is_onnx(path: Path, head: bytes) -> bool:
-    """Whether it is a ModelProto: its fields are known, among them a graph (7) and operator sets (8)."""
+    """Whether a file is a ModelProto: its fields are known, among them a graph (7) and operator sets (8)."""
     return protobuf.is_message(path, {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26}, needed={7, 8})
 
 
 def _is_safetensors(path: Path, head: bytes) -> bool:
-    """Whether it begins with the length of a JSON object and that object."""
+    """Whether a file begins with the length of a JSON object and that object."""
     return head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= path.stat().st_size - 8
 
 
@@ -53,7 +53,7 @@ def _is_torchscript(path: Path, head: bytes) -> bool:
 
 
 def _is_state_dict(path: Path, head: bytes) -> bool:
-    """Whether it is an archive of torch.save, or a pickle as torch.save wrote it before version 1.6."""
+    """Whether a file is an archive of torch.save, or a pickle as torch.save wrote it before version 1.6."""
     return "data.pkl" in members(path, head) or head.startswith(PICKLES)
 
 

@@ -30,7 +30,7 @@ class Trial:
     """Asks the server for its signature."""
     infer: Infer
     signature: Signature
-    """What it must serve."""
+    """The inputs and outputs that the candidate must serve."""
     precision: str
     tolerance: Tolerance
     scales: Callable[[], Mapping[str, Scale]]

@@ -26,7 +26,7 @@ class Failed:
 
     @property
     def a_tolerance_helps(self) -> bool:
-        """Whether it would pass with a wider tolerance."""
+        """Whether the output would pass with a wider tolerance."""
         return self.agreement.is_floating and not self.agreement.other_lengths and not self.complaint
 
 

@@ -21,12 +21,12 @@ class GraphInput:
 
     @property
     def is_flags(self) -> bool:
-        """Whether it holds integers or truth values of which nothing is known."""
+        """Whether the input holds integers or truth values of which nothing is known."""
         return self.limit == FLAGS and not self.type.startswith(("float", "str"))
 
     @property
     def is_lengths(self) -> bool:
-        """Whether it seems to hold the lengths of sequences: integers, one of each sample, with a name that says so."""
+        """Whether the input seems to hold lengths of sequences: integers, one a sample, with "len" in the name."""
         counts = self.is_flags and self.type != "bool"
         return counts and "len" in self.name.lower() and all(size == 1 for size in self.dims[1:])
 

@@ -22,7 +22,7 @@ class Package:
 
     version: Version
     extras: tuple[str, ...]
-    """The lines of its metadata about its extras: their names, and what they require."""
+    """The lines of the package's metadata about its extras: their names, and what they require."""
 
 
 def installed() -> Mapping[str, Package]:

@@ -48,7 +48,7 @@ class Entry(Document):
     message: str = ""
     """Why the configuration was refused."""
     seconds: float = 0.0
-    """How long it took, including loading."""
+    """How long the attempt took, in seconds, loading included."""
     command: str = ""
     """perf_analyzer's command line."""
 

@@ -41,7 +41,7 @@ MARKED = {"source": layout.source_directory} | REPLAYED
 
 
 def _holds_result(directory: Path) -> bool:
-    """Whether it holds the result, under its own name, of a stage whose results lie in its folder."""
+    """Whether a directory holds the result, under its own name, of a stage whose results lie in its folder."""
     stages = (name for name, place in REPLAYED.items() if place(directory.name).parent.name == directory.parent.name)
     return any(has_result(directory, stage, directory.name) for stage in stages)
 
@@ -215,7 +215,7 @@ def _clean(folder: Path, is_needed: Callable[[Path], bool], minimum_age_seconds:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Whether it is what a kubelet makes for a server whose revision is gone; only root may change such a directory."""
+    """Whether a directory is what a kubelet makes for a server whose revision is gone; only root may change that."""
     return not any(directory.iterdir())
 
 
@@ -233,7 +233,7 @@ def _remove_empty(directory: Path) -> bool:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether it holds what a Job publishes under its name, and all of it can be read."""
+    """Whether a directory holds what a Job publishes under its name, and all of it can be read."""
     try:
         list(os.walk(directory, onerror=_raise))
         return IS_OURS[directory.parent.name](directory)

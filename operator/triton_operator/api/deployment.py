@@ -56,9 +56,9 @@ class TritonDeployment:
     generation: int
     retry: str
     """A digest of the retry annotation; empty: there is none."""
-    images_asked: str
-    """The same of the annotation that asks for the installation's images."""
-    asked: str
+    update_images: str
+    """A digest of the annotation that asks once for the images of the installation; empty: there is none."""
+    goal_digest: str
     """A digest of what the spec says, without what changes nothing that serves."""
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
@@ -82,7 +82,10 @@ class TritonDeployment:
 
 
 def parse(body: dict[str, Any]) -> TritonDeployment:
-    """Return the object that a body of the API describes. Raises InvalidSpecError."""
+    """Return the object that a body of the API describes.
+
+    Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
+    """
     metadata = body["metadata"]
     _check_size(body.get("spec", {}))
     if old := list(renamed.found(body.get("spec"))):
@@ -101,8 +104,8 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         uid=metadata["uid"],
         generation=metadata["generation"],
         retry=_noted(metadata, RETRY_ANNOTATION),
-        images_asked=_noted(metadata, UPDATE_IMAGES_ANNOTATION),
-        asked=_asked(spec),
+        update_images=_noted(metadata, UPDATE_IMAGES_ANNOTATION),
+        goal_digest=_goal_digest(spec),
         spec=spec,
         status=parse_status(body),
     )
@@ -114,7 +117,7 @@ def _noted(metadata: dict[str, Any], annotation: str) -> str:
     return digest(text, 10) if text else ""
 
 
-def _asked(spec: TritonDeploymentSpec) -> str:
+def _goal_digest(spec: TritonDeploymentSpec) -> str:
     """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it."""
     sources = (("source", spec.source), ("weights", spec.weights), ("data", spec.data))
     looks_again = {field for field, files in sources if files is not None and not files.revision_names_files}

@@ -137,7 +137,9 @@ MAX_BATCH_SIZE = (
 """CEL expression on a spec: the largest number of samples in a client's request; 0 means no batch dimension. If the
 graph shows it, that is the largest of all, and `stages.fitting` judges."""
 MODELS = 8
+"""The most models of a spec. The rule about combinations names each of them, because CEL has no product over a list."""
 COMBINATIONS = 16
+"""The most combinations of candidates: each takes Jobs of its own, and `status.candidates` has to hold them all."""
 
 
 def ensemble_rules() -> list[tuple[str, str]]:

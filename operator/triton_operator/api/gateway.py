@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from triton_operator.api.schema import ApiType, DnsLabel, DnsName, rules
 
 MOST_STEPS = 10
+"""The most steps of a canary: each lasts as long as a soak, and the CEL rule about their order has to name each."""
 ORDER = (
     "canary must list each share once, in rising order, such as [5, 25, 50]: sort the list, and remove what is double"
 )

@@ -26,6 +26,7 @@ from triton_operator.api.schema import (
 )
 
 DEFAULT_OPSET = 17
+"""The ONNX operator set of candidates that name none: ONNX Runtime 1.12, TensorRT 8.6 and later versions support it."""
 SourceFormat = Literal[
     "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "triton-repository", "hps"
 ]

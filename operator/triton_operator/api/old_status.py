@@ -21,7 +21,7 @@ class OldField:
     """A field of the status that has another name now, and perhaps another form."""
 
     new: str
-    """Its present name, on the wire."""
+    """The present name of the field, on the wire."""
     schema: Schema
     """The schema that it had, without the description."""
     now: Callable[[Any], Any]

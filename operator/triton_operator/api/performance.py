@@ -11,7 +11,9 @@ DimSize = Annotated[int, Field(ge=1, le=2147483647)]
 
 
 MOST_LOADS = 16
+"""The most concurrencies of one sweep: to measure one may take a minute, and the status has a row for each."""
 LARGEST_CONCURRENCY = 4096
+"""The largest concurrency of a sweep, in requests at a time: all of them come from one pod, which has to hold them."""
 
 
 class ConcurrencyRange(ApiType):

@@ -30,7 +30,7 @@ class RenamedField:
     """A field with another name, and perhaps another unit or shape."""
 
     old: str
-    """Its path in the spec, such as `models[].config.dynamicBatching.maxQueueDelayMicroseconds`."""
+    """Path of the old field in the spec, such as `models[].config.dynamicBatching.maxQueueDelayMicroseconds`."""
     new: str
     example: Any
     """A value of the old field."""
@@ -61,7 +61,7 @@ class OldName:
     """An old name in a spec."""
 
     old: str
-    """Its place, such as `spec.serving.soak.seconds`."""
+    """Place of the old name in the object, such as `spec.serving.soak.seconds`."""
     new: str
     """The place of the new field; the same if it is the value that has another name."""
     value: Any

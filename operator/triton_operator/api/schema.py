@@ -77,4 +77,5 @@ KEYS = (
 """The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
 LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 LARGEST_BATCH = 65536
+"""The largest batch, in samples: that of NVIDIA's own example of a recommender, whose samples are small."""
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]

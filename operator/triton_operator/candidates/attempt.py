@@ -17,7 +17,7 @@ class Attempt:
 
     candidate: Combination
     key: str = ""
-    """Key of its revision."""
+    """Key of the candidate's revision."""
     state: CandidateState = "Pending"
     reason: Reason | None = None
     message: str = ""
@@ -25,14 +25,14 @@ class Attempt:
     replaces: tuple[str, ...] = ()
     """Keys of the revisions that it was published under before, all of them damaged since."""
     engine_cache: str = ""
-    """Directory where its server keeps compiled engines; empty: it compiles none."""
+    """Directory where the candidate's server keeps compiled engines; empty: it compiles none."""
     profile: ProfileResult | None = None
     profile_key: str = ""
     """Key of the profile's record."""
     image_id: str = ""
     """ID of the server's image that it was profiled with, as the kubelet reported it; empty: not reported."""
     accuracy: tuple[Accuracy, ...] = ()
-    """Its metrics, judged by the spec's thresholds."""
+    """The candidate's metrics, judged by the spec's thresholds."""
     metrics_key: str = ""
     """Key of the metrics' record."""
 

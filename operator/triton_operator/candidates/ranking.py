@@ -33,7 +33,7 @@ class Binding:
     """The bound that a row is closest to breaking, or breaks by most."""
 
     metric: str
-    """Its name in requests."""
+    """Name of the bounded metric, as requests of Jobs have it."""
     margin: float
     """How far the row is within the bound, relative to the bound; negative: beyond it."""
 

@@ -59,7 +59,7 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
 
 
 def is_cpu_image(image: str) -> bool:
-    """Whether it is this project's CPU image, from any registry."""
+    """Whether an image is this project's CPU image, from any registry."""
     return re.split("[:@]", image.rpartition("/")[2])[0] == CPU_IMAGE
 
 

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class State(Enum):
+class JobPhase(Enum):
     """How far the work's Job is."""
 
     ABSENT = auto()
     ACTIVE = auto()
-    """It goes on, or ended just now and its pod may still be seen."""
+    """The Job goes on, or it ended seconds ago and the watch of pods may still show its answer."""
     FAILED = auto()
-    """It failed, or it is given up."""
+    """The Job failed, or it is given up while it still runs."""
     ENDED = auto()
-    """It ended, and no answer is left of it."""
+    """The Job ended, and left no answer that can still be read."""
 
 
 class Known(Enum):
@@ -22,7 +22,7 @@ class Known(Enum):
     NOTHING = auto()
     STANDS = auto()
     REPEATS = auto()
-    """It is recorded, and the work is to be tried again."""
+    """The failure is recorded, and the work is to be tried again all the same."""
 
 
 class Reading(Enum):
@@ -31,7 +31,7 @@ class Reading(Enum):
     NONE = auto()
     """None is needed."""
     GOES_ON = auto()
-    """It is there or it has answered."""
+    """The reading Job runs, or it has left the answer."""
     FAILED = auto()
 
 
@@ -40,7 +40,7 @@ class WorkFacts:
     """Everything that decides what becomes of the work."""
 
     known: Known
-    job: State
+    job: JobPhase
     reading: Reading
     may_start: bool
     """Whether a Job may be created."""
@@ -50,31 +50,31 @@ class Fate(Enum):
     """What becomes of the work."""
 
     FAILED_BEFORE = auto()
-    """Its failure is known."""
+    """The work counts as failed without another Job, because its failure is recorded."""
     MAKES_WAY = auto()
-    """Its failed Job goes, so that another can start."""
+    """The Job that failed is deleted, so that another one can start."""
     READS = auto()
-    """Another Job reads its answer."""
+    """Another Job reads the work's answer from the claim."""
     UNREADABLE = auto()
-    """That other Job failed, so the work did."""
+    """The Job that reads the work's answer failed, so the work failed."""
     WAITS = auto()
     """No Job may start yet."""
     RUNS = auto()
-    """Its Job is created, or goes on."""
+    """The work's Job is created, or goes on."""
     FAILS = auto()
-    """Its failure is seen, and from now on recorded."""
+    """The Job has failed in this pass, and its failure is recorded from now on."""
     REPEATS = auto()
-    """Its Job ended without an answer, so it goes, and another one starts."""
+    """The Job ended without an answer, so it is deleted, and another one starts."""
 
 
 def next_fate(facts: WorkFacts) -> Fate:
     """Return the fate; the first line that applies decides."""
     if facts.known is Known.STANDS:
         return Fate.FAILED_BEFORE
-    if facts.known is Known.REPEATS and facts.job is not State.ABSENT:
+    if facts.known is Known.REPEATS and facts.job is not JobPhase.ABSENT:
         return Fate.MAKES_WAY
     if facts.reading is not Reading.NONE:
         return Fate.READS if facts.reading is Reading.GOES_ON else Fate.UNREADABLE
-    if facts.job is State.ABSENT:
+    if facts.job is JobPhase.ABSENT:
         return Fate.RUNS if facts.may_start else Fate.WAITS
-    return {State.ACTIVE: Fate.RUNS, State.FAILED: Fate.FAILS, State.ENDED: Fate.REPEATS}[facts.job]
+    return {JobPhase.ACTIVE: Fate.RUNS, JobPhase.FAILED: Fate.FAILS, JobPhase.ENDED: Fate.REPEATS}[facts.job]

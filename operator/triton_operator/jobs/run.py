@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.jobs.fate import Fate, Known, Reading, State, WorkFacts, next_fate
+from triton_operator.jobs.fate import Fate, JobPhase, Known, Reading, WorkFacts, next_fate
 from triton_operator.jobs.passing import due_after, timed
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
@@ -46,7 +46,7 @@ class Run(Generic[Answered]):
 
     @property
     def finished_at(self) -> str:
-        """When its Job finished, in RFC 3339, UTC; empty: it has not."""
+        """When the work's Job finished, in RFC 3339, UTC; empty: it has not."""
         return self.record.finished_at if self.record is not None else ""
 
     @property
@@ -84,9 +84,9 @@ class _Unanswered:
     """Work without a result, and all that is known of it."""
 
     body: dict[str, Any]
-    """Its Job, as it would be made now."""
+    """Body of the work's Job, as it would be made now."""
     name: str
-    """Name of its Job, which an earlier version of the operator may have made."""
+    """Name of the work's Job, which an earlier version of the operator may have made."""
     job: JobView | None
     known: Failure | None
     """The recorded failure of that Job."""
@@ -109,7 +109,7 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
     found = _find(context, work, same, patience)
     facts = WorkFacts(
         known=_known(context, found, repeats),
-        job=_state(context, found),
+        job=_phase(context, found),
         reading=_reading_of(found),
         may_start=start and not context.spec.suspend,
     )
@@ -166,15 +166,15 @@ def _known(context: Context, found: _Unanswered, repeats: bool) -> Known:
     return Known.REPEATS if is_asked_again or is_due else Known.STANDS
 
 
-def _state(context: Context, found: _Unanswered) -> State:
+def _phase(context: Context, found: _Unanswered) -> JobPhase:
     """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
     if found.job is None:
-        return State.ABSENT
+        return JobPhase.ABSENT
     if is_unseen(context, found.job):
-        return State.ACTIVE
+        return JobPhase.ACTIVE
     if found.failure is not None:
-        return State.FAILED
-    return State.ACTIVE if found.job.state == "Active" else State.ENDED
+        return JobPhase.FAILED
+    return JobPhase.ACTIVE if found.job.state == "Active" else JobPhase.ENDED
 
 
 def _reading_of(found: _Unanswered) -> Reading:

@@ -26,7 +26,7 @@ class FoundGraph:
     """What a model's graph shows."""
 
     batched: bool | None
-    """Whether it has a batch dimension; None: the Job did not tell."""
+    """Whether the graph has a batch dimension; None: the Job did not tell."""
     length: bool
     """Whether that dimension seems to be a length."""
 
@@ -38,7 +38,7 @@ class FoundModel:
     format: str | None = None
     """None: it was not asked, or did not tell."""
     repository: RepositoryModel | None = None
-    """What its Triton repository says; None: it is in none."""
+    """What the model's Triton repository says; None: the model is in none."""
     graph: FoundGraph | None = None
     """None: its graph was not asked."""
 

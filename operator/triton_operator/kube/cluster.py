@@ -48,12 +48,13 @@ SILENT_SECONDS = 70.0
 WATCH_SECONDS = 600
 """How long the API server keeps a watch, in seconds; without it, a random time of up to an hour."""
 EVENTS_WATCH_SECONDS = 60
-"""How long it keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in its watch
-cache, and a longer silence would look broken (SILENT_SECONDS)."""
+"""How long the API server keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in
+its watch cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 LONG_BODIES = {CONFIG_MAP: 10}
-"""The same of a kind whose objects anybody may make long: a ConfigMap of 1 MiB takes 8 MiB once it is parsed."""
+"""Objects in one page of a list, for each kind whose objects anybody may make long: a ConfigMap of 1 MiB takes 8 MiB
+once it is parsed, so ten of them take 80 MiB."""
 NEVER_A_VERSION = "1"
 """A resource version that no object has: etcd starts at 1, and every object comes later."""
 
@@ -145,7 +146,8 @@ class Cluster:
     def connect(cls, holder: str = "") -> "Cluster":
         """Connect as the pod's service account, or else as KUBECONFIG says. Sends nothing to the API server yet.
 
-        `holder` tells replicas apart in the API server's audit log.
+        `holder` tells replicas apart in the API server's audit log. Raises UnavailableError if there is neither a
+        service account nor a file that can be read.
         """
         try:
             return cls(Connection(configuration(), f"{FIELD_MANAGER}/{holder}".rstrip("/"), CONNECT_SECONDS))
@@ -153,7 +155,10 @@ class Cluster:
             raise UnavailableError(str(error)) from error
 
     def guarded(self, may_write: Callable[[], bool]) -> "Cluster":
-        """The same connection, which calls `may_write` before every write and raises NotLeaderError if it is false."""
+        """Return a copy of this connection that calls `may_write` before every write.
+
+        A write raises NotLeaderError if `may_write` returns False: another replica may be acting already.
+        """
         other = copy(self)
         other._may_write = may_write  # noqa: SLF001 - a copy of itself
         return other
@@ -182,7 +187,8 @@ class Cluster:
         """Yield the changes after a resource version: ADDED, MODIFIED or DELETED, and the object.
 
         A BOOKMARK has only a version up to which every change was sent. The watch ends from time to time and is to be
-        called again. Raises GoneError if the version is too old.
+        called again. Raises GoneError if the version is too old. Any other ERROR that the API server sends is an
+        AnswerError inside, which comes out as the ClusterError of its status.
         """
         self._allow(kind.verbs, "watch", kind.plural)
         query = {

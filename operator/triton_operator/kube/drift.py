@@ -45,6 +45,10 @@ def drift(desired: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None
 
 
 def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | None:
+    """Return the path of the first desired value that is not observed, its parts joined by dots; None: there is none.
+
+    `path` is where both values stand in the object: it tells which maps and lists an apply replaces as a whole.
+    """
     # JSON and the builders have concrete types; a check for Mapping would take a third of the whole time.
     if isinstance(desired, dict):
         if not isinstance(observed, dict):

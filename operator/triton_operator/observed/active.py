@@ -16,14 +16,14 @@ class Active(Document):
     """The active revision's Deployment."""
 
     server: str
-    """Its name."""
+    """Name of the active revision's Deployment."""
     uid: str
     revision: str
-    """Key of its revision."""
+    """Key of the active revision."""
     model: str
     """The name under which it serves the model, which an edit of the spec may change before it is replaced."""
     deployment: Mapping[str, Any]
-    """What it was made as, without replicas, for the case that somebody deletes it."""
+    """What the Deployment was made as, without replicas, for the case that somebody deletes it."""
     met: str = ""
     """A digest of the spec that is met while it serves; empty: none is yet, or an older version recorded it."""
     previous: str = ""
@@ -39,7 +39,7 @@ class Active(Document):
 
     @property
     def template(self) -> dict[str, Any]:
-        """The template of its pods; empty if the record has none."""
+        """The template of the Deployment's pods; empty if the record has none."""
         spec = self.deployment.get("spec")
         template = spec.get("template") if isinstance(spec, dict) else None
         return template if isinstance(template, dict) else {}

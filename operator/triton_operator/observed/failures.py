@@ -19,7 +19,7 @@ class Damage(Document):
     reason: Reason
     message: str
     at: str
-    """When it was noticed, in RFC 3339, UTC."""
+    """When the damage was noticed, in RFC 3339, UTC."""
     retry: str = ""
     """The object's retry annotation at that time; another value allows further repairs."""
 

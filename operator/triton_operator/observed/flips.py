@@ -20,12 +20,12 @@ class Flip(Document):
     revision: str
     """Key of the revision that became active."""
     server: str
-    """Name of its Deployment."""
+    """Name of the Deployment that the Service moves to."""
     previous: str
     """Name of the Deployment that was active before."""
     previous_uid: str
     at: str
-    """When it was decided, in RFC 3339, UTC. Of a canary: when its present step began, or when it ended."""
+    """When the move was decided, in RFC 3339, UTC. Of a canary: when its present step began, or when it ended."""
     before: Mapping[str, Any] | None = None
     """What the status told of the previous revision, for the case that it becomes active again; None: that is over."""
     reason: Reason | None = None
@@ -42,7 +42,7 @@ class Flip(Document):
     """Since when the soak, or the present step of the canary, has no verdict although its time is over, in RFC 3339;
     empty: it is not over."""
     again_at: str = ""
-    """When it is judged again, in RFC 3339; empty: it was not judged yet."""
+    """When the soak or canary is judged again, in RFC 3339; empty: it was not judged yet."""
     window_since: str = ""
     """Since when the soak's requests count, in RFC 3339; empty: since the Service moved."""
 

@@ -20,7 +20,7 @@ class State(Document):
     """A state of the object that served."""
 
     records: tuple[str, ...]
-    """Names of the records it needs, sorted."""
+    """Names of the records that the state needs, sorted."""
     profile: str = ""
     """Name of the record of the active candidate's profile; empty: an older version recorded the state."""
     images: Mapping[str, Any] = field(default_factory=dict)

@@ -27,18 +27,18 @@ class JobView:
     failure: Trouble | None
     """Why the Job failed, or its sidecar crashed, or its pod ran past the deadline."""
     pending: Trouble | None
-    """What keeps its pod from running, or how its own container ended in a pod that goes on."""
+    """What keeps the Job's pod from running, or how its own container ended in a pod that goes on."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
     suspended: bool
-    """Whether somebody suspended it, such as Kueue, before it ended. Its pods go, and others come once it goes on."""
+    """Whether somebody, such as Kueue, suspended the Job before it ended. The pods go; others come once it goes on."""
     lingers_since: datetime | None
-    """When its own container ended, if a container that a webhook added keeps the pod from ending; None otherwise."""
+    """When the Job's own container ended, if one that a webhook added keeps the pod from ending; None otherwise."""
     ended: bool
     """Whether the Job controller ended it, or will once its pod has ended. A Job may have failed and go on, because its
     sidecar crashed, or because the controller would try again what ran past its deadline."""
     cut: bool
-    """Whether its own container succeeded and the kubelet cut its answer, which then has to be read from the claim."""
+    """Whether the Job's own container succeeded and the kubelet cut the answer, which has to be read from the claim."""
     image_id: str
     """``Record.image_id`` of that answer."""
     ended_unseen: datetime | None
@@ -47,7 +47,7 @@ class JobView:
 
     @property
     def active(self) -> bool:
-        """Whether its work may still go on, or be tried again."""
+        """Whether the Job's work may still go on, or be tried again."""
         return self.state == "Active" and self.failure is None
 
 

@@ -26,11 +26,11 @@ class JobFacts:
     stage: str
     key: str
     pods: Sequence[PodView]
-    """Its pods, the oldest first."""
+    """The Job's pods, the oldest first."""
     said: JobState
     """What the Job controller says."""
     condition: Mapping[str, Any]
-    """The condition with which it says so; empty while the Job is active."""
+    """The condition with which the Job controller says so; empty while the Job is active."""
     record: Record | None
     """The newest result. It is complete when its container has ended; the pod and the Job end seconds later, because a
     sidecar has to shut down first."""
@@ -59,12 +59,12 @@ class JobFacts:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether somebody suspended it before it ended."""
+        """Whether somebody suspended the Job before it ended."""
         return bool(self.body["spec"].get("suspend")) and not self.condition
 
     @property
     def is_queued(self) -> bool:
-        """Whether it is suspended and has not answered. Its pod is about to go, whatever that says."""
+        """Whether the Job is suspended and has not answered. Its pod is about to go, whatever that says."""
         return self.is_suspended and self.record is None and not self.is_final
 
     @property
@@ -85,7 +85,7 @@ class JobFacts:
 
     @property
     def lingers_since(self) -> datetime | None:
-        """When its own container ended, if only others keep its pod from ending; None otherwise."""
+        """When the Job's own container ended, if only others keep its pod from ending; None otherwise."""
         pod = self.newest
         if pod is None or self.is_queued:
             return None

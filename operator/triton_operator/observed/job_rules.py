@@ -32,34 +32,37 @@ class Finding:
 
 
 def answered(job: JobFacts) -> Finding | None:
-    """It left a result, and what else its pods say does not matter."""
+    """The Job left a result. What else its pods say does not matter then."""
     return Finding() if job.record is not None else None
 
 
 def answer_cut(job: JobFacts) -> Finding | None:
-    """The kubelet cut its answer."""
+    """The kubelet cut the answer that the Job left in its pod's termination message."""
     return Finding(failure=_cut_short(job, job.cut)) if job.cut is not None else None
 
 
 def succeeded_without_result(job: JobFacts) -> Finding | None:
-    """It succeeded, and no result is seen. A pod that is gone may have left one."""
+    """The Job succeeded, and no result is seen. A pod that is gone may have left one."""
     if job.state != "Succeeded":
         return None
     return Finding(failure=_no_result(job)) if job.pods else Finding()
 
 
 def ran_late(job: JobFacts) -> Finding | None:
-    """A pod ran past its deadline."""
+    """The kubelet ended a pod of the Job at its deadline, which counts from when a node took the pod."""
     return Finding(failure=_late(job, job.late)) if job.late is not None else None
 
 
 def evicted_in_a_row(job: JobFacts) -> Finding | None:
-    """The kubelet ended so many of its pods that another would end so too."""
+    """The kubelet evicted so many of the Job's pods that another one would be evicted too."""
     return Finding(failure=_evicted(job)) if len(job.evictions) == EVICTIONS else None
 
 
 def queued(job: JobFacts) -> Finding | None:
-    """It is suspended, or failed only because it was suspended too often: each time, its pod counts as a failed try."""
+    """The Job is suspended, or it failed only because it was suspended too often.
+
+    Each time that a Job is suspended, its pod counts as a failed try.
+    """
     says = (job.condition.get("type"), job.condition.get("reason"))
     is_worn_out = job.body["spec"].get("suspend") and says == ("Failed", TRIES_USED_UP)
     return Finding(pending=_queued(job)) if job.is_queued or is_worn_out else None
@@ -71,12 +74,12 @@ def failed(job: JobFacts) -> Finding | None:
 
 
 def without_pod(job: JobFacts) -> Finding | None:
-    """It has no pod yet, or can get none."""
+    """The Job has no pod yet, or can get none."""
     return Finding(pending=no_pod(job.body, job.events)) if job.newest is None else None
 
 
 def tries_again(job: JobFacts) -> Finding | None:
-    """Its newest pod has ended, and another one follows, or the Job is about to end."""
+    """The newest pod of the Job has ended, and another one follows, or the Job is about to end."""
     pod = job.newest
     if pod is None or not pod.has_ended:
         return None
@@ -84,7 +87,7 @@ def tries_again(job: JobFacts) -> Finding | None:
 
 
 def lingers(job: JobFacts) -> Finding | None:
-    """Its own container has ended without a result, and others keep its pod from ending."""
+    """The Job's own container has ended without a result, and other containers keep its pod from ending."""
     pod = job.newest
     if pod is None or job.lingers_since is None:
         return None
@@ -93,7 +96,10 @@ def lingers(job: JobFacts) -> Finding | None:
 
 
 def runs(job: JobFacts) -> Finding | None:
-    """Its newest pod goes on. Its server may have crashed, so often that another start would not help."""
+    """The newest pod of the Job goes on.
+
+    Its server may have crashed, so often that another start would not help: the Job is given up then.
+    """
     pod = job.newest
     if pod is None:
         return None

@@ -15,7 +15,7 @@ RUN = "run"
 CHECK = "revision"
 """Name of the container of ours that looks at the revision before a server starts on it."""
 SERVE = "serve"
-"""What it names as its stage in the pod of a revision's Deployment."""
+"""What the container of ours that looks at a revision names as its stage in the pod of a revision's Deployment."""
 LONGEST_CHARACTER = 4
 """Most bytes of one character in UTF-8."""
 EVICTED = "Evicted"
@@ -31,7 +31,7 @@ class End:
     exit_code: int | None
     reason: str
     message: str
-    """Its last words, which the kubelet may have cut; empty: none."""
+    """The container's last words, which the kubelet may have cut; empty: it left none."""
     finished_at: str
 
 
@@ -52,11 +52,11 @@ class Container:
     restarts: int
     waiting: Waiting | None
     end: End | None
-    """How it ended; None: it has not."""
+    """How the container ended; None: it has not."""
     last_end: End | None
-    """How it ended before it was started again."""
+    """How the container ended before it was started again."""
     has_begun: bool
-    """Whether it runs or has ended; the pod's volumes are mounted then."""
+    """Whether the container runs or has ended; the pod's volumes are mounted then."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class PodView:
     owners: frozenset[str]
     """The uids of the objects that own it."""
     stage: str | None
-    """The stage of its Job; None: it is no Job's."""
+    """The stage of the pod's Job; None: the pod is no Job's."""
     revision: str
-    """Name of its revision's Deployment; empty: it is no server's."""
+    """Name of the Deployment of the pod's revision; empty: the pod is no server's."""
     created_at: str
     is_deleted: bool
-    """Whether somebody asked its node to end it."""
+    """Whether somebody asked the node to end the pod."""
     node: str | None
     deadline_seconds: int | None
     names: tuple[str, ...]
-    """The names of its containers, without ephemeral ones."""
+    """The names of the pod's containers, without ephemeral ones."""
     messages: int
     """How many containers share what the kubelet keeps of their last messages."""
     memory_limits: Mapping[str, str]
@@ -88,19 +88,19 @@ class PodView:
     message: str
     ip: str
     conditions: Mapping[str, Mapping[str, Any]]
-    """Its conditions by type."""
+    """The pod's conditions by their types."""
     initial: tuple[Container, ...]
-    """Its init containers, with the sidecars."""
+    """The pod's init containers, in their order; sidecars are among them."""
     containers: tuple[Container, ...]
 
     @property
     def every(self) -> tuple[Container, ...]:
-        """All its containers, those that start first at the beginning."""
+        """All containers of the pod, those that start first at the beginning."""
         return (*self.initial, *self.containers)
 
     @property
     def servers(self) -> list[Container]:
-        """Its tritonserver, once there is one."""
+        """The pod's containers named tritonserver: one, once its kubelet has told of it, and else none."""
         return [each for each in self.every if each.name == SERVER]
 
     @property
@@ -152,7 +152,7 @@ class PodView:
 
     @property
     def server_image_id(self) -> str:
-        """The ID of its server's image, as the kubelet reports it; empty: not reported, or the pod has no server."""
+        """ID of the image of the pod's server, as the kubelet reports it; empty: not reported, or no server."""
         return next((each.image_id for each in self.servers), "")
 
     @property

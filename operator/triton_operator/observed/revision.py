@@ -31,11 +31,11 @@ class Revision(Document):
 
     key: str
     candidate: str
-    """Name of its candidate."""
+    """Name of the revision's candidate."""
     model: str
-    """The name under which it serves the model."""
+    """The name under which the revision serves the model."""
     server: str
-    """Name of its Deployment."""
+    """Name of the revision's Deployment."""
     parts: str
     """The template of the Deployment's pods and what the status told of the revision: JSON, compressed, in Base64."""
 
@@ -77,7 +77,7 @@ class Revision(Document):
 
     @property
     def measured_at(self) -> str:
-        """When it was measured, in RFC 3339; empty if the record does not tell."""
+        """When the revision was measured, in RFC 3339; empty if the record does not tell."""
         return _text(_field(_field(self.told, "performance"), "measuredAt"))
 
     @cached_property

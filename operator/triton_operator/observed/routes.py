@@ -15,9 +15,9 @@ class Parent:
     name: str
     """Namespace and name of the Gateway, NAMESPACE/NAME."""
     accepts: bool | None
-    """Whether it accepts the route as it is now; None: it has not said so yet."""
+    """Whether the Gateway accepts the route as it is now; None: it has not said so yet."""
     words: str
-    """Why it does not, in its own words."""
+    """Why the Gateway does not accept the route, in its own words."""
 
 
 @dataclass(frozen=True)

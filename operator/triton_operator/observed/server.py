@@ -28,11 +28,11 @@ class ServerView:
     name: str
     uid: str
     replicas: int
-    """How many replicas it should have."""
+    """How many replicas the Deployment should have."""
     pods: int
-    """How many pods it has."""
+    """How many pods the Deployment has."""
     ready_pods: int
-    """How many of them are ready."""
+    """How many of the Deployment's pods are ready."""
     ready: bool
     """Whether all wanted pods, and at least one, are ready with the newest template."""
     was_ready: bool
@@ -41,18 +41,18 @@ class ServerView:
     """Since when its pods are waited for, as noted; empty: since it was made."""
     trouble: Trouble | None
     damage: Trouble | None
-    """What is wrong with its revision on the claim, as a pod that starts found."""
+    """What is wrong with the server's revision on the claim, as a pod that starts found."""
     image_id: str
     """The server image's ID, as the kubelet reports it."""
     created_at: datetime
     revision_key: str
-    """Key of its revision on the claim."""
+    """Key of the server's revision on the claim."""
     makes_way_for: str
     """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
     makes_way_since: datetime | None
-    """When it made way; None: it does not, or an earlier version of the operator did not note it."""
+    """When the Deployment made way; None: it does not, or an earlier version of the operator did not note it."""
     makes_way_pods: int | None
-    """How many pods it gave up; None likewise."""
+    """How many pods the Deployment gave up; None: it does not make way, or an earlier version did not note it."""
     node_is_coming: bool
     """Whether an autoscaler makes a node for one of its pods."""
     progress_deadline_exceeded: bool
@@ -68,7 +68,7 @@ class ServerView:
         return self.replicas > 0 and self.ready_pods > 0
 
     def waited(self, now: datetime) -> float:
-        """Seconds since its pods are waited for."""
+        """Seconds for which the Deployment's pods have been waited for."""
         since = datetime.fromisoformat(self.waits_note) if self.waits_note else self.created_at
         return (now - since).total_seconds()
 

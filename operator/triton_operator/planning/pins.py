@@ -23,11 +23,11 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
 
     Those that were chosen before somebody asked for others do not count.
     """
-    digest, asked = basis(deployment.spec), deployment.images_asked
+    digest, request = basis(deployment.spec), deployment.update_images
     known = (each for each in (deployment.status.images, *_recorded(history)) if each is not None)
-    found = next((each for each in known if each.spec_digest == digest and asked in ("", each.request_digest)), None)
+    found = next((each for each in known if each.spec_digest == digest and request in ("", each.request_digest)), None)
     shipped = _shipped(deployment.spec, settings)
-    return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": asked})
+    return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": request})
 
 
 def newer(spec: TritonDeploymentSpec, kept: Images, settings: Settings) -> Images | None:

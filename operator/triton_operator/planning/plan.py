@@ -79,7 +79,7 @@ class Event:
     reason: str
     message: str
     condition: str = ""
-    """The condition that it tells of; empty: none."""
+    """The condition that the Event tells of; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def remembered(
     without an undoing. Until then it is on trial, and nothing is dropped for it: what served before may come back.
     """
     limit = context.spec.revision_history_limit
-    history = _judged(context, context.observed.history, effects)
+    history = _after_trial(context, context.observed.history, effects)
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         state = _served(context, progress, effects, status)
         return history.advanced(state, limit) if settled else history.trying(state)
@@ -45,8 +45,8 @@ def _lost(context: Context, history: History) -> Revision | None:
     return None if older or context.claim_name not in mounted else serves(context)
 
 
-def _judged(context: Context, history: History, effects: Effects) -> History:
-    """The history after the trial of a state that is not the active one any more."""
+def _after_trial(context: Context, history: History, effects: Effects) -> History:
+    """Return the history; a state that was tried is kept in it, or dropped, once it is no longer the active one."""
     state = history.trial
     if state is None or state.revision is None or state.revision.server == context.serving:
         return history

@@ -25,7 +25,7 @@ Body = dict[str, Any]
 STALLED: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
 """The conditions of an object that is stalled."""
 ONLY_NEWER_STALLED: Mapping[ConditionType, bool] = {"UpToDate": False, "Reconciling": False}
-"""Those of an object whose spec is met, while something newer than the active revision is stalled."""
+"""The conditions of an object whose spec is met, while something newer than the active revision is stalled."""
 STAYS: Mapping[ConditionType, str] = {
     "Autoscaling": "the replicas stay as they are",
     "Routed": "the route stays as it is",

@@ -10,6 +10,7 @@ from triton_converters.contract.text import shortened
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 
 LIMIT_BYTES = 32 * 1024
+"""The largest status, in bytes of JSON: the statuses of 1,000 objects are 32 MiB for every watcher then."""
 
 
 def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:

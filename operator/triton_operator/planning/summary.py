@@ -50,7 +50,7 @@ class Work(Enum):
     """Only the soak of what serves may still undo it."""
     GOES_ON = auto()
     PAUSED = auto()
-    """It waits for its user."""
+    """The object waits for its user, without anything being wrong."""
     STALLED = auto()
     """Nothing more is tried until something changes."""
 

@@ -146,7 +146,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_id(value: Any) -> bool:
-    """Whether it is the id of a user or a group that is not root."""
+    """Whether a value is the id of a user or a group that is not root."""
     return type(value) is int and value > 0
 
 
@@ -193,7 +193,7 @@ def _labels(made: Made) -> Callable[[Any], bool]:
 
 
 def _is_variable(variable: Any) -> bool:
-    """Whether it is a variable that a user may set, or one of the operator's own. No Secret is named."""
+    """Whether an entry is a variable that a user may set, or one of the operator's own. No Secret is named."""
     if not isinstance(variable, dict):
         return False
     name, free = variable.get("name"), set(variable) == {"name", "value"} and _is_text(variable["value"])
@@ -229,7 +229,7 @@ def _serves(key: str) -> Callable[[Any], bool]:
 
 
 def _is_cache(mount: Any) -> bool:
-    """Whether it mounts a directory of engines, the only part of the claim that a server may write to."""
+    """Whether an entry mounts a directory of engines, the only part of the claim that a server may write to."""
     if not isinstance(mount, dict) or set(mount) != {"name", "mountPath", "subPath"}:
         return False
     path, caches = str(mount["subPath"]), _below(layout.ROOT / "caches")

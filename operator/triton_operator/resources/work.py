@@ -14,7 +14,7 @@ class Request(Protocol):
 
     @property
     def key(self) -> str:
-        """The key of its result."""
+        """The key of the Job's result."""
 
     def to_json(self) -> str:
         """Return it as the Job's argument."""
@@ -36,7 +36,7 @@ class Work(Generic[Asked, Answered]):
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
     boxed: bool = False
-    """Whether what it runs is kept apart from the claim, and from what publishes."""
+    """Whether what the Job runs is kept apart from the claim, and from what publishes."""
     gpu: bool = False
     """Whether the user's code runs the model, and so has the GPU."""
     image_id: str = ""
@@ -51,13 +51,13 @@ class Work(Generic[Asked, Answered]):
     served: Attempt | None = None
     """The candidate whose revision the private server serves."""
     downloads: bool = False
-    """Whether it downloads a source or packages, and so may reach the network as the installation says."""
+    """Whether the Job downloads a source or packages, and so may reach the network as the installation says."""
     service_account: str = ""
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
     reads: bool = False
-    """Whether it answers once more what is on the claim: the kubelet cut the answer in a pod of many containers."""
+    """Whether the Job answers again what is on the claim: the kubelet cut the answer in a pod of many containers."""
     shares_tmp: bool = False
     """Whether the client has the server's /tmp, as in Jobs of operators that did not pin
     `status.images.commandsVersion`. Such a Job is never made any more; a failure may be recorded under its name."""
@@ -66,17 +66,17 @@ class Work(Generic[Asked, Answered]):
 
     @property
     def key(self) -> str:
-        """The key of its result."""
+        """The key of the Job's result."""
         return self.request.key
 
     @property
     def result(self) -> type[Document]:
-        """What it answers; ``Answered`` is the same for the type checker."""
+        """The type of the Job's answer; ``Answered`` is the same for the type checker."""
         return STAGES[self.stage].result
 
     @property
     def user_code(self) -> bool:
-        """Whether it runs the user's code: in the framework's image, isolated, and with the user's variables."""
+        """Whether the Job runs the user's code: in the framework's image, isolated, and with the user's variables."""
         return STAGES[self.stage].user_code and not self.reads
 
 

@@ -16,7 +16,8 @@ from triton_operator.resources.server import deployment
 TOLD = {"source", "signature", "serving", "accuracy", "performance"}
 """The parts of a status that tell of the active revision."""
 OF_NOW = {"serving": {"replicas", "selector", "model"}}
-"""What they say of the present: of its pods, which come and go, and of its name, which the record has."""
+"""Fields of these parts that tell of the present: of the pods, which come and go, and of the name, which the record
+has."""
 
 
 def pointed(context: Context, name: str, model: str = "") -> Effects:
@@ -31,7 +32,7 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
     # What was active before there were records, or comes back, has the name that is known of it.
     called = context.served_name if name == context.serving else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
-    met = context.deployment.asked if is_met(context) else ""
+    met = context.deployment.goal_digest if is_met(context) else ""
     if made is None:
         return Effects()
     previous = context.serving if context.serving != name else None
@@ -45,7 +46,7 @@ def is_met(context: Context) -> bool:
     """
     known = context.observed.active
     if known is not None and (known.met or known.held):
-        return context.deployment.asked in (known.met, known.held)
+        return context.deployment.goal_digest in (known.met, known.held)
     last, generation = context.deployment.status.conditions, context.deployment.generation
     held = {each.type: each.status for each in last if each.observed_generation == generation}
     return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
@@ -62,8 +63,8 @@ def recorded(context: Context, active: Active | None, *, complete: bool) -> Acti
         return active
     # Until somebody clears the field, what the rest of the spec asks for is met by what served before, if by anything.
     if context.spec.rollout.revision is not None:
-        return replace(known, held=context.deployment.asked)
-    return replace(known, met=context.deployment.asked, held="")
+        return replace(known, held=context.deployment.goal_digest)
+    return replace(known, met=context.deployment.goal_digest, held="")
 
 
 def serves(context: Context) -> Revision | None:

@@ -69,7 +69,7 @@ def late_name(context: Context, name: str) -> str:
 
 
 def is_late_name(name: str, server: str) -> bool:
-    """Whether it is the name of the record that a Deployment was late, by this deadline or a former one."""
+    """Whether a name is that of the record that a Deployment was late, by this deadline or a former one."""
     return name.rpartition(".")[0] == server
 
 

@@ -30,7 +30,7 @@ from triton_operator.rollout.traffic import Judgement, between, total
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
 LONGEST_RELEASE_SECONDS = 120.0
-"""How long they stay at most, if a Gateway says nothing of the route without the share."""
+"""The longest that the pods of a canary that ended stay, in seconds, if a Gateway is silent about the later route."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class _Seen:
     target: ServerView
     active: ServerView | None = None
     record: Flip | None = None
-    """What is recorded of it; None: nothing."""
+    """What is recorded of the canary; None: nothing."""
     found: Judgement | None = None
-    """What its present step shows; None: nothing yet."""
+    """What the present step of the canary shows; None: nothing yet."""
     effects: Effects = field(default_factory=Effects)
-    """What it takes to observe it."""
+    """What it takes to observe the canary."""
 
     @property
     def flip(self) -> Flip:

@@ -10,11 +10,11 @@ class Stage(Enum):
     """How far the target's canary is, as recorded."""
 
     BEFORE = auto()
-    """It has not begun."""
+    """No step of the canary has begun."""
     RUNS = auto()
-    """One of its steps goes on."""
+    """A step of the canary goes on."""
     PASSED = auto()
-    """All its steps are over."""
+    """All steps of the canary are over."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CanaryFacts:
     """Whether another revision answers, with which the target can be compared."""
     stage: Stage
     ready: bool
-    """Whether it may begin."""
+    """Whether the canary may begin."""
     course: Course | None
     """What follows from the present step; None: it does not decide yet."""
 
@@ -40,19 +40,19 @@ class CanaryMove(Enum):
     KEEP = auto()
     """There is nothing to compare with, so the Service moves; until then the share stays."""
     HAND_OVER = auto()
-    """It passed, so the Service moves; until then the last step's share stays."""
+    """The canary passed, so the Service moves to the target; until then the last step's share stays."""
     BEGIN = auto()
-    """It is recorded, and gets its share in the next pass."""
+    """The canary is recorded, and the target gets its share in the next pass."""
     GO_ON = auto()
-    """Its step goes on."""
+    """The present step of the canary goes on."""
     PASS = auto()
-    """Its next step begins."""
+    """The next step of the canary begins."""
     UNDO = auto()
-    """It ends; the active revision stays."""
+    """The canary ends without success, and the active revision stays."""
     HOLD = auto()
-    """Its step goes on past its time, and is judged again."""
+    """The present step of the canary goes on past its time, and is judged again."""
     BEGIN_ANEW = auto()
-    """Its step goes on past its time, and only requests from now on count."""
+    """The present step of the canary goes on past its time, and only requests from now on count."""
 
 
 _FOLLOWS = {

@@ -12,7 +12,7 @@ class Server(Enum):
     STARTING = auto()
     READY = auto()
     LATE = auto()
-    """Its deadline has passed."""
+    """The deadline for the target's pods to be ready has passed."""
 
 
 class Figures(Enum):
@@ -65,17 +65,17 @@ class Move(Enum):
     SETTLE = auto()
     """The first revision serves although it breaks a constraint: better than nothing."""
     SHARE = auto()
-    """Its canary takes a share of the requests."""
+    """The target's canary takes a share of the requests."""
     STOP = auto()
     """No server runs."""
     START = auto()
-    """Its server is created or awaited."""
+    """The target's server is created, or waited for."""
     MEASURE = auto()
-    """It is measured through the preview Service."""
+    """The target is measured through the preview Service."""
     TAKE_OVER = auto()
-    """The Service moves to it."""
+    """The Service moves to the target."""
     SERVE = auto()
-    """It serves, and nothing is left to do."""
+    """The target serves, and nothing is left to do."""
 
 
 FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})

@@ -23,9 +23,9 @@ class Course(Enum):
     UNDO = auto()
     """What served before serves."""
     WAIT = auto()
-    """It stays as it is, and is judged again with the requests that come until then."""
+    """The roll-out stays as it is, and is judged again with the requests that come until then."""
     BEGIN_ANEW = auto()
-    """It stays as it is, and only requests from now on count."""
+    """The roll-out stays as it is, and only requests from now on count."""
 
 
 def course(policy: OnInconclusive, found: Judgement) -> Course:
@@ -46,7 +46,7 @@ def held(context: Context, flip: Flip, found: Judgement, seconds: float) -> Flip
 
 
 def due(flip: Flip, seconds: float) -> datetime:
-    """When it is judged next."""
+    """When a soak or a canary's step is judged next."""
     return datetime.fromisoformat(flip.again_at or flip.at) + timedelta(seconds=0 if flip.again_at else seconds)
 
 

@@ -24,14 +24,14 @@ class Measured:
 
     figures: Figures
     verdict: Verdict
-    """The condition of its measurement."""
+    """The condition of the target's measurement."""
     effects: Effects
     result: MeasureResult | None = None
     """The online sweep through the preview Service; None: not measured yet."""
     best: Choice | None = None
     """The row of that sweep which the condition tells, and the status too; None: not measured yet."""
     finished_at: str = ""
-    """When it ended, in RFC 3339, UTC."""
+    """When the measurement ended, in RFC 3339, UTC."""
     runs: bool = False
     """Whether a pod measures now."""
     again_after: float | None = None

@@ -69,7 +69,7 @@ class _Seen:
     found: Judgement | None = None
     """What the requests and the crashes say; None: nothing yet."""
     effects: Effects = field(default_factory=Effects)
-    """What it takes to observe it."""
+    """What it takes to observe the soak."""
 
     @property
     def flip(self) -> Flip:

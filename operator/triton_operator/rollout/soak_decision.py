@@ -23,7 +23,7 @@ class Beginning(Enum):
 class SoakFacts:
     """Everything that decides what becomes of a soak."""
 
-    asked: bool
+    wanted: bool
     """Whether the spec asks for soaks."""
     beginning: Beginning
     ends_early: bool = False
@@ -40,23 +40,23 @@ class SoakMove(Enum):
     NONE = auto()
     """There is no soak."""
     AWAIT_REVISION = auto()
-    """It begins once a revision is active."""
+    """The soak begins once a revision is active."""
     AWAIT_NEXT = auto()
     """The next revision is soaked, this one is not."""
     STAND = auto()
-    """Its verdict stands."""
+    """The verdict that the soak has already stands."""
     END_EARLY = auto()
-    """It ends without a verdict before its time."""
+    """The soak ends without a verdict before its time, because no later requests could decide anything."""
     GO_ON = auto()
-    """It goes on."""
+    """The soak goes on."""
     JUDGE = auto()
-    """It ends with what was found, and the revision stays."""
+    """The soak ends with what was found, and the revision stays."""
     UNDO = auto()
-    """It ends with what was found, and the previous revision is active again."""
+    """The soak ends with what was found, and the previous revision is active again."""
     HOLD = auto()
-    """It goes on past its time, and is judged again."""
+    """The soak goes on past its time, and is judged again."""
     BEGIN_ANEW = auto()
-    """It goes on past its time, and only requests from now on count."""
+    """The soak goes on past its time, and only requests from now on count."""
 
 
 _FOLLOWS = {
@@ -75,7 +75,7 @@ _BEFORE = {
 
 def next_soak(facts: SoakFacts) -> SoakMove:
     """Return what becomes of the soak; the first line that applies decides."""
-    if not facts.asked:
+    if not facts.wanted:
         return SoakMove.NONE
     if facts.beginning is not Beginning.OPEN:
         return _BEFORE[facts.beginning]

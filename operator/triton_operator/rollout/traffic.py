@@ -14,7 +14,7 @@ class Traffic:
     succeeded: int = 0
     failed: int = 0
     microseconds: int = 0
-    """Time that those that succeeded took together."""
+    """Time that the requests that succeeded took together, in microseconds."""
 
     def __add__(self, other: "Traffic") -> "Traffic":
         """The requests of both."""
@@ -29,12 +29,12 @@ class Traffic:
 
     @property
     def failed_percent(self) -> float:
-        """The share of those that failed, in percent."""
+        """The share of the requests that failed, in percent."""
         return 100 * self.failed / self.requests if self.requests else 0.0
 
     @property
     def latency(self) -> float:
-        """The mean time of those that succeeded, in microseconds."""
+        """The mean time of the requests that succeeded, in microseconds."""
         return self.microseconds / self.succeeded if self.succeeded else 0.0
 
 

@@ -26,9 +26,9 @@ class Result:
     """How the work on a key ended."""
 
     again_after: float | None = None
-    """Seconds until it is due again. 0: as soon as nothing else is due. None: not before it is woken."""
+    """Seconds until the key is due again. 0: as soon as nothing else is due. None: not before it is woken."""
     failed: bool = False
-    """Whether it is due again after a pause of at least `again_after` that doubles with each failure."""
+    """Whether the key is due again after a pause of at least `again_after` that doubles with each failure."""
 
 
 class Schedule(Generic[Key]):

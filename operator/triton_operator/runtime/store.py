@@ -163,6 +163,10 @@ class Store:
         return [self._unpacked(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
 
     def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        """Take an object in and return the TritonDeployment that it belongs to; None: nothing has changed for any.
+
+        A body that is older than what is known, or than the object's deletion, changes nothing.
+        """
         key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
         owner = self._owner(kind, body)
         family = self._families.get(owner) if owner is not None else None
@@ -186,6 +190,10 @@ class Store:
         return owner
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
+        """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
+
+        The uid is remembered, so that an older body that comes late does not bring the object back.
+        """
         self._deleted[uid] = version
         if len(self._deleted) > REMEMBERED_DELETIONS:
             del self._deleted[next(iter(self._deleted))]

@@ -84,7 +84,7 @@ class Watch:
         self._stopped.set()
 
     def ended(self) -> bool:
-        """Whether it was started and no longer follows, which should never happen."""
+        """Whether the watch was started and no longer follows, which should never happen."""
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _run(self) -> None:

@@ -36,7 +36,7 @@ class Failures(list[ClusterError]):
 
     @property
     def refused(self) -> "Failures":
-        """Those that fail until somebody changes something."""
+        """The failures that come back with each try until somebody changes something."""
         return Failures(each for each in self if isinstance(each, RefusedError))
 
     @property

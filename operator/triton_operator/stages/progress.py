@@ -38,7 +38,7 @@ class Progress:
     waits: bool = False
     """No later step is taken in this pass: this one goes on, or it failed."""
     stalled: bool = False
-    """It failed, and nothing more is tried until something changes."""
+    """This step failed, and nothing more is tried until something changes."""
     again_after: float | None = None
     """Seconds until time alone lets it go on, or says more of it; None: it does not."""
 

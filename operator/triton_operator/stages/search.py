@@ -73,7 +73,7 @@ class CandidateSearch:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in words."""
+        """How the search ended, in words."""
         if self.failure is not None:
             words = shortened(self.failure.message, 200)
             return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
@@ -143,7 +143,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Searc
 
 
 def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[CandidateSearch, Effects]:
-    """One candidate's search as far as it came, and what it asks of the cluster."""
+    """Return a candidate's search with the parts that are measured so far, and what it needs of the cluster."""
     known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
     for part in range(budget.measurements):

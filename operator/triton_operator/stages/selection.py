@@ -36,7 +36,7 @@ class _Ranking:
         return self.attempts[choice.name].key
 
     def is_revision(self, choice: Choice, key: str) -> bool:
-        """Whether it is the revision, or that revision published anew."""
+        """Whether a candidate is the revision with the key, or that revision published anew."""
         return key in (self.key(choice), *self.attempts[choice.name].replaces)
 
     def of_revision(self, key: str) -> Choice | None:

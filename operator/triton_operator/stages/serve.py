@@ -54,7 +54,7 @@ class RevisionRollout:
     revision: str
     """Key of the target."""
     candidate: str
-    """Name of its candidate."""
+    """Name of the target's candidate."""
     server: str
     """Name of the target's Deployment."""
     serves: bool
@@ -117,17 +117,17 @@ class ObservedTarget:
     """The target and all that concerns it, as observed."""
 
     revision: str
-    """Its key."""
+    """Key of the target revision."""
     candidate: str
-    """Name of its candidate."""
+    """Name of the target's candidate."""
     model: str
-    """The name under which it serves the model."""
+    """The name under which the target serves the model."""
     body: dict[str, Any]
-    """Its Deployment, as it would be made now."""
+    """The target's Deployment, as it would be made now."""
     view: ServerView | None
     server: Server
     waits: Verdict | None
-    """What its server waits for; None: nothing."""
+    """What the target's server waits for; None: nothing."""
     serves: bool
     measured: Measured
     soak: Soaking
@@ -136,16 +136,16 @@ class ObservedTarget:
     alone: bool
     yields: bool
     proven: bool = False
-    """Whether it served before, so that no measurement, canary or soak judges it."""
+    """Whether the target served before, so that no measurement, canary or soak judges it."""
 
     @property
     def name(self) -> str:
-        """Name of its Deployment."""
+        """Name of the target's Deployment."""
         return str(self.body["metadata"]["name"])
 
     @property
     def facts(self) -> RolloutFacts:
-        """What decides its next move."""
+        """What decides the target's next move."""
         held = self.canary.holds and not self.proven
         trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if held else Trial.NONE
         undone, figures = self.undone is not None, self.measured.figures

@@ -35,7 +35,7 @@ class Parameter(ApiType):
     """A line of the table of parameters in NVIDIA's READMEs."""
 
     name: str
-    """The name in those READMEs."""
+    """The name of the parameter in NVIDIA's READMEs."""
     value: str
     """The value that was used."""
 
@@ -58,7 +58,7 @@ class Measured(ApiType):
         return found
 
     environment: EnvironmentStatus | None
-    """Where they were measured; its perfAnalyzer has one command line for each sweep."""
+    """Where the sweeps were measured; its perfAnalyzer has one command line for each sweep."""
     measured_at: str
     """When (RFC 3339, UTC); empty: not recorded."""
 
@@ -67,11 +67,11 @@ class CandidateReport(ApiType):
     """A candidate with all its measurements."""
 
     status: CandidateStatus
-    """Its entry in the object's status."""
+    """The candidate's entry in the object's status."""
     meaning: str
-    """What its reason means."""
+    """What the candidate's reason means."""
     advice: str
-    """What to do about its reason; empty: nothing to do."""
+    """What to do about the candidate's reason; empty: nothing to do."""
     file_bytes: int | None
     """Size of the converted file; null: not converted, or its record is gone."""
     data_types: list[str]
@@ -84,9 +84,9 @@ class CandidateReport(ApiType):
     warnings: list[str]
     """The exporter's warnings."""
     accuracy: list[AccuracyStatus]
-    """Its metrics next to the framework's."""
+    """The candidate's metrics next to the framework's."""
     measured: Measured | None
-    """Its sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
+    """The candidate's sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
 
 
 class PointReport(ApiType):
@@ -97,14 +97,14 @@ class PointReport(ApiType):
     row: RowStatus | None
     """The measurement; null: this configuration cannot be served."""
     refused: str
-    """Why it cannot be served."""
+    """Why the point cannot be served."""
 
 
 class SearchReport(ApiType):
     """A search with all its points."""
 
     status: SearchStatus
-    """Its entry in the object's status."""
+    """The search's entry in the object's status."""
     points: list[PointReport]
     """The points in the order of measurement, repeats last; as far as their records exist."""
 

@@ -64,7 +64,7 @@ class Plot:
     """Stem of the file's name."""
     title: str
     text: str
-    """What it shows, for readers who do not see it."""
+    """What the drawing shows, for readers who do not see it."""
     draw: Callable[[Axes], None]
 
     @cached_property
