@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -14,6 +15,8 @@ from triton_operator.api.schema import rules
 PATTERN = "^([0-9]{1,9}([.][0-9]{1,9})?(us|ms|s)|[0-9]{1,5}([.][0-9]{1,9})?(m|h))$"
 _MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 _MESSAGE = "a duration is a number and a unit (us, ms, s, m or h), such as 800us, 20ms or 1.5s: correct it"
+KNOWN = 4096
+"""How many texts are known by what they were made of: every pass over an object asks for the same few hundred."""
 LONGEST_MEASURED = 100_000_000 * 1_000_000
 """Three years, in microseconds; more seconds than that would have too many digits for a duration."""
 # A rule has a message; a pattern has none.
@@ -49,6 +52,7 @@ def written(number: Decimal | float, unit: str) -> str:
     return f"{(exact / _MICROSECONDS[chosen]).normalize():f}{chosen}"
 
 
+@lru_cache(KNOWN)
 def measured(microseconds: int) -> str:
     """Return a measured time as a duration of three significant digits: 18.3ms for 18342, 512us, 1.23s.
 
@@ -62,6 +66,7 @@ def measured(microseconds: int) -> str:
     return in_unit(rounded, unit)
 
 
+@lru_cache(KNOWN)
 def _checked(duration: str) -> str:
     if not re.fullmatch(PATTERN, duration):
         raise ValueError(_MESSAGE)

@@ -25,7 +25,9 @@ def trimmed(kind: Kind, body: Body) -> Body:
 
     Of a kind that is not applied, what the operator created and updated goes too: an apply never removes it.
     """
-    kept = [each for each in _ours(body) if _is_applied(each) or not kind.created]
+    ours = (each for each in _ours(body) if _is_applied(each) or not kind.created)
+    # Anybody may write the operator's name, and fields that are deeper than it ever sets one.
+    kept = [each for each in ours if not is_deeper(each, LEVELS)]
     typed = {"apiVersion": kind.api_version, "kind": kind.kind}
     return {**typed, **body, "metadata": {**body["metadata"], "managedFields": kept}}
 
@@ -55,9 +57,8 @@ def as_applied(body: Mapping[str, Any]) -> list[Entry]:
 
 
 def _ours(body: Mapping[str, Any]) -> list[Entry]:
-    """The operator's entries, without any that is deeper than it ever sets a field: anybody may write its name."""
     found = body.get("metadata", {}).get("managedFields", [])
-    return [each for each in found if _is_ours(each) and not is_deeper(each, LEVELS)]
+    return [each for each in found if _is_ours(each)]
 
 
 def _is_ours(entry: Entry) -> bool:
