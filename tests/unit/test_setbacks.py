@@ -68,10 +68,13 @@ def test_a_refusal_of_what_something_newer_needs_leaves_the_object_ready() -> No
 
 SETTLED = [("Ready", "True"), ("UpToDate", "True"), ("Reconciling", "False"), ("Stalled", "False")]
 NEWER = [("Ready", "True"), ("UpToDate", "False"), ("Reconciling", "False"), ("Stalled", "False")]
+FAILED = [("Ready", "False"), ("UpToDate", "False"), ("Reconciling", "False"), ("Stalled", "True")]
 BEGUN = [("Ready", "False"), ("UpToDate", "False"), ("Reconciling", "True"), ("Stalled", "False")]
 
 
-@pytest.mark.parametrize(("before", "reconciling"), [(SETTLED, "True"), (BEGUN, "True"), (NEWER, "False")])
+@pytest.mark.parametrize(
+    ("before", "reconciling"), [(SETTLED, "True"), (BEGUN, "True"), (NEWER, "False"), (FAILED, "False")]
+)
 def test_what_fails_for_long_is_told_by_reconciling_alone(before: list[Any], reconciling: str) -> None:
     wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in before])
     report = held_up(an_owner(wanted), Plan((), (), wanted, (), None), "Service digits: webhook down", NOW)

@@ -83,10 +83,12 @@ def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
 def held_up(owner: Body, wanted: Plan, words: str, now: datetime) -> Report:
     """Report the plan's status, except that objects could not be written for long, and may be by themselves.
 
-    An object whose spec is met while something newer is held up stays done to tools that wait for Reconciling.
+    An object whose spec is met while something newer is held up stays done to tools that wait for Reconciling, and one
+    that is stalled has failed for them, whatever else is tried.
     """
     message = f"objects could not be written, and the operator tries again: {words}"
-    goes_on = not _only_newer(wanted.status)
+    is_stalled = any((each.type, each.status) == ("Stalled", "True") for each in wanted.status.conditions)
+    goes_on = not is_stalled and not _only_newer(wanted.status)
     known = any(each.reason == Reason.APPLY_FAILED for each in parse_status(owner).conditions)
     told = () if known else (Event("Warning", Reason.APPLY_FAILED, message),)
     status = _with(owner, wanted.status, {"Reconciling": (goes_on, Reason.APPLY_FAILED, message)}, now)
