@@ -28,12 +28,15 @@ def refused(place: str, code: str) -> set[str]:
     return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("operator/")}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_what_decides_may_not_ask_the_clock_nor_open_a_file(room: str) -> None:
+PLACES = (*(f"{room}/new.py" for room in ROOMS), "context.py", "effects.py", "kube/drift.py", "kube/bodies.py")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_decides_may_not_ask_the_clock_nor_open_a_file(place: str) -> None:
     asks = '"""Ask."""\n\nfrom datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n'
-    assert refused(f"{room}/new.py", asks) == {"TID251"}
+    assert refused(place, asks) == {"TID251"}
     assert refused("runtime/new.py", asks) == set()
-    assert "PTH123" in refused(f"{room}/new.py", '"""Read."""\n\nTEXT = open("x")\n')
+    assert "PTH123" in refused(place, '"""Read."""\n\nTEXT = open("x")\n')
 
 
 def test_every_room_that_decides_is_kept_from_the_machine() -> None:
