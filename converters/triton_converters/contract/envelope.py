@@ -27,6 +27,9 @@ from triton_converters.contract.text import printable, shortened
 MESSAGE_LIMIT_BYTES = 4000
 FAILURE_LIMIT_BYTES = 1000
 """Longest failure, which is stored nowhere else: it fits into the message of a pod of twelve containers."""
+MESSAGES_REMEMBERED = 32
+"""Of how many messages is known what they hold. Few, because user code writes them: one may take some MiB. An object of
+four candidates has a dozen."""
 MESSAGE_CUT_BYTES = 4096
 """Length at which the kubelet cuts; a longer text was never a termination message. Source:
 MaxContainerTerminationMessageLength, and MaxPodTerminationMessageLogLength for the next one."""
@@ -108,18 +111,18 @@ def inflated_bytes(text: str) -> int:
 
     Raises DocumentError if it cannot be inflated.
     """
-    if '"deflated"' not in text or len(text) > MESSAGE_CUT_BYTES:
-        return len(text)
+    return len(text) if '"deflated"' not in text or len(text) > MESSAGE_CUT_BYTES else _inflated_bytes(text)
+
+
+@lru_cache(maxsize=MESSAGES_REMEMBERED)
+def _inflated_bytes(text: str) -> int:
     deflated = _Envelope.from_json(text).deflated
     return len(text) if deflated is None else len(_inflate(deflated))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=MESSAGES_REMEMBERED)
 def read_again(text: str) -> Outcome:
-    """Parse an envelope, or return what the same text was parsed to: each pass over an object reads all its results.
-
-    Few are remembered, because user code writes them: one may take some MiB. An object of four candidates has a dozen.
-    """
+    """Parse an envelope, or return what the same text was parsed to: each pass over an object reads all its results."""
     return Outcome.from_json(text)
 
 
