@@ -369,6 +369,11 @@ class Reason(StrEnum):
 _BY_VALUE = {str(reason): reason for reason in Reason}
 
 
+def known_reason(value: str) -> Reason | None:
+    """Return the reason with that value; None: another version has it, or nobody."""
+    return _BY_VALUE.get(value)
+
+
 def reason_of(value: str) -> Reason:
     """Return the reason with that value; raises KeyError if there is none."""
     return _BY_VALUE[value]

@@ -4,19 +4,18 @@ from typing import Annotated, Any, NewType
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import Reason, known_reason
 
 LONGEST_REASON = 63
 """The limit in characters, far above the longest reason. Kubernetes allows 1024."""
 OtherReason = NewType("OtherReason", str)
 """A reason that this version does not know."""
-_KNOWN = {str(reason): reason for reason in Reason}
 
 
 def _read(text: Any) -> Reason | OtherReason:
     if not isinstance(text, str) or len(text) > LONGEST_REASON:
         raise ValueError(f"a reason is a text of at most {LONGEST_REASON} characters: correct it")
-    return _KNOWN.get(text) or OtherReason(text)
+    return known_reason(text) or OtherReason(text)
 
 
 ToldReason = Annotated[

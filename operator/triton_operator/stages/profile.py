@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
 from triton_operator.candidates.attempt import Attempt
@@ -85,8 +85,7 @@ def is_measuring(context: Context) -> bool:
 def _gated(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
         return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
-    reasons = {str(reason): reason for reason in Reason}
-    trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
+    trouble = Trouble(known_reason(result.reason) or Reason.CRASHED, result.message)
     return attempt.now("Passed" if result.passed else "Failed", trouble)
 
 
