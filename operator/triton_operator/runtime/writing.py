@@ -105,7 +105,6 @@ class Writer:
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
         """Apply an object if it drifts. Return whether that changed it."""
-        check_bounds(owner, desired)
         if observed is None:
             # The store does not have it: it is missing, or belongs to somebody else.
             try:
@@ -148,6 +147,7 @@ class Writer:
         return bool(applied["metadata"]["resourceVersion"] != version)
 
     def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
+        check_bounds(owner, desired)
         applied = write(desired)
         self._store.put(kind_of(desired), applied)
         self.wrote(owner, "apply", desired, difference)
