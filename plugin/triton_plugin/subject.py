@@ -22,14 +22,11 @@ from triton_operator.api.measured_status import RowStatus, row_status
 from triton_operator.api.renamed import rewritten
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import OF_ACTIVE, CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
-
-OF_ACTIVE = {Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK}
-"""Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
 
 
 class SubjectError(Exception):

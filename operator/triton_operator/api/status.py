@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.api import old_status
 from triton_operator.api.duration import MeasuredDuration
 from triton_operator.api.fitting import StatusType
@@ -42,6 +43,8 @@ RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
+OF_ACTIVE = frozenset({Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK})
+"""Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
 ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
 """Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""
 CandidateState = Literal[

@@ -17,7 +17,7 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.deployment import parse_status
-from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus
+from triton_operator.api.status import OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.effects import Verdict, conditions_of
 from triton_operator.planning.plan import Event, Plan
 
@@ -33,8 +33,6 @@ STAYS: Mapping[ConditionType, str] = {
 """What holds while the object that a condition tells of is refused."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
-NOTHING_NEWER = {Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK}
-"""Reasons of UpToDate with which all that is worked on is what serves."""
 WITH_NUMBERS = {Reason.APPLY_FAILED, Reason.STATUS_REFUSED, Reason.INTERNAL_ERROR}
 """Reasons whose messages may have an address or a port that differs each time. If each pass stored another message, it
 would wake the next one at once."""
@@ -125,7 +123,7 @@ def _only_newer(status: TritonDeploymentStatus) -> bool:
     """Whether the spec is met, and only something newer than the active revision is worked on."""
     held = {each.type: each for each in status.conditions}
     ready, newest = held.get("Ready"), held.get("UpToDate")
-    if ready is None or newest is None or newest.reason in NOTHING_NEWER:
+    if ready is None or newest is None or newest.reason in OF_ACTIVE:
         return False
     return (ready.status, newest.status) == ("True", "False")
 
