@@ -18,7 +18,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict, conditions_of
-from triton_operator.planning.pins import differing, newer, serving
+from triton_operator.planning.pins import differing
 from triton_operator.planning.summary import Standing, SummaryFacts, Work, standing, work
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
@@ -55,15 +55,20 @@ STAGES: tuple[ConditionType, ...] = tuple(
 """The conditions of the stages, in the order of the flow."""
 
 
-def conditions(context: Context, progress: Progress, extras: Iterable[Verdict]) -> list[Condition]:
-    """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``."""
+def conditions(
+    context: Context, progress: Progress, extras: Iterable[Verdict], new_images: Images | None
+) -> list[Condition]:
+    """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``.
+
+    ``new_images``: what the status tells of the installation's images.
+    """
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    told = (*summary, *stages, *_notices(context, progress), *extras)
+    told = (*summary, *stages, *_notices(context, progress, new_images), *extras)
     deployment = context.deployment
     return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
 
@@ -79,12 +84,12 @@ def _not_reached(context: Context, kind: ConditionType) -> Verdict:
     return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
 
 
-def _notices(context: Context, progress: Progress) -> Iterator[Verdict]:
+def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Verdict]:
     """What is only there while it holds."""
     yield from _risks(context)
     yield from _rehearsed(progress)
     yield from _news(context)
-    yield from _images(context)
+    yield from _images(context, new_images)
 
 
 def _risks(context: Context) -> Iterator[Verdict]:
@@ -144,31 +149,23 @@ def _news(context: Context) -> Iterator[Verdict]:
             return
 
 
-def _images(context: Context) -> Iterator[Verdict]:
-    """Other images that the installation has, such as a server whose faults are mended."""
-    found = newer_images(context)
+def _images(context: Context, found: Images | None) -> Iterator[Verdict]:
+    """Other images that the installation has, such as a server whose faults are mended. ``found``: they; None: none."""
     if found is None:
         return
-    if newer(context.spec, context.pins, context.settings) is None:
+    fields = differing(context.pins, found, context.spec.serving.image)
+    if fields:
+        message = (
+            f"the installation has other images than this object keeps ({', '.join(fields)}; status.newImages has all);"
+            f" to have every model converted and verified with them, while the active revision serves, type: kubectl"
+            f" triton update-images {context.name} --namespace {context.deployment.namespace}"
+        )
+    else:
         message = (
             "the active revision has other images than the installation, and the next one, which does not serve yet,"
             " has the installation's (status.newImages)"
         )
-    else:
-        fields = ", ".join(differing(context.pins, found, context.spec.serving.image))
-        message = (
-            f"the installation has other images than this object keeps ({fields}; status.newImages has all); to have"
-            f" every model converted and verified with them, while the active revision serves, type: kubectl triton"
-            f" update-images {context.name} --namespace {context.deployment.namespace}"
-        )
     yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
-
-
-def newer_images(context: Context) -> Images | None:
-    """The installation's images, if what serves has others, or the next revision would have; None: neither."""
-    served = serving(context.observed.history, context.serving)
-    kept = (context.pins, *([served] if served is not None else ()))
-    return next(filter(None, (newer(context.spec, each, context.settings) for each in kept)), None)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:

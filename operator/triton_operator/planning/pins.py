@@ -6,15 +6,17 @@ converted again, or until somebody asks for the set that the installation has no
 takes the set of that state, so that its results are found.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from pydantic import ValidationError
 
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import COMMANDS_VERSION, Images
+from triton_operator.context import Context
 from triton_operator.jobs.reference import basis
-from triton_operator.observed.history import History
+from triton_operator.observed.history import History, State
 from triton_operator.settings import Settings
 
 
@@ -24,22 +26,19 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
     Those that were chosen before somebody asked for others do not count.
     """
     digest, request = basis(deployment.spec), deployment.update_images
-    known = (each for each in (deployment.status.images, *_recorded(history)) if each is not None)
+    known = (each for each in (deployment.status.images, *_recorded(history.served)) if each is not None)
     found = next((each for each in known if each.spec_digest == digest and request in ("", each.request_digest)), None)
     shipped = _shipped(deployment.spec, settings)
     return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": request})
 
 
-def newer(spec: TritonDeploymentSpec, kept: Images, settings: Settings) -> Images | None:
-    """The images of the settings, if the object keeps others; None: it keeps them, or never uses what differs."""
-    shipped = _shipped(spec, settings)
-    return shipped if differing(kept, shipped, spec.serving.image) else None
-
-
-def serving(history: History, server: str | None) -> Images | None:
-    """The images that a Deployment was made with; None: the history does not tell. ``server``: its name."""
-    named = (state for state in history.served if state.revision is not None and state.revision.server == server)
-    return next(_recorded(History(tuple(named))), None)
+def newer_images(context: Context) -> Images | None:
+    """The installation's images, if what serves has others, or the next revision would have; None: neither."""
+    spec, active = context.spec, context.serving
+    shipped = _shipped(spec, context.settings)
+    served = (each for each in context.observed.history.served if each.revision and each.revision.server == active)
+    kept = (context.pins, *islice(_recorded(served), 1))
+    return shipped if any(differing(each, shipped, spec.serving.image) for each in kept) else None
 
 
 def differing(kept: Images, shipped: Images, own_server: str | None) -> list[str]:
@@ -66,9 +65,9 @@ def _shipped(spec: TritonDeploymentSpec, settings: Settings) -> Images:
     )
 
 
-def _recorded(history: History) -> Iterator[Images]:
-    """Yield the images of the states that served, newest first; an entry that somebody edited is left out."""
-    for state in history.served:
+def _recorded(states: Iterable[State]) -> Iterator[Images]:
+    """Yield the images of states that served; an entry that somebody edited is left out."""
+    for state in states:
         try:
             yield Images.model_validate(state.images)
         except ValidationError:

@@ -37,7 +37,8 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.planning.conditions import conditions, newer_images
+from triton_operator.planning.conditions import conditions
+from triton_operator.planning.pins import newer_images
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.soak import Soaking
@@ -64,12 +65,12 @@ def status_of(context: Context, progress: Progress, soak: Soaking, extras: Seque
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
-    read = _as_recorded(context, progress)
+    read, new_images = _as_recorded(context, progress), newer_images(context)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=conditions(context, progress, extras),
+        conditions=conditions(context, progress, extras, new_images),
         images=context.pins,
-        new_images=newer_images(context),
+        new_images=new_images,
         resolved=context.resolved,
         source=_source(context, progress) or read.source,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else read.signature,
