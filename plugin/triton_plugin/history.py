@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
@@ -137,22 +136,9 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         states = [ACTIVE] if each == active else []
         states += [HELD] if each == held else []
         states += [DAMAGED] if each.key in subject.damaged else []
-        source, image = _source(each), _short(each.image)
+        source, image = each.source_revision or _short(each.source_digest), _short(each.image)
         measured = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
         yield tuple(printable([name, each.candidate, measured, source, image, ", ".join(states)]))
-
-
-def _source(revision: Revision) -> str:
-    """What spec.source.revision was when the source was read, or else its digest."""
-    read, digest = (_at(revision.told, "source", each) or "" for each in ("revision", "digest"))
-    return str(read or _short(str(digest)))
-
-
-def _at(value: Any, *path: str) -> Any:
-    """What a record has at a path; None: nothing, or somebody wrote another shape."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def _short(reference: str) -> str:

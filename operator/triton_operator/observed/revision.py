@@ -80,6 +80,16 @@ class Revision(Document):
         """When the revision was measured, in RFC 3339; empty if the record does not tell."""
         return _text(_field(_field(self.told, "performance"), "measuredAt"))
 
+    @property
+    def source_revision(self) -> str:
+        """What spec.source.revision was when the source was read; empty if it was not set."""
+        return _text(_field(_field(self.told, "source"), "revision"))
+
+    @property
+    def source_digest(self) -> str:
+        """Digest of the source's files; empty if the record does not tell."""
+        return _text(_field(_field(self.told, "source"), "digest"))
+
     @cached_property
     def _unpacked(self) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
