@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -337,21 +338,23 @@ def test_what_others_change_in_a_job_is_theirs(bench: Bench, kubectl: Kubectl) -
     )
 
 
+def other_label_each_time(kind: str) -> Callable[[Any], Any]:
+    """What makes each plan want another label of the objects of a kind, as if somebody undid the last one."""
+    turns = count(1)
+
+    def turned(wanted: Any) -> Any:
+        turn = {"metadata.labels.turn": str(next(turns))}
+        return replace(
+            wanted, objects=tuple(changed(each, turn) if each["kind"] == kind else each for each in wanted.objects)
+        )
+
+    return turned
+
+
 def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes = 0
-
-    def other_label(wanted: Any) -> Any:
-        nonlocal passes
-        passes += 1
-        turned = [changed(each, {"metadata.labels.turn": str(passes)}) for each in wanted.objects if is_results(each)]
-        return replace(wanted, objects=(*(each for each in wanted.objects if not is_results(each)), *turned))
-
-    def is_results(body: JSON) -> bool:
-        return bool(body["kind"] == "ConfigMap")
-
-    planned(monkeypatch, other_label)
+    planned(monkeypatch, other_label_each_time("ConfigMap"))
     outcomes = [bench.reconcile() for _ in range(LONGEST_FIGHT + 2)]
     assert outcomes == [Result(again_after=0.0)] * LONGEST_FIGHT + [Result(failed=True)] * 2
     assert bench.errors("Fight") == 2
@@ -361,16 +364,7 @@ def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
 def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes = 0
-
-    def other_label(wanted: Any) -> Any:
-        nonlocal passes
-        passes += 1
-        turn = {"metadata.labels.turn": str(passes)}
-        turned = [changed(each, turn) if each["kind"] == "NetworkPolicy" else each for each in wanted.objects]
-        return replace(wanted, objects=tuple(turned))
-
-    planned(monkeypatch, other_label)
+    planned(monkeypatch, other_label_each_time("NetworkPolicy"))
     for _ in range(LONGEST_FIGHT):
         bench.reconcile()
     assert "conditions" not in kubectl.get("tritondeployment", "digits").get("status", {})

@@ -11,8 +11,8 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.edits import a_narrower_batch, a_wider_batch
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_canary import begun, serving
-from tests.simulation.test_rollback import active, keys, made, roll_back, version
-from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
+from tests.simulation.test_rollback import active, keys, made, roll_back, three_served, version
+from tests.simulation.test_soak import ask, asking, clients, flipped, soaked, with_clients
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.history import chosen, table
@@ -23,18 +23,12 @@ def seen(cluster: Cluster) -> Subject:
     return parse(cluster.body(), cluster.objects["ConfigMap", "digits-results"])
 
 
-@pytest.fixture(scope="module")
-def three() -> Cluster:
-    """Three sources served, one after the other; not to be changed."""
-    cluster = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
-    for number in (2, 3):
-        cluster.edit(**version(number))
-        cluster.settle()
-    return cluster
+@pytest.fixture
+def cluster() -> Cluster:
+    return three_served()
 
 
-def test_each_rollback_goes_further_back_and_none_to_what_was_left(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_each_rollback_goes_further_back_and_none_to_what_was_left(cluster: Cluster) -> None:
     _, before, oldest = keys(cluster)
     for wanted in (before, oldest):
         assert chosen(seen(cluster), None) == wanted
@@ -45,8 +39,7 @@ def test_each_rollback_goes_further_back_and_none_to_what_was_left(three: Cluste
         chosen(seen(cluster), None)
 
 
-def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(cluster: Cluster) -> None:
     _, before, oldest = keys(cluster)
     cluster.edit(**version(2))
     cluster.settle()
@@ -54,8 +47,7 @@ def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(three: Cluster
     assert chosen(seen(cluster), None) == oldest
 
 
-def test_after_to_latest_it_is_the_one_before_again(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_after_to_latest_it_is_the_one_before_again(cluster: Cluster) -> None:
     _, before, _ = keys(cluster)
     for key in (before, None):
         roll_back(cluster, key)
@@ -74,8 +66,7 @@ def server_image(cluster: Cluster) -> str:
     return found[SERVER]
 
 
-def test_an_edit_of_serving_alone_is_taken_back_by_default(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_an_edit_of_serving_alone_is_taken_back_by_default(cluster: Cluster) -> None:
     key, server = active(cluster), cluster.serving()
     setting = {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
     cluster.edit(serving={"backendConfig": [setting]})
@@ -87,8 +78,7 @@ def test_an_edit_of_serving_alone_is_taken_back_by_default(three: Cluster) -> No
     assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", ""]
 
 
-def test_an_update_of_the_server_image_alone_is_taken_back_by_default(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_an_update_of_the_server_image_alone_is_taken_back_by_default(cluster: Cluster) -> None:
     image = server_image(cluster)
     cluster.settings = replace(SETTINGS, server_image="example/server:2")
     cluster.settle()
@@ -103,9 +93,7 @@ def test_an_update_of_the_server_image_alone_is_taken_back_by_default(three: Clu
 @pytest.fixture(scope="module")
 def soaked_once() -> Cluster:
     """An object whose second revision passed its soak, with clients; not to be changed."""
-    counters = {"counters": lambda pod: replace(SWEEP, pod=pod)}
-    cluster = a_deployment().one_candidate().asking(**asking()).where(**counters).settled().cluster()
-    ask(cluster)
+    cluster = with_clients()
     cluster.edit(a_wider_batch())
     cluster.settle()
     assert soaked(cluster) == ("True", "SoakPassed")
@@ -158,8 +146,7 @@ def test_a_canary_is_not_what_serves() -> None:
 
 
 @pytest.mark.parametrize("nightly", [False, True], ids=["edit", "newer files"])
-def test_what_failed_before_it_served_is_nothing_to_go_back_from(three: Cluster, nightly: bool) -> None:
-    cluster = copy.deepcopy(three)
+def test_what_failed_before_it_served_is_nothing_to_go_back_from(cluster: Cluster, nightly: bool) -> None:
     key = active(cluster)
     fails, files = when("convert", FINAL), when("source", NEW_FILES)
     cluster.fates = lambda stage, *others: files(stage, *others) if stage == "source" else fails(stage, *others)
@@ -170,14 +157,12 @@ def test_what_failed_before_it_served_is_nothing_to_go_back_from(three: Cluster,
     assert "what is asked for does not serve (AllCandidatesFailed)" in refusal(cluster)
 
 
-def test_an_edit_that_nobody_has_looked_at_yet_is_waited_for(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_an_edit_that_nobody_has_looked_at_yet_is_waited_for(cluster: Cluster) -> None:
     cluster.edit(**version(4))
     assert "the operator has not looked at generation 4 of the spec yet" in refusal(cluster)
 
 
-def test_a_server_that_does_not_answer_is_gone_back_from(three: Cluster) -> None:
-    cluster = copy.deepcopy(three)
+def test_a_server_that_does_not_answer_is_gone_back_from(cluster: Cluster) -> None:
     _, before, _ = keys(cluster)
     cluster.starts = lambda name: False
     for kind, name in [each for each in cluster.objects if each[0] == "Pod"]:

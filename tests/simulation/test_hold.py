@@ -1,7 +1,6 @@
 """What has no verdict is held: a soak and a canary without traffic, without counters, and on a node that restarts."""
 
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
 
@@ -13,40 +12,23 @@ from tests.simulation.test_canary import SHARES, begun, serving
 from tests.simulation.test_soak import (
     CONTINUE,
     KEPT,
-    SWEEP,
     UNDONE,
     WINDOW,
     ask,
-    asking,
     clients,
     flipped,
     servers,
     soaked,
     summary,
+    with_clients,
 )
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 
 
-@pytest.fixture(scope="module")
-def active() -> Cluster:
-    """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    return (
-        a_deployment()
-        .one_candidate()
-        .asking(**asking())
-        .where(counters=lambda pod: replace(SWEEP, pod=pod))
-        .settled()
-        .cluster()
-    )
-
-
 @pytest.fixture
-def cluster(active: Cluster) -> Cluster:
-    """The same, with clients that ask for half a minute already."""
-    copy = deepcopy(active)
-    ask(copy)
-    return copy
+def cluster() -> Cluster:
+    return with_clients()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.simulation.answers import Fate, when
 from tests.simulation.api_server import KEY
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
-from tests.simulation.test_rollback import keys, made, reasons, roll_back, three, version  # noqa: F401 - a fixture
+from tests.simulation.test_rollback import keys, made, reasons, roll_back, three_served, version
 from tests.simulation.walk.world import World
 from triton_operator import names
 
@@ -33,9 +33,9 @@ EVIL = {
 CONVERTING = when("convert", Fate(hangs=True))
 
 
-@pytest.fixture(name="cluster")
-def three_served(three: Cluster) -> Cluster:  # noqa: F811 - the fixture
-    return deepcopy(three)
+@pytest.fixture
+def cluster() -> Cluster:
+    return three_served()
 
 
 def made_before(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.edits import merged
 from tests.simulation.test_rollback import active, history, keys, made, one_candidate, roll_back, servers, version
-from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped, soaked
+from tests.simulation.test_soak import ask, asking, clients, flipped, soaked, swept
 from triton_operator.observed.history import History
 
 BAD = "example/server:bad"
@@ -130,7 +130,7 @@ def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> Non
 
 def held() -> Cluster:
     """The second source serves, and its soak has no verdict."""
-    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=swept)
     cluster.settle()
     ask(cluster)
     clients(cluster).rate = 0.0
@@ -179,7 +179,7 @@ def test_what_a_soak_undid_is_not_kept() -> None:
 
 
 def test_the_active_one_may_be_named_while_its_soak_goes_on() -> None:
-    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=swept)
     cluster.settle()
     ask(cluster)
     flipped(cluster, merged("source", **version(2)["source"]))

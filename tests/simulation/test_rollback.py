@@ -39,19 +39,15 @@ def version(number: int) -> dict[str, Any]:
     return {"source": {"uri": f"pvc://models/v{number}"}}
 
 
-@pytest.fixture(scope="module")
-def three() -> Cluster:
-    """Three sources served, one after the other; not to be changed."""
-    cluster = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
-    for number in (2, 3):
-        cluster.edit(**version(number))
-        cluster.settle()
-    return cluster
+def three_served() -> Cluster:
+    """Three sources served, one after the other."""
+    first = a_deployment().one_candidate().asking(**version(1)).settled()
+    return first.edited(**version(2)).settled().edited(**version(3)).settled().cluster()
 
 
 @pytest.fixture
-def cluster(three: Cluster) -> Cluster:
-    return deepcopy(three)
+def cluster() -> Cluster:
+    return three_served()
 
 
 def history(cluster: Cluster) -> History:

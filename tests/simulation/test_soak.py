@@ -13,7 +13,7 @@ import pytest
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
-from tests.states.deployment import a_deployment
+from tests.states.deployment import State, a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
@@ -61,25 +61,31 @@ def asking(soak: dict[str, Any] | None = None, **serving: Any) -> dict[str, Any]
     return {"serving": {"soak": SOAK if soak is None else soak, **serving}}
 
 
-@pytest.fixture(scope="module")
-def before() -> Cluster:
-    """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    return (
-        a_deployment()
-        .one_candidate()
-        .asking(**asking())
-        .where(counters=lambda pod: replace(SWEEP, pod=pod))
-        .settled()
-        .cluster()
-    )
+def swept(pod: str) -> Counters:
+    """The metrics of a server that only the measurement has asked."""
+    return replace(SWEEP, pod=pod)
+
+
+def not_soaked_yet() -> State:
+    """An object whose first revision is active, and that asks for a soak."""
+    return a_deployment().one_candidate().asking(**asking()).where(counters=swept).settled()
+
+
+def with_clients() -> Cluster:
+    """The same, with clients that ask for half a minute already."""
+    cluster = not_soaked_yet().cluster()
+    ask(cluster)
+    return cluster
 
 
 @pytest.fixture
-def cluster(before: Cluster) -> Cluster:
-    """The same, with clients that ask for half a minute already."""
-    copy = deepcopy(before)
-    ask(copy)
-    return copy
+def before() -> Cluster:
+    return not_soaked_yet().cluster()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return with_clients()
 
 
 def ask(cluster: Cluster, **fields: Any) -> Clients:

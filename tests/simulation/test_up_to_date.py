@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +9,7 @@ from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_wider_batch, another_source, the_usual_batch
 from tests.simulation.moving import NEW_FILES, move
-from tests.simulation.test_soak import SWEEP, ask, asking, clients, flipped
+from tests.simulation.test_soak import clients, flipped, with_clients
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
@@ -166,25 +164,9 @@ def test_an_object_that_an_older_version_undid_is_not_ready_though_it_said_so(se
     assert passed(serving)[-1] == STALLED
 
 
-@pytest.fixture(scope="module")
-def asks() -> Cluster:
-    """An object whose first revision is active, and that asks for a soak; not to be changed."""
-    return (
-        a_deployment()
-        .one_candidate()
-        .asking(**asking())
-        .where(counters=lambda pod: replace(SWEEP, pod=pod))
-        .settled()
-        .cluster()
-    )
-
-
 @pytest.fixture
-def soaking(asks: Cluster) -> Cluster:
-    """The same, with clients."""
-    copy = deepcopy(asks)
-    ask(copy)
-    return copy
+def soaking() -> Cluster:
+    return with_clients()
 
 
 def test_an_edit_is_in_progress_until_its_soak_is_over(soaking: Cluster) -> None:
