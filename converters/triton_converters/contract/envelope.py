@@ -28,8 +28,8 @@ MESSAGE_LIMIT_BYTES = 4000
 FAILURE_LIMIT_BYTES = 1000
 """Longest failure, which is stored nowhere else: it fits into the message of a pod of twelve containers."""
 MESSAGES_REMEMBERED = 32
-"""Of how many messages is known what they hold. Few, because user code writes them: one may take some MiB. An object of
-four candidates has a dozen."""
+"""The number of messages whose content is remembered. Few are, because user code writes them: one may take some MiB. An
+object of four candidates has a dozen."""
 MESSAGE_CUT_BYTES = 4096
 """Length at which the kubelet cuts; a longer text was never a termination message. Source:
 MaxContainerTerminationMessageLength, and MaxPodTerminationMessageLogLength for the next one."""
