@@ -113,7 +113,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_name(made)
     which = made.add_mutually_exclusive_group()
-    which.add_argument("revision", nargs="?", metavar="REVISION", help="its name; default: that of the last older one")
+    which.add_argument(
+        "revision",
+        nargs="?",
+        metavar="REVISION",
+        help="KEY or KEY.SERVER, as history lists it; default: that of the last older one",
+    )
     which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
     add_saved(made, "A", "B")
