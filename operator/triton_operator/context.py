@@ -134,25 +134,27 @@ class Context:
         }
 
     @property
-    def serving(self) -> str | None:
+    def active_server(self) -> str | None:
         """Name of the active revision's Deployment.
 
         It is the recorded one, if the status agrees: an older operator writes no record, and the Service may not have
         moved yet, or may not be written. Else the Service tells or, if somebody deleted that or pointed it to nothing,
         the status.
         """
-        active, recorded = self.deployment.status.active, self.observed.active
+        active, recorded = self.deployment.status.active, self.observed.active_record
         if active is not None and recorded is not None and self._tells_of(active, recorded.server, recorded.revision):
             view = self.observed.servers.get(recorded.server)
-            stays = bool(recorded.previous) and self.observed.serving == recorded.previous in self.observed.servers
-            if self.observed.serving is None or (view is not None and view.uid == recorded.uid and not stays):
+            stays = (
+                bool(recorded.previous) and self.observed.routed_server == recorded.previous in self.observed.servers
+            )
+            if self.observed.routed_server is None or (view is not None and view.uid == recorded.uid and not stays):
                 return recorded.server
-        if self.observed.serving in self.observed.servers or active is None:
-            return self.observed.serving
+        if self.observed.routed_server in self.observed.servers or active is None:
+            return self.observed.routed_server
         servers = self.observed.servers.values()
         told = [each for each in servers if self._tells_of(active, each.name, each.revision_key)]
         by_age = sorted(told, key=lambda each: (not each.answers, each.created_at))
-        return by_age[0].name if by_age else self.observed.serving
+        return by_age[0].name if by_age else self.observed.routed_server
 
     def _tells_of(self, active: ServingStatus, server: str, revision: str) -> bool:
         """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
@@ -161,17 +163,19 @@ class Context:
     @property
     def served_name(self) -> str:
         """The name under which the active revision serves the model; the spec's if there is none."""
-        recorded = self.observed.active
-        return recorded.model if recorded is not None and recorded.server == self.serving else self.spec.served_name
+        recorded = self.observed.active_record
+        return (
+            recorded.model if recorded is not None and recorded.server == self.active_server else self.spec.served_name
+        )
 
     @property
-    def serving_revision(self) -> str:
+    def active_revision(self) -> str:
         """Key of the active revision; empty: there is none."""
         active = self.deployment.status.active
-        view = self.observed.servers.get(self.serving or "")
+        view = self.observed.servers.get(self.active_server or "")
         if view is not None:
             return view.revision_key
-        return active.revision if active is not None and self.serving is not None else ""
+        return active.revision if active is not None and self.active_server is not None else ""
 
     @property
     def claim_name(self) -> str:

@@ -8,15 +8,15 @@ from typing import Any, Literal
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES, Condition, ConditionType, timestamp
-from triton_operator.observed.active import Active
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.flips import Flip
+from triton_operator.observed.promotion import Promotion
 
 _STATUSES: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Statement:
     """A condition without its time."""
 
     type: ConditionType
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def conditions_of(
-    verdicts: Iterable[Verdict], old: Iterable[Condition], generation: int, now: datetime
+    conditions: Iterable[Statement], old: Iterable[Condition], generation: int, now: datetime
 ) -> list[Condition]:
     """Return the verdicts as conditions of a generation of the spec. No other function makes a condition.
 
@@ -44,7 +44,7 @@ def conditions_of(
             observed_generation=generation,
             last_transition_time=since.get((each.type, status)) or timestamp(now),
         )
-        for each in verdicts
+        for each in conditions
     ]
 
 
@@ -61,9 +61,9 @@ class Effects:
     """The failures of the plan, by the name of the Job that failed or of the record whose figures did."""
     damaged: Mapping[str, Damage] = field(default_factory=dict)
     """The revisions that were found damaged in this pass, by their keys."""
-    flips: Mapping[str, Flip] = field(default_factory=dict)
+    promotions: Mapping[str, Promotion] = field(default_factory=dict)
     """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
-    active: Active | None = None
+    active_record: ActiveRecord | None = None
     """The Deployment that is active from this pass on; None: nothing changes."""
 
     def __add__(self, other: "Effects") -> "Effects":
@@ -74,6 +74,6 @@ class Effects:
             self.jobs | other.jobs,
             {**self.failures, **other.failures},
             {**self.damaged, **other.damaged},
-            {**self.flips, **other.flips},
-            other.active or self.active,
+            {**self.promotions, **other.promotions},
+            other.active_record or self.active_record,
         )

@@ -178,7 +178,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             failures=observed.failures,
             history=observed.history,
             damaged=frozenset(observed.damaged),
-            server=printable(observed.active.server) if observed.active else "",
+            server=printable(observed.active_record.server) if observed.active_record else "",
         )
     except ValidationError as error:
         fault = error.errors()[0]

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from tests.conftest import Fault
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import a_spec
-from tests.simulation.test_properties import EDITS, KINDS, act_out, checked_pass, fates, settle, told
+from tests.simulation.test_properties import EDITS, KINDS, act_out, checked_pass, scripts, settle, told
 
 GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
 HISTORY: tuple[dict[str, Any], ...] = tuple({"revisionHistoryLimit": limit} for limit in (0, 1, 3))
@@ -47,9 +47,9 @@ class Walk(RuleBasedStateMachine):
     def delete(self, kind: str) -> None:
         act_out(self.cluster, ("delete", kind))
 
-    @rule(what=fates)
+    @rule(what=scripts)
     def fail(self, what: Any) -> None:
-        act_out(self.cluster, ("fates", what))
+        act_out(self.cluster, ("scripts", what))
 
     @rule(steps=st.integers(1, 40))
     def time_passes(self, steps: int) -> None:
@@ -67,7 +67,7 @@ class Walk(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Nothing fails any more: then it is Ready, and at rest."""
         cluster = self.cluster
-        cluster.fates = told({})
+        cluster.scripts = told({})
         cluster.retry()
         cluster.edit(**deepcopy(a_spec(gpu=GPU)), suspend=False, serving={}, performance={})
         settle(cluster)

@@ -15,7 +15,7 @@ from tests.converters.https_server import Server
 from tests.converters.onnx_models import Graph
 from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.test_length_first import attention, detections, recurrent, single, square
-from tests.simulation.answers import Fate
+from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
@@ -40,22 +40,22 @@ class Ran:
 
     def __init__(self) -> None:
         self.requests: dict[str, Any] = {}
-        self.answers: dict[str, Fate] = {}
+        self.answers: dict[str, Script] = {}
 
-    def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
+    def __call__(self, stage: str, candidate: str, request: Any) -> Script:
         """Return how the Job ends."""
         self.requests[stage] = request
         if stage not in PROGRAMS:
-            return Fate()
+            return Script()
         if request.key not in self.answers:
             self.answers[request.key] = self._run(stage, request)
         return self.answers[request.key]
 
-    def _run(self, stage: str, request: Any) -> Fate:
+    def _run(self, stage: str, request: Any) -> Script:
         try:
-            return Fate(answer=Outcome(stage, request.key, PROGRAMS[stage](request)).to_json())
+            return Script(answer=Outcome(stage, request.key, PROGRAMS[stage](request)).to_json())
         except StageError as error:
-            return Fate(exit_code=EXIT_FINAL, reason=error.reason, message=error.message)
+            return Script(exit_code=EXIT_FINAL, reason=error.reason, message=error.message)
 
 
 def classifier(images: Any, scores: Any) -> bytes:

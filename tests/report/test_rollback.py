@@ -12,7 +12,7 @@ from tests.simulation.edits import a_narrower_batch, a_wider_batch
 from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_canary import begun, serving
 from tests.simulation.test_rollback import active, keys, made, roll_back, three_served, version
-from tests.simulation.test_soak import ask, asking, clients, flipped, soaked, with_clients
+from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, with_clients
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.history import chosen, table
@@ -117,7 +117,7 @@ def test_a_soak_that_undid_the_newest_left_nothing_to_go_back_from(soaked_once: 
 def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key = active(cluster)
-    flipped(cluster, a_narrower_batch())
+    promoted(cluster, a_narrower_batch())
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster) != key) == ("Soaking", True)
     assert chosen(seen(cluster), None) == key
@@ -127,7 +127,7 @@ def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> No
 def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key, server = active(cluster), cluster.serving()
-    flipped(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
+    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster)) == ("Soaking", key)
     roll_back(cluster, chosen(seen(cluster), None))
@@ -149,7 +149,7 @@ def test_a_canary_is_not_what_serves() -> None:
 def test_what_failed_before_it_served_is_nothing_to_go_back_from(cluster: Cluster, nightly: bool) -> None:
     key = active(cluster)
     fails, files = when("convert", FINAL), when("source", NEW_FILES)
-    cluster.fates = lambda stage, *others: files(stage, *others) if stage == "source" else fails(stage, *others)
+    cluster.scripts = lambda stage, *others: files(stage, *others) if stage == "source" else fails(stage, *others)
     change: dict[str, Any] = {"source": {**cluster.spec["source"], "revision": "tonight"}} if nightly else version(4)
     cluster.edit(**change)
     cluster.settle()

@@ -72,8 +72,8 @@ REPOSITORY = "repository"
 
 
 @dataclass(frozen=True)
-class Fate:
-    """How a Job's pod fares."""
+class Script:
+    """How a Job's pod fares, as a test wants it."""
 
     exit_code: int = 0
     container: str = ""
@@ -115,56 +115,56 @@ class Fate:
     """What else tells the content of a source from what was at its URI at first."""
 
 
-GOOD = Fate()
-FINAL = Fate(exit_code=EXIT_FINAL, reason=Reason.USER_CODE_FAILED, message="model.py, line 3: no")
-Fates = Callable[[str, str, Any], Fate]
-"""(stage, candidate, request) -> fate."""
+GOOD = Script()
+FINAL = Script(exit_code=EXIT_FINAL, reason=Reason.USER_CODE_FAILED, message="model.py, line 3: no")
+Scripts = Callable[[str, str, Any], Script]
+"""(stage, candidate, request) -> script."""
 
 
-def all_good(stage: str, candidate: str, request: Any) -> Fate:
+def all_good(stage: str, candidate: str, request: Any) -> Script:
     """Nothing goes wrong."""
     return GOOD
 
 
 @dataclass(frozen=True)
 class When:
-    """One fate for one stage, of some candidates; all else is good. Two of the same words are equal."""
+    """One script for one stage, of some candidates; all else is good. Two of the same words are equal."""
 
     stage: str
-    fate: Fate
+    script: Script
     candidates: tuple[str, ...] = ()
     """Empty: of all candidates."""
 
-    def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
+    def __call__(self, stage: str, candidate: str, request: Any) -> Script:
         """How a Job fares."""
-        return self.fate if stage == self.stage and (not self.candidates or candidate in self.candidates) else GOOD
+        return self.script if stage == self.stage and (not self.candidates or candidate in self.candidates) else GOOD
 
 
-def when(stage: str, fate: Fate, *candidates: str) -> Fates:
-    """That fate for one stage (of some candidates); all else is good."""
-    return When(stage, fate, candidates)
+def when(stage: str, script: Script, *candidates: str) -> Scripts:
+    """That script for one stage (of some candidates); all else is good."""
+    return When(stage, script, candidates)
 
 
-def message(stage: str, candidate: str, request: Any, fate: Fate) -> str:
+def message(stage: str, candidate: str, request: Any, script: Script) -> str:
     """A container's termination message."""
-    if fate.answer is not None:
-        return fate.answer
-    if fate.exit_code == 0:
-        return Outcome(stage, request.key, _result(stage, candidate, request, fate)).to_json()
-    if fate.reason is None:
-        return fate.message
-    return Outcome(stage, request.key, None, fate.reason, fate.message).to_json()
+    if script.answer is not None:
+        return script.answer
+    if script.exit_code == 0:
+        return Outcome(stage, request.key, _result(stage, candidate, request, script)).to_json()
+    if script.reason is None:
+        return script.message
+    return Outcome(stage, request.key, None, script.reason, script.message).to_json()
 
 
-def counted(request: SnapshotRequest, counters: Callable[[str], Counters]) -> Fate:
+def counted(request: SnapshotRequest, counters: Callable[[str], Counters]) -> Script:
     """The answer with what the servers' metrics say. ``counters``: those of the pod of that name."""
     active, previous = (tuple(counters(each.name) for each in pods) for pods in (request.active, request.previous))
-    return Fate(answer=Outcome("snapshot", request.key, SnapshotResult(active, previous)).to_json())
+    return Script(answer=Outcome("snapshot", request.key, SnapshotResult(active, previous)).to_json())
 
 
-def mismatch(request: Any, fate: Fate) -> str:
+def mismatch(request: Any, script: Script) -> str:
     """The termination message of a TensorRT check that failed."""
-    words = f"the engine was built with TensorRT {TENSORRT}, but the server's image has {fate.server_tensorrt}"
+    words = f"the engine was built with TensorRT {TENSORRT}, but the server's image has {script.server_tensorrt}"
     return Outcome("profile", request.key, None, Reason.TENSORRT_VERSION_MISMATCH, words).to_json()
 
 
@@ -193,10 +193,10 @@ def repository(path: str) -> RepositoryModel | None:
     )
 
 
-def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
-    environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
+def _result(stage: str, candidate: str, request: Any, script: Script) -> Document:
+    environment = replace(ENVIRONMENT, cpu=script.cpu, perf_analyzer=(script.command,))
     if stage == "source":
-        digest = hashlib.sha256((request.uri + fate.content).encode()).hexdigest()
+        digest = hashlib.sha256((request.uri + script.content).encode()).hexdigest()
         requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
         return SourceResult(
             digest=digest,
@@ -212,49 +212,49 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
-        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), fate.rehearsed)
+        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), script.rehearsed)
     if stage == "convert":
         tensorrt = TENSORRT if request.format == "trt" else ""
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, fate.rehearsed)
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, script.rehearsed)
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
-        return MeasureResult(_online(request, 1000 * fate.speed, fate), environment)
+        return MeasureResult(_online(request, 1000 * script.speed, script), environment)
     if stage == "metrics":
-        computed = fate.metrics or request.required or ("accuracy",)
-        served = (fate.accuracy,) * len(computed)
+        computed = script.metrics or request.required or ("accuracy",)
+        served = (script.accuracy,) * len(computed)
         candidates = tuple(CandidateMetrics(each.profile, served) for each in request.candidates)
         return MetricsResult(computed, (ACCURACY,) * len(computed), candidates)
     if stage == "search":
-        return _search(request, fate)
+        return _search(request, script)
     usual = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
-    throughput = usual * (TUNED if candidate.endswith(".tuned") else 1) * fate.speed
-    online = _online(request, throughput, fate)
+    throughput = usual * (TUNED if candidate.endswith(".tuned") else 1) * script.speed
+    online = _online(request, throughput, script)
     return ProfileResult(
         passed=True,
         reason=str(Reason.PASSED),
         message="",
         max_absolute_error=1e-6,
         samples=64,
-        offline=tuple(row(1, throughput * (1 + each / 10), fate.p99, each) for each in request.offline.batch_sizes),
+        offline=tuple(row(1, throughput * (1 + each / 10), script.p99, each) for each in request.offline.batch_sizes),
         online=online,
         environment=environment,
         seen=SEEN,
-        request_rate=_at_rates(request, online, fate),
+        request_rate=_at_rates(request, online, script),
     )
 
 
-def _search(request: SearchRequest, fate: Fate) -> SearchResult:
+def _search(request: SearchRequest, script: Script) -> SearchResult:
     """One part of a walk over more instances and longer delays; the best point is the 18th."""
     first = request.part * PART_POINTS
     last = min(first + PART_POINTS, request.measurements - REPEATS, SPACE)
     whole = SearchEnd.CONVERGED if last == SPACE else SearchEnd.MEASUREMENTS_SPENT
     ended = SearchEnd.GOES_ON if last == first + PART_POINTS else whole
-    best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * fate.speed
+    best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * script.speed
     points = tuple(
         SearchPoint(
             Tuning(request.max_batch_size, 2 + number % 4, True, (), 100 * (number // 4), False),
-            row(4, best * (1 - abs(number - 17) / 30), fate.p99),
+            row(4, best * (1 - abs(number - 17) / 30), script.p99),
         )
         for number in range(last)
     )
@@ -267,20 +267,20 @@ def _throughput(point: SearchPoint) -> float:
     return point.row.throughput if point.row else 0.0
 
 
-def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:
+def _online(request: Any, throughput: float, script: Script) -> tuple[Row, ...]:
     (batch,) = request.online.batch_sizes
     rows: list[Row] = []
     for each in request.online.concurrencies:
-        rows.append(row(each, throughput * (1 + min(each, SATURATED) / 10), fate.p99, batch))
+        rows.append(row(each, throughput * (1 + min(each, SATURATED) / 10), script.p99, batch))
         if request.online.until_saturated and is_saturated(rows):
             break
     return tuple(rows)
 
 
-def _at_rates(request: ProfileRequest, online: Sequence[Row], fate: Fate) -> tuple[Row, ...]:
+def _at_rates(request: ProfileRequest, online: Sequence[Row], script: Script) -> tuple[Row, ...]:
     """A server that keeps up with every rate."""
     points = rates(request.open_loop, request.online, online)
     return tuple(
-        replace(row(0, each.rate * each.batch_size, fate.p99, each.batch_size), request_rate=each.rate)
+        replace(row(0, each.rate * each.batch_size, script.p99, each.batch_size), request_rate=each.rate)
         for each in points
     )

@@ -212,7 +212,7 @@ class Cluster(Controllers):
             template = old.get("spec", {}).get("template")
             assert new.get("spec", {}).get("template") == template, f"the template of {key} was patched"
             if key == ("Service", "digits"):
-                self.story.append("flip")
+                self.story.append("promotion")
         self.version += 1
         self.objects[key] = owned(new, self.version)
         return True

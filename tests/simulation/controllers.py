@@ -69,28 +69,28 @@ class Controllers(Kubelet):
         *_, stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
         request: Any = STAGES[stage].request.from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
-        fate = self.fates(stage, candidate, request)
-        if stage == "snapshot" and fate == GOOD:
-            fate = counted(request, self.counters)
+        script = self.scripts(stage, candidate, request)
+        if stage == "snapshot" and script == GOOD:
+            script = counted(request, self.counters)
         before = deepcopy(pod["status"])
-        if fate.pending is not None:
-            pod["status"] = deepcopy(fate.pending)
-        elif fate.sidecar_crashes and stage in ("profile", "search"):
-            self._crash_sidecar(pod, fate)
+        if script.pending is not None:
+            pod["status"] = deepcopy(script.pending)
+        elif script.sidecar_crashes and stage in ("profile", "search"):
+            self._crash_sidecar(pod, script)
         elif not has_started(pod):
             pod["status"] = self._started(pod)
-        elif fate.evicted:
-            self._evict(pod, fate.evicted)
+        elif script.evicted:
+            self._evict(pod, script.evicted)
             return 1
-        elif fate.hangs:
+        elif script.hangs:
             return 0
-        elif fate.server_tensorrt and checks_tensorrt(pod):
-            self._end_check(job, pod, mismatch(request, fate))
+        elif script.server_tensorrt and checks_tensorrt(pod):
+            self._end_check(job, pod, mismatch(request, script))
             return 1
         elif self.injects and job["status"].get("shown"):
             return 0
         else:
-            self._end_job(job, pod, fate, message(stage, candidate, request, fate))
+            self._end_job(job, pod, script, message(stage, candidate, request, script))
             return 1
         if has_node(pod):
             pod["status"]["startTime"] = before.get("startTime", self._time())

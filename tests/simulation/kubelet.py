@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 
-from tests.simulation.answers import Fate
+from tests.simulation.answers import Script
 from tests.simulation.objects import Body, Objects
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
@@ -96,9 +96,9 @@ class Kubelet(Objects):
         short = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": words}
         pod["status"] |= {"phase": "Failed", "reason": "Evicted", "message": words, "conditions": [short]}
 
-    def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
+    def _crash_sidecar(self, pod: Body, script: Script) -> None:
         restarts = _sidecar(pod).get("restartCount", -1) + 1
-        ended = {"terminated": {"exitCode": 1, "message": fate.sidecar_crashes, "finishedAt": self._time()}}
+        ended = {"terminated": {"exitCode": 1, "message": script.sidecar_crashes, "finishedAt": self._time()}}
         sidecar = {
             "state": {"waiting": {"reason": "CrashLoopBackOff"}} if restarts else ended,
             "lastState": ended if restarts else {},
@@ -109,36 +109,36 @@ class Kubelet(Objects):
         else:
             pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, sidecar, RUNNING)
 
-    def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
+    def _end_job(self, job: Body, pod: Body, script: Script, words: str) -> None:
         """Show one more part of the end."""
         shown = job["status"].get("shown", 0)
         job["status"]["shown"] = shown + 1
         if self.order[shown] == "containers":
             ended = {
-                "exitCode": fate.exit_code,
+                "exitCode": script.exit_code,
                 "message": _as_kept(pod, words),
-                "reason": fate.killed,
+                "reason": script.killed,
                 "finishedAt": self._time(),
             }
             # The kubelet ends a native sidecar once every ordinary container has ended.
-            over = {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}
+            over = {"terminated": {"exitCode": script.sidecar_exit, "finishedAt": self._time()}}
             sidecar = {"state": RUNNING if self.injects else over}
             pod["status"] |= {"phase": "Running"} | self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
             if _has_a_box(pod):
-                last = fate.container or pod["spec"]["containers"][-1]["name"]
+                last = script.container or pod["spec"]["containers"][-1]["name"]
                 pod["status"] |= self._in_turn(pod, last, {"terminated": ended}, sidecar)
         elif self.order[shown] == "pod":
-            pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
+            pod["status"]["phase"] = "Failed" if script.exit_code else "Succeeded"
         else:
-            why = "PodFailurePolicy" if fate.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
-            kind = "Failed" if fate.exit_code else "Complete"
+            why = "PodFailurePolicy" if script.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
+            kind = "Failed" if script.exit_code else "Complete"
             said = {"status": "True", "reason": why, "message": why, "lastTransitionTime": self._time()}
             job["status"]["conditions"] = [{"type": kind, **said}]
 
     def _end_check(self, job: Body, pod: Body, words: str) -> None:
         """The container before the server ends the Job; neither the server nor the client ever starts."""
         ended = {"exitCode": EXIT_FINAL, "message": words, "finishedAt": self._time()}
-        self._end_job(job, pod, Fate(exit_code=EXIT_FINAL), "")
+        self._end_job(job, pod, Script(exit_code=EXIT_FINAL), "")
         waiting = {"waiting": {"reason": "PodInitializing"}}
         if _has_a_box(pod):
             pod["status"] |= self._in_turn(pod, "tensorrt", {"terminated": ended}, {"state": waiting})

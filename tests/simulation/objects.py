@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.simulation.answers import Fates, all_good
+from tests.simulation.answers import Scripts, all_good
 from triton_converters.contract.results import Counters
 from triton_operator.planning.plan import Event
 from triton_operator.settings import Settings
@@ -42,7 +42,7 @@ class Objects:
     """One TritonDeployment, its children, and what is true of the cluster."""
 
     spec: Body
-    fates: Fates = all_good
+    scripts: Scripts = all_good
     order: tuple[str, ...] = ORDER
     starts: Callable[[str], bool] = lambda deployment: True
     """Whether the server of a Deployment of that name gets ready."""
@@ -90,7 +90,7 @@ class Objects:
     status: Body = field(default_factory=lambda: {"observedGeneration": -1}, repr=False)
     objects: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
     story: list[str] = field(default_factory=list)
-    """Jobs as they start, servers as they are made, the Service as it flips."""
+    """Jobs as they start, servers as they are made, the Service as it moves."""
     events: list[Event] = field(default_factory=list, repr=False)
     served: set[str] = field(default_factory=set)
     """Names of the Deployments that ever served."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import PROMETHEUS, SETTINGS, STEP, Cluster
 from tests.simulation.edits import a_wider_batch
 from tests.states.deployment import a_deployment
@@ -14,7 +14,7 @@ from triton_operator.resources.autoscaling import PAUSED_ANNOTATION, WINDOW_SECO
 AUTOSCALING = {"minReplicas": 2, "maxReplicas": 6, "headroomPercent": 25}
 WINDOW = int(WINDOW_SECONDS / STEP.total_seconds()) + 1
 """Steps, which take longer than the window."""
-HANGS = when("measure", Fate(hangs=True))
+HANGS = when("measure", Script(hangs=True))
 
 
 def asking(**fields: Any) -> Cluster:
@@ -145,11 +145,11 @@ def test_another_headroom_is_confirmed_by_a_profile_and_restarts_no_server() -> 
 def test_the_queries_follow_the_active_revision_and_not_the_target() -> None:
     cluster = settled()
     old = cluster.status["serving"]["revision"]
-    cluster.fates = HANGS
+    cluster.scripts = HANGS
     cluster.edit(a_wider_batch())
     cluster.until_active("measure")
     assert (revision_asked(cluster), is_paused(cluster), reason(cluster)) == ({old}, False, "Scaling")
-    cluster.fates = settled().fates
+    cluster.scripts = settled().scripts
     cluster.settle()
     new = cluster.status["serving"]["revision"]
     assert new != old
@@ -158,7 +158,7 @@ def test_the_queries_follow_the_active_revision_and_not_the_target() -> None:
 
 def test_while_the_active_revision_is_measured_again_its_replicas_stay() -> None:
     cluster = settled()
-    cluster.fates = HANGS
+    cluster.scripts = HANGS
     cluster.edit(performance={"online": {"concurrency": {"start": 2}}})
     cluster.until_active("measure")
     cluster.act()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
 from tests.simulation.test_route import ROUTE, backends
@@ -202,7 +202,7 @@ def test_a_spec_that_changes_ends_a_canary_without_losing_a_request(cluster: Clu
 
 def test_a_target_that_is_unknown_for_a_while_ends_it_too(cluster: Cluster) -> None:
     _, _, gateway = begun(cluster)
-    cluster.fates = when("source", Fate(hangs=True))
+    cluster.scripts = when("source", Script(hangs=True))
     cluster.edit(another_source())
     gateway.run(20)
     assert (gateway.seen, len(servers(cluster))) == ([0, 5, 0], 1)
@@ -282,7 +282,7 @@ def test_without_the_gateway_api_the_service_moves_as_without_a_canary(cluster: 
 
 def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
     words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
-    cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
+    cluster.scripts = when("snapshot", Script(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
     _, new, gateway = begun(cluster, rollout=CONTINUE["rollout"])
     gateway.settle()
     assert (cluster.serving(), soaked(cluster)) == (new, ("Unknown", "SoakInconclusive"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import answers
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from tests.simulation.edits import another_source
@@ -85,7 +85,7 @@ def test_a_key_that_is_no_candidates_is_named(awaiting: Cluster) -> None:
 
 
 def test_a_revision_that_failed_a_gate_is_not_to_be_approved() -> None:
-    failed = Fate(sidecar_crashes="failed to load all models")
+    failed = Script(sidecar_crashes="failed to load all models")
     cluster = (
         a_deployment()
         .asking(selection={"approval": "Manual"})
@@ -194,7 +194,7 @@ def test_what_serves_is_kept_unless_another_is_better_by_enough(traced: Cluster,
 
 def test_figures_of_another_environment_replace_nothing(traced: Cluster) -> None:
     cluster = deepcopy(traced)
-    cluster.fates = when("profile", Fate(cpu="another CPU"), "onnx-fp16")
+    cluster.scripts = when("profile", Script(cpu="another CPU"), "onnx-fp16")
     cluster.edit(models=[a_model(candidates=FASTER)], selection={"minImprovementPercent": 1})
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "ts-trace-fp32"
@@ -205,7 +205,7 @@ def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
     cluster = deepcopy(traced)
     selection = {"minImprovementPercent": 1000, "constraints": {"throughput": 2000}}
     cluster.edit(models=[a_model(candidates=FASTER)], selection=selection)
-    cluster.fates = when("measure", Fate(speed=3.0))
+    cluster.scripts = when("measure", Script(speed=3.0))
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp16"
 
@@ -225,12 +225,12 @@ EQUAL = {"onnx-fp32": 1.0, "onnx-fp16": 2000 / 1500}
 def gains(cluster: Cluster, best: str, by: float, p99: int = 5000) -> None:
     """From now on that candidate measures better than the other one. ``p99``: of the other one."""
 
-    def fates(stage: str, name: str, request: Any) -> Fate:
+    def scripts(stage: str, name: str, request: Any) -> Script:
         if stage != "profile":
-            return Fate()
-        return Fate(speed=EQUAL[name] * by) if name == best else Fate(speed=EQUAL[name], p99=p99)
+            return Script()
+        return Script(speed=EQUAL[name] * by) if name == best else Script(speed=EQUAL[name], p99=p99)
 
-    cluster.fates = fates
+    cluster.scripts = scripts
 
 
 def next_source(cluster: Cluster, number: int) -> str:
@@ -277,7 +277,7 @@ def test_with_another_source_too_a_constraint_comes_first(pair: Cluster) -> None
 
 
 def test_where_the_active_candidate_failed_the_best_of_the_others_serves(pair: Cluster) -> None:
-    pair.fates = when("profile", Fate(sidecar_crashes="failed to load all models"), "onnx-fp32")
+    pair.scripts = when("profile", Script(sidecar_crashes="failed to load all models"), "onnx-fp32")
     assert next_source(pair, 1) == "onnx-fp16"
 
 
@@ -289,7 +289,7 @@ def regression(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
-    serving.fates = when("measure", Fate(speed=0.8))
+    serving.scripts = when("measure", Script(speed=0.8))
     serving.edit(another_source(), **regression())
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "PerformanceRegressed")]
@@ -302,7 +302,7 @@ def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
 
 def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> None:
     before = serving.serving()
-    serving.fates = when("measure", Fate(speed=0.8))
+    serving.scripts = when("measure", Script(speed=0.8))
     serving.edit(another_source(), **regression(block=True))
     serving.settle()
     assert serving.serving() == before
@@ -321,7 +321,7 @@ def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> N
 
 @pytest.mark.parametrize("speed", [0.91, 1.0, 1.3])
 def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, speed: float) -> None:
-    serving.fates = when("measure", Fate(speed=speed))
+    serving.scripts = when("measure", Script(speed=speed))
     serving.edit(another_source(), **regression())
     serving.settle()
     assert reasons(serving, "PerformanceMeasured") == [("True", "Measured")]
@@ -329,22 +329,22 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
 
 
 @pytest.mark.parametrize(
-    ("fate", "fields", "obstacle"),
+    ("script", "fields", "obstacle"),
     [
-        (Fate(speed=0.5, cpu="another CPU"), {}, "processor differs"),
+        (Script(speed=0.5, cpu="another CPU"), {}, "processor differs"),
         (
-            Fate(speed=0.5),
+            Script(speed=0.5),
             {"online": {"concurrency": {"start": 5, "end": 6}}},
             "no load was measured for both: batch size/concurrency 1/1, 1/2, 1/3, 1/4 and 1/5, 1/6",
         ),
-        (Fate(speed=0.5), {"online": {"batchSize": 2, "concurrency": {"start": 1, "end": 2}}}, "and 2/1, 2/2"),
+        (Script(speed=0.5), {"online": {"batchSize": 2, "concurrency": {"start": 1, "end": 2}}}, "and 2/1, 2/2"),
         (
-            Fate(speed=0.5, command="perf_analyzer -i http -f online-batch1-concurrency1.csv"),
+            Script(speed=0.5, command="perf_analyzer -i http -f online-batch1-concurrency1.csv"),
             {},
             "protocol differs: none and http",
         ),
         (
-            Fate(speed=0.5, command="perf_analyzer --shape X:3,8 --shape Y:4 -f online-batch1-concurrency1.csv"),
+            Script(speed=0.5, command="perf_analyzer --shape X:3,8 --shape Y:4 -f online-batch1-concurrency1.csv"),
             {},
             "the inputs' shape differs: none and X:3,8 Y:4",
         ),
@@ -352,9 +352,9 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
     ids=["processor", "concurrencies", "batch size", "protocol", "shapes"],
 )
 def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
-    serving: Cluster, fate: Fate, fields: dict[str, Any], obstacle: str
+    serving: Cluster, script: Script, fields: dict[str, Any], obstacle: str
 ) -> None:
-    serving.fates = when("measure", fate)
+    serving.scripts = when("measure", script)
     asked = regression(block=True)["performance"]
     serving.edit(another_source(), performance={**asked, **fields})
     serving.settle()
@@ -370,7 +370,7 @@ def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
 )
 def test_rows_of_one_load_are_compared(serving: Cluster, concurrency: dict[str, int], load: int, reason: str) -> None:
     # Six at once are better than four: best row beside best row, this source would be 8.6 % worse.
-    serving.fates = when("measure", Fate(speed=0.8))
+    serving.scripts = when("measure", Script(speed=0.8))
     asked = regression()["performance"]
     serving.edit(another_source(), performance={**asked, "online": {"concurrency": concurrency}})
     serving.settle()
@@ -387,7 +387,7 @@ OFFLINE = {"scenario": "Offline"}
     ("slow", "reason"), [("profile", "PerformanceRegressed"), ("measure", "Measured")], ids=["offline", "online"]
 )
 def test_offline_rows_are_compared_where_they_are_judged(serving: Cluster, slow: str, reason: str) -> None:
-    serving.fates = when(slow, Fate(speed=0.8))
+    serving.scripts = when(slow, Script(speed=0.8))
     serving.edit(another_source(), selection=OFFLINE, **regression())
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", reason)]
@@ -401,7 +401,7 @@ def test_offline_rows_that_nobody_recorded_are_not_compared(serving: Cluster) ->
     recorded = serving.objects["ConfigMap", "digits-results"]["data"]
     history = json.loads(recorded["history"])
     recorded["history"] = json.dumps({"served": history["served"], "dropped": 0})
-    serving.fates = when("profile", Fate(speed=0.5))
+    serving.scripts = when("profile", Script(speed=0.5))
     serving.edit(another_source(), selection=OFFLINE, **regression(block=True))
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "NotCompared")]
@@ -410,7 +410,7 @@ def test_offline_rows_that_nobody_recorded_are_not_compared(serving: Cluster) ->
 
 @pytest.mark.parametrize(("p99", "reason"), [(10500, "Measured"), (11500, "PerformanceRegressed")])
 def test_a_source_that_is_further_beyond_a_constraint_is_worse(serving: Cluster, p99: int, reason: str) -> None:
-    serving.fates = when("measure", Fate(p99=p99))
+    serving.scripts = when("measure", Script(p99=p99))
     edit_selection(serving, fallback="Closest")
     serving.edit(another_source(), **regression())
     serving.settle()
@@ -426,7 +426,7 @@ def test_the_first_source_is_said_to_be_compared_with_none() -> None:
 
 
 def test_another_configuration_of_the_same_source_is_not_compared(serving: Cluster) -> None:
-    serving.fates = when("measure", Fate(speed=0.5))
+    serving.scripts = when("measure", Script(speed=0.5))
     serving.edit(models=[a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})], **regression(block=True))
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
@@ -452,7 +452,7 @@ def test_the_condition_and_the_status_tell_the_same_row_whatever_sweep_is_ranked
     cluster = (
         a_deployment()
         .asking(selection={"scenario": "Offline", "constraints": {"p99Latency": "2500us"}})
-        .faring(when("profile", Fate(p99=2000)))
+        .faring(when("profile", Script(p99=2000)))
         .settled()
         .cluster()
     )

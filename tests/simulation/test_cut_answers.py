@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import kubelet
-from tests.simulation.answers import GOOD, Fate, row
+from tests.simulation.answers import GOOD, Script, row
 from tests.simulation.cluster import Cluster, pulled
 from tests.states.deployment import a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
@@ -26,9 +26,9 @@ LONG = ProfileResult(
 )
 
 
-def long_profiles(stage: str, candidate: str, request: Any) -> Fate:
+def long_profiles(stage: str, candidate: str, request: Any) -> Script:
     """Answers of profiles that no pod with a server can give whole."""
-    return Fate(answer=Outcome(stage, request.key, LONG).to_json()) if stage == "profile" else GOOD
+    return Script(answer=Outcome(stage, request.key, LONG).to_json()) if stage == "profile" else GOOD
 
 
 def containers(job: dict[str, Any]) -> list[str]:
@@ -79,12 +79,12 @@ def test_the_order_in_which_the_end_is_seen_changes_nothing(order: tuple[str, ..
     assert sum(each.startswith("profile") for each in cluster.story) == 8
 
 
-def long_sources(stage: str, candidate: str, request: Any) -> Fate:
+def long_sources(stage: str, candidate: str, request: Any) -> Script:
     """An answer of a source that is longer than a message of a pod of five containers."""
     if stage != "source":
         return GOOD
     words = COMMANDS[0] + COMMANDS[1] + COMMANDS[2]
-    return Fate(answer=Outcome(stage, request.key, SourceResult("d" * 64, 3, 1000, resolved=words)).to_json())
+    return Script(answer=Outcome(stage, request.key, SourceResult("d" * 64, 3, 1000, resolved=words)).to_json())
 
 
 def test_a_pod_that_goes_on_does_not_keep_the_reader_from_its_quota() -> None:
@@ -117,11 +117,11 @@ def test_an_answer_that_is_nowhere_else_is_told_as_cut(monkeypatch: pytest.Monke
 def test_an_answer_is_read_although_an_earlier_job_of_that_name_failed() -> None:
     fails = [True]
 
-    def fates(stage: str, candidate: str, request: Any) -> Fate:
-        failed = Fate(exit_code=EXIT_FINAL, reason=Reason.INFERENCE_FAILED, message="no")
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
+        failed = Script(exit_code=EXIT_FINAL, reason=Reason.INFERENCE_FAILED, message="no")
         return failed if stage == "profile" and fails[0] else long_profiles(stage, candidate, request)
 
-    cluster = a_deployment().one_candidate().faring(fates).settled().cluster()
+    cluster = a_deployment().one_candidate().faring(scripts).settled().cluster()
     fails[0] = False
     cluster.retry()
     begun = cluster.started("profile")

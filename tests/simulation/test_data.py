@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.simulation.made_jobs import WEB, jobs, request, sha256
@@ -108,8 +108,8 @@ def test_what_is_source_and_data_is_read_once() -> None:
 def test_a_failure_names_the_field_to_edit() -> None:
     cluster = with_data()
     words = "models.example answered 401; name a Secret with credentials in spec.source.secretRef"
-    denied = Fate(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
-    cluster.fates = lambda stage, name, asked: denied if stage == "source" and asked.uri == DATA else GOOD
+    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
+    cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == DATA else GOOD
     cluster.settle()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
@@ -119,13 +119,13 @@ def test_proxy_and_authorities_reach_only_the_job_that_downloads() -> None:
 @pytest.mark.parametrize("reason", [Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED])
 def test_what_may_pass_is_tried_again(reason: Reason) -> None:
     cluster = downloading()
-    cluster.fates = when("source", Fate(exit_code=42, reason=reason, message="models.example is down"))
+    cluster.scripts = when("source", Script(exit_code=42, reason=reason, message="models.example is down"))
     cluster.run(60)
     resolved = cluster.condition("SourceResolved")
     assert (resolved["status"], resolved["reason"]) == ("False", str(reason))
     assert "models.example is down" in resolved["message"]
     assert cluster.condition("Stalled")["status"] == "True"
-    cluster.fates = when("source", GOOD)
+    cluster.scripts = when("source", GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -133,13 +133,13 @@ def test_what_may_pass_is_tried_again(reason: Reason) -> None:
 @pytest.mark.parametrize("reason", [Reason.SOURCE_ACCESS_DENIED, Reason.SOURCE_CERTIFICATE_INVALID])
 def test_what_somebody_has_to_change_waits_for_them(reason: Reason) -> None:
     cluster = downloading()
-    cluster.fates = when("source", Fate(exit_code=42, reason=reason, message="refused"))
+    cluster.scripts = when("source", Script(exit_code=42, reason=reason, message="refused"))
     cluster.run(60)
     assert cluster.condition("Stalled")["reason"] == str(reason)
     tries = cluster.started("source")
     cluster.run(60)
     assert cluster.started("source") == tries
-    cluster.fates = when("source", GOOD)
+    cluster.scripts = when("source", GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import ORDER, STEP, Cluster
 from tests.simulation.deployments import CANDIDATES
 from tests.simulation.edits import a_wider_batch, another_source
@@ -34,7 +34,7 @@ def test_a_stage_that_fails_for_good_stalls_and_says_why(stage: str) -> None:
 def test_a_new_generation_that_fails_leaves_the_old_one_serving(serving: Cluster, stage: str) -> None:
     before = {key: serving.status[key] for key in ("serving", "endpoint", "performance", "accuracy")}
     first = serving.serving()
-    serving.fates = when(stage, FINAL)
+    serving.scripts = when(stage, FINAL)
     serving.edit(a_wider_batch(), another_source())
     serving.settle()
     assert serving.serving() == first
@@ -62,7 +62,7 @@ def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
 def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str) -> None:
     cluster = a_deployment().faring(when(stage, FINAL)).settled().cluster()
     story = len(cluster.story)
-    cluster.fates = when(stage, GOOD)
+    cluster.scripts = when(stage, GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -72,7 +72,7 @@ def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str)
 
 def test_an_old_failure_is_not_told_of_the_job_that_tries_again() -> None:
     cluster = a_deployment().faring(when("reference", FINAL)).settled().cluster()
-    cluster.fates = when("reference", Fate(exit_code=42, reason=Reason.DATALOADER_EMPTY, message="no batch"))
+    cluster.scripts = when("reference", Script(exit_code=42, reason=Reason.DATALOADER_EMPTY, message="no batch"))
     cluster.retry()
     cluster.act()
     cluster.act()
@@ -100,7 +100,7 @@ def test_a_policy_that_deletes_failed_jobs_repeats_no_failure() -> None:
 
 def test_candidates_that_are_tried_again_are_measured_one_at_a_time() -> None:
     cluster = a_deployment().faring(when("profile", FINAL)).settled().cluster()
-    cluster.fates = when("profile", GOOD)
+    cluster.scripts = when("profile", GOOD)
     cluster.retry()
     for _ in cluster.passes(60):
         assert len(cluster.active("profile")) <= 1
@@ -110,7 +110,7 @@ def test_candidates_that_are_tried_again_are_measured_one_at_a_time() -> None:
 
 def test_a_failed_job_that_goes_after_its_pod_has_not_crashed() -> None:
     """Jobs and pods are deleted over different watches: the pod of a failed Job may be gone first."""
-    missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
+    missing = Script(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
     cluster = a_deployment().faring(when("source", missing)).cluster()
     cluster.until(
         lambda cluster: any(name.startswith("failure.") for name in cluster.objects.get(RESULTS, {}).get("data", {}))
@@ -126,21 +126,21 @@ def test_a_failed_job_that_goes_after_its_pod_has_not_crashed() -> None:
 
 def test_killed_for_memory_names_the_limit_and_more_memory_is_another_try() -> None:
     limits = {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}
-    killed = Fate(exit_code=137, killed="OOMKilled")
+    killed = Script(exit_code=137, killed="OOMKilled")
     cluster = a_deployment().asking(conversion=limits).faring(when("convert", killed, "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "OutOfMemory")
     assert "limit of 64Mi" in failed["message"]
     assert "spec.conversion.pod.resources" in failed["message"]
     story = len(cluster.story)
-    cluster.fates = when("convert", GOOD)
+    cluster.scripts = when("convert", GOOD)
     cluster.edit(conversion={"pod": {"resources": {"limits": {"memory": "1Gi"}}}})
     cluster.settle()
     assert cluster.story[story : story + 2] == ["convert onnx-fp32", "profile onnx-fp32"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
 
 
-PRESSURE = Fate(evicted="The node was low on resource: ephemeral-storage. ")
+PRESSURE = Script(evicted="The node was low on resource: ephemeral-storage. ")
 
 
 def test_a_job_whose_pods_the_kubelet_ends_three_times_fails_and_stops_no_other() -> None:
@@ -151,7 +151,7 @@ def test_a_job_whose_pods_the_kubelet_ends_three_times_fails_and_stops_no_other(
     assert cluster.status["serving"]["candidate"] == "onnx-fp16"
     assert cluster.active("convert") == [], "the Job controller would go on"
     assert cluster.started("convert") == len(NAMES)
-    cluster.fates = when("convert", GOOD)
+    cluster.scripts = when("convert", GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
@@ -166,14 +166,14 @@ def test_a_job_whose_pods_the_kubelet_ends_twice_goes_on_and_says_why() -> None:
     cluster.act()
     assert "Evicted" in reasons
     assert "(now 2)" in cluster.condition("Converted")["message"]
-    cluster.fates = when("reference", GOOD)
+    cluster.scripts = when("reference", GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert cluster.started("reference") == 1
 
 
 def test_a_container_that_dies_without_a_result_is_quoted() -> None:
-    died = Fate(exit_code=139, message="loading\nSegmentation fault")
+    died = Script(exit_code=139, message="loading\nSegmentation fault")
     cluster = a_deployment().faring(when("reference", died)).settled().cluster()
     ready = cluster.condition("Ready")
     assert ready["reason"] == "Crashed"
@@ -182,7 +182,7 @@ def test_a_container_that_dies_without_a_result_is_quoted() -> None:
 
 @pytest.mark.parametrize("answer", ["", "not a result", '{"stage":"reference","key":"0","result":{}}'])
 def test_success_without_a_valid_result_is_a_failure(answer: str) -> None:
-    cluster = a_deployment().faring(when("reference", Fate(answer=answer))).settled().cluster()
+    cluster = a_deployment().faring(when("reference", Script(answer=answer))).settled().cluster()
     assert cluster.condition("Ready")["reason"] == "ResultMissing"
     assert cluster.started("reference") == 1
 
@@ -196,7 +196,7 @@ HOSTILE = ["[" * 2000, '{"stage":"profile","key":NaN}', '{"stage":["profile"],"k
 def test_a_hostile_answer_fails_its_candidate_and_stops_no_other(answer: str, exit_code: int, reason: str) -> None:
     cluster = (
         a_deployment()
-        .faring(when("profile", Fate(exit_code=exit_code, answer=answer), "onnx-fp32"))
+        .faring(when("profile", Script(exit_code=exit_code, answer=answer), "onnx-fp32"))
         .settled()
         .cluster()
     )
@@ -209,10 +209,11 @@ def test_a_hostile_answer_fails_its_candidate_and_stops_no_other(answer: str, ex
 @pytest.mark.parametrize(
     "order", [("containers", "pod", "job"), ("containers", "job", "pod"), ("job", "containers", "pod")]
 )
-@pytest.mark.parametrize("fate", [GOOD, FINAL, Fate(exit_code=137, killed="OOMKilled")])
-def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], fate: Fate) -> None:
+@pytest.mark.parametrize("script", [GOOD, FINAL, Script(exit_code=137, killed="OOMKilled")])
+def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], script: Script) -> None:
     clusters = [
-        a_deployment().faring(when("profile", fate, "onnx-fp32")).where(order=each).cluster() for each in (order, ORDER)
+        a_deployment().faring(when("profile", script, "onnx-fp32")).where(order=each).cluster()
+        for each in (order, ORDER)
     ]
     for cluster in clusters:
         cluster.settle()
@@ -225,13 +226,13 @@ def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], fate: Fate
 
 @pytest.mark.parametrize("exit_code", [1, 137, 143])
 def test_how_a_sidecar_ends_with_its_pod_is_no_crash(exit_code: int) -> None:
-    cluster = a_deployment().faring(when("profile", Fate(sidecar_exit=exit_code))).serving().cluster()
+    cluster = a_deployment().faring(when("profile", Script(sidecar_exit=exit_code))).serving().cluster()
     assert [cluster.candidate(each)["reason"] for each in NAMES if each != "onnx-fp32"] == ["NotBest"] * 3
 
 
 def test_a_client_that_fails_is_not_mistaken_for_a_server_that_crashed() -> None:
-    fate = Fate(exit_code=42, reason=Reason.METRIC_FAILED, message="metrics.py, line 2", sidecar_exit=143)
-    cluster = a_deployment().faring(when("profile", fate)).settled().cluster()
+    script = Script(exit_code=42, reason=Reason.METRIC_FAILED, message="metrics.py, line 2", sidecar_exit=143)
+    cluster = a_deployment().faring(when("profile", script)).settled().cluster()
     assert {cluster.candidate(each)["reason"] for each in NAMES} == {"MetricFailed"}
 
 
@@ -243,7 +244,7 @@ def test_a_client_that_fails_is_not_mistaken_for_a_server_that_crashed() -> None
     ],
 )
 def test_a_sidecar_that_crash_loops_fails_its_candidate_in_its_own_words(words: str, reason: str) -> None:
-    cluster = a_deployment().faring(when("profile", Fate(sidecar_crashes=words), "onnx-fp32")).settled().cluster()
+    cluster = a_deployment().faring(when("profile", Script(sidecar_crashes=words), "onnx-fp32")).settled().cluster()
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", reason)
     assert words in failed["message"]
@@ -259,7 +260,7 @@ def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -
     frames = "  <frozen importlib._bootstrap>(241): _call_with_frames_removed\n" * 20
     end = "error: creating server: Internal - failed to load all models"
     words = f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"
-    cluster = a_deployment().faring(when("profile", Fate(sidecar_crashes=words))).settled().cluster()
+    cluster = a_deployment().faring(when("profile", Script(sidecar_crashes=words))).settled().cluster()
     assert [cluster.candidate(each)["message"].partition("; ")[0] for each in NAMES] == [sentence] * len(NAMES)
     assert cluster.condition("Ready")["reason"] == "AllCandidatesFailed"
     for kind in ("Ready", "Stalled", "Verified"):
@@ -290,14 +291,14 @@ def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -
 def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
     stage: str, status: dict[str, object], reason: str, words: str
 ) -> None:
-    cluster = a_deployment().faring(when(stage, Fate(pending={"phase": "Pending"} | status))).cluster()
+    cluster = a_deployment().faring(when(stage, Script(pending={"phase": "Pending"} | status))).cluster()
     cluster.run(25)
     ready = cluster.condition("Ready")
     assert ready["reason"] == reason
     assert words in ready["message"]
     assert cluster.condition("Stalled")["status"] == "False"
     assert cluster.intent().requeue_after is None, "the pod's own change wakes the next pass"
-    cluster.fates = when(stage, GOOD)
+    cluster.scripts = when(stage, GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -305,7 +306,7 @@ def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> None:
     """The default is an hour; the only GPU is free after two."""
-    cluster = a_deployment().faring(when(stage, Fate(pending=without_a_node()))).cluster()
+    cluster = a_deployment().faring(when(stage, Script(pending=without_a_node()))).cluster()
     cluster.run(50)
     for _ in range(2):
         cluster.now += timedelta(hours=1)
@@ -314,7 +315,7 @@ def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> 
             "Unschedulable",
             "False",
         )
-    cluster.fates = when(stage, GOOD)
+    cluster.scripts = when(stage, GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -323,7 +324,10 @@ def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> 
 def test_a_pod_that_runs_past_its_deadline_is_not_tried_again(stage: str) -> None:
     deadline = {"activeDeadlineSeconds": 30}
     cluster = (
-        a_deployment().asking(conversion=deadline, performance=deadline).faring(when(stage, Fate(hangs=True))).cluster()
+        a_deployment()
+        .asking(conversion=deadline, performance=deadline)
+        .faring(when(stage, Script(hangs=True)))
+        .cluster()
     )
     cluster.run(100)
     told = " ".join(each.get("message", "") for each in [cluster.condition("Ready"), *cluster.status["candidates"]])
@@ -334,7 +338,7 @@ def test_a_pod_that_runs_past_its_deadline_is_not_tried_again(stage: str) -> Non
     story = list(cluster.story)
     cluster.run(20)
     assert cluster.story == story
-    cluster.fates = when(stage, GOOD)
+    cluster.scripts = when(stage, GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -345,7 +349,7 @@ def test_a_pod_that_ran_past_its_deadline_while_no_operator_ran_is_not_tried_aga
     cluster = (
         a_deployment()
         .asking(conversion={"activeDeadlineSeconds": 30})
-        .faring(when("reference", Fate(hangs=True)))
+        .faring(when("reference", Script(hangs=True)))
         .cluster()
     )
     cluster.run(5)
@@ -381,7 +385,7 @@ def test_a_target_that_never_gets_ready_is_named_and_the_old_revision_serves(ser
 
 
 def test_a_source_that_comes_later_is_found() -> None:
-    missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
+    missing = Script(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
     cluster = a_deployment().faring(when("source", missing)).cluster()
     cluster.run(12)
     resolved = cluster.condition("SourceResolved")
@@ -390,7 +394,7 @@ def test_a_source_that_comes_later_is_found() -> None:
     # The fifth Job has ended by then.
     cluster.run(44)
     assert cluster.condition("Stalled")["status"] == "True"
-    cluster.fates = when("source", GOOD)
+    cluster.scripts = when("source", GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -492,10 +496,10 @@ def test_a_lost_status_is_written_again(serving: Cluster) -> None:
     assert {key: serving.status[key] for key in keep} == {key: before[key] for key in keep}
 
 
-@pytest.mark.parametrize("fate", [GOOD, Fate(exit_code=139, message="Segmentation fault")])
-def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: Fate) -> None:
+@pytest.mark.parametrize("script", [GOOD, Script(exit_code=139, message="Segmentation fault")])
+def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(script: Script) -> None:
     """Its pod, and with it the answer, comes over another watch, seconds later."""
-    cluster = a_deployment().faring(when("source", fate)).where(order=("job", "containers", "pod")).cluster()
+    cluster = a_deployment().faring(when("source", script)).where(order=("job", "containers", "pod")).cluster()
     cluster.until(lambda cluster: any(job["status"].get("conditions") for job in cluster.of_kind("Job")))
     pods = {key: cluster.objects.pop(key) for key in list(cluster.objects) if key[0] == "Pod"}
     for _ in range(3):
@@ -506,8 +510,8 @@ def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: 
     cluster.objects |= pods
     cluster.settle()
     assert cluster.started("source") == 1
-    assert cluster.condition("Ready")["status"] == ("True" if fate is GOOD else "False")
-    if fate is not GOOD:
+    assert cluster.condition("Ready")["status"] == ("True" if script is GOOD else "False")
+    if script is not GOOD:
         assert "Segmentation fault" in cluster.condition("Ready")["message"]
 
 

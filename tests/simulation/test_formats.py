@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.states.deployment import a_deployment
@@ -93,7 +93,7 @@ def test_where_no_node_has_the_product_an_engine_is_skipped_and_the_rest_are_uns
     cluster = (
         a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).where(gpu_product_exists=False).cluster()
     )
-    cluster.fates = when("reference", Fate(pending=without_a_node(NO_NODE)))
+    cluster.scripts = when("reference", Script(pending=without_a_node(NO_NODE)))
     cluster.run(8)
     skipped = cluster.candidate("trt-fp16")
     assert (skipped["state"], skipped["reason"]) == ("Skipped", "GpuProductMissing")
@@ -103,7 +103,7 @@ def test_where_no_node_has_the_product_an_engine_is_skipped_and_the_rest_are_uns
     assert ready["reason"] == "Unschedulable"
     assert "Check spec.gpu.product" in ready["message"]
     assert cluster.condition("Stalled")["status"] == "False", "a node may still come"
-    cluster.gpu_product_exists, cluster.fates = True, when("reference", Fate())
+    cluster.gpu_product_exists, cluster.scripts = True, when("reference", Script())
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "trt-fp16"
 
@@ -133,7 +133,7 @@ def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadli
         a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU, conversion={"parallelism": 1}).cluster()
     )
     cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
-    cluster.fates = when("convert", Fate(pending=without_a_node(NO_NODE)), "trt-fp16")
+    cluster.scripts = when("convert", Script(pending=without_a_node(NO_NODE)), "trt-fp16")
     cluster.run(30)
     assert cluster.candidate("trt-fp16")["reason"] == "Unschedulable"
     assert cluster.candidate("trt-fp16")["state"] == "Converting"
@@ -143,7 +143,7 @@ def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadli
     assert "node affinity/selector" in skipped["message"]
     assert "Given up after 60 s; once there is a node, type: kubectl triton retry digits" in skipped["message"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
-    cluster.fates = when("convert", Fate())
+    cluster.scripts = when("convert", Script())
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32", "nobody asked for another try"
     cluster.retry()
@@ -156,12 +156,12 @@ def test_if_no_other_candidate_is_left_a_node_that_comes_later_is_found() -> Non
         a_deployment()
         .asking(models=model("trt-fp16"), gpu=GPU)
         .upgraded(unschedulable_seconds=60)
-        .faring(when("convert", Fate(pending=without_a_node(NO_NODE)), "trt-fp16"))
+        .faring(when("convert", Script(pending=without_a_node(NO_NODE)), "trt-fp16"))
         .until_has("AllCandidatesFailed", "Stalled")
         .cluster()
     )
     assert cluster.condition("Stalled")["status"] == "True"
-    cluster.fates = when("convert", Fate())
+    cluster.scripts = when("convert", Script())
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -169,13 +169,13 @@ def test_if_no_other_candidate_is_left_a_node_that_comes_later_is_found() -> Non
 def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
     cluster = a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).cluster()
     cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
-    cluster.fates = when("reference", Fate(pending=without_a_node(NO_NODE)))
+    cluster.scripts = when("reference", Script(pending=without_a_node(NO_NODE)))
     cluster.run(30)
     assert cluster.candidate("trt-fp16")["state"] == "Pending"
     cluster.run(30)
     assert cluster.candidate("trt-fp16")["state"] == "Skipped"
     assert cluster.candidate("onnx-fp32")["state"] == "Pending"
-    cluster.fates = when("reference", Fate())
+    cluster.scripts = when("reference", Script())
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "trt-fp16"
 
@@ -185,7 +185,7 @@ def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
 
 def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
     cluster = a_deployment().asking(models=model("trt-fp16", "onnx-fp32"), gpu=GPU).cluster()
-    cluster.fates = when("profile", Fate(server_tensorrt="10.8.0.43"), "trt-fp16")
+    cluster.scripts = when("profile", Script(server_tensorrt="10.8.0.43"), "trt-fp16")
     cluster.settle()
     failed = cluster.candidate("trt-fp16")
     assert (failed["state"], failed["reason"]) == ("Failed", "TensorRtVersionMismatch")
@@ -353,7 +353,7 @@ def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
     cluster = (
         a_deployment()
         .asking(models=models, conversion=conversion)
-        .faring(when("reference", Fate(pending=pending)))
+        .faring(when("reference", Script(pending=pending)))
         .cluster()
     )
     cluster.run(25)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate
+from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.edits import another_revision
@@ -15,7 +15,7 @@ from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
 from triton_operator.planning import resolving
 
-MIXED = Fate(exit_code=EXIT_FINAL, reason=Reason.BATCHING_UNSUPPORTED, message="sample 0 gives other outputs")
+MIXED = Script(exit_code=EXIT_FINAL, reason=Reason.BATCHING_UNSUPPORTED, message="sample 0 gives other outputs")
 
 
 def served(spec: dict[str, Any]) -> Cluster:
@@ -57,11 +57,11 @@ def test_a_graph_of_one_size_is_served_without_a_batch_dimension() -> None:
     )
 
 
-def batches_fail(stage: str, candidate: str, request: Any) -> Fate:
+def batches_fail(stage: str, candidate: str, request: Any) -> Script:
     """The fate of each Job, where the model answers a sample in a batch otherwise than alone."""
     if stage == "reference" and request.model.max_batch_size > 1:
         return MIXED
-    return Fate()
+    return Script()
 
 
 def test_a_batch_that_the_operator_chose_and_the_model_does_not_take_is_no_batch_dimension() -> None:
@@ -143,7 +143,7 @@ def test_a_batch_that_the_spec_asks_for_is_a_failure(spec: dict[str, Any]) -> No
 
 
 def test_a_model_that_answers_a_single_sample_in_two_ways_is_not_tried_for_ever() -> None:
-    cluster = Cluster(a_graph(), lambda stage, *_: MIXED if stage == "reference" else Fate())
+    cluster = Cluster(a_graph(), lambda stage, *_: MIXED if stage == "reference" else Script())
     cluster.settle()
     assert cluster.condition("Stalled")["reason"] == "BatchingUnsupported"
     assert cluster.story == ["source", "reference", "reference"]

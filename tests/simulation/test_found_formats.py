@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from tests.states.deployment import a_deployment
@@ -72,13 +72,15 @@ def test_tensorflow_is_run_by_its_own_image() -> None:
 
 
 def test_a_failure_of_the_source_says_what_is_missing_and_ends_with_an_edit() -> None:
-    fate = Fate(exit_code=EXIT_FINAL, reason=Reason.WEIGHTS_WITHOUT_MODEL, message="best.pt holds weights and no model")
-    cluster = Cluster(SMALLEST | {"models": [a_file("best.pt")]}, when("source", fate))
+    script = Script(
+        exit_code=EXIT_FINAL, reason=Reason.WEIGHTS_WITHOUT_MODEL, message="best.pt holds weights and no model"
+    )
+    cluster = Cluster(SMALLEST | {"models": [a_file("best.pt")]}, when("source", script))
     cluster.settle()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "WeightsWithoutModel")
     assert "best.pt holds weights and no model" in stalled["message"]
-    cluster.fates = lambda stage, candidate, request: Fate()
+    cluster.scripts = lambda stage, candidate, request: Script()
     model = {"name": "ocr", "format": "pyt", "entrypoint": "model.py", "arguments": {"checkpoint": "best.pt"}}
     cluster.edit(models=[model], dataloader={"entrypoint": "dataloader.py"})
     cluster.settle()

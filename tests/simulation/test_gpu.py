@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, candidate
 from tests.simulation.edits import another_revision
@@ -23,7 +23,7 @@ WITH_IMAGE = replace(SETTINGS, converter_gpu_image=IMAGE)
 TF32_OFF = {"name": "NVIDIA_TF32_OVERRIDE", "value": "0"}
 
 
-def settled(settings: Any = WITH_IMAGE, fates: Any = None, **fields: Any) -> Cluster:
+def settled(settings: Any = WITH_IMAGE, scripts: Any = None, **fields: Any) -> Cluster:
     """An object with a GPU and the candidates onnx-fp32 and trt-fp16, at rest."""
     cluster = (
         a_deployment()
@@ -32,8 +32,8 @@ def settled(settings: Any = WITH_IMAGE, fates: Any = None, **fields: Any) -> Clu
         .where(settings=settings)
         .cluster()
     )
-    if fates is not None:
-        cluster.fates = fates
+    if scripts is not None:
+        cluster.scripts = scripts
     cluster.settle()
     return cluster
 
@@ -139,7 +139,7 @@ def test_a_status_of_an_older_operator_keeps_its_images_and_its_keys() -> None:
 
 NO_TENSORRT = when(
     "convert",
-    Fate(
+    Script(
         exit_code=42, reason=Reason.TENSORRT_UNAVAILABLE, message="the image has no TensorRT; set spec.conversion.image"
     ),
     "trt-fp16",

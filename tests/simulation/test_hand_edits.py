@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model
 from tests.simulation.edits import another_source
@@ -27,7 +27,7 @@ def point(cluster: Cluster, name: str) -> None:
 def test_a_selector_that_points_to_nothing_is_put_back(serving: Cluster) -> None:
     """While another revision is the target, the active one is known by its record alone."""
     active = serving.serving()
-    serving.fates = when("convert", Fate(hangs=True))
+    serving.scripts = when("convert", Script(hangs=True))
     serving.edit(another_source())
     serving.run(5)
     point(serving, "digits-nobody")
@@ -69,7 +69,7 @@ def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, mome
     active = serving.serving() or ""
     template = serving.objects["Deployment", active]["spec"]["template"]
     if moment == "while another one is converted":
-        serving.fates = when("convert", Fate(hangs=True))
+        serving.scripts = when("convert", Script(hangs=True))
         serving.edit(another_source())
         serving.run(5)
     else:
@@ -83,7 +83,7 @@ def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, mome
 
 def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving: Cluster) -> None:
     active = serving.serving() or ""
-    serving.fates = when("convert", Fate(hangs=True))
+    serving.scripts = when("convert", Script(hangs=True))
     serving.edit(another_source())
     serving.run(5)
     serving.delete("Deployment", active)
@@ -110,7 +110,7 @@ def test_what_an_older_operator_made_active_is_active() -> None:
 def test_a_renamed_model_is_scaled_by_the_name_that_still_serves() -> None:
     scaling = {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}}
     cluster = a_deployment().asking(serving=scaling).where(has_keda=True).settled().cluster()
-    cluster.fates = when("convert", Fate(hangs=True))
+    cluster.scripts = when("convert", Script(hangs=True))
     cluster.edit(models=[a_model(name="renamed")])
     cluster.run(5)
     (scaled,) = cluster.of_kind("ScaledObject")

@@ -33,7 +33,7 @@ def test_going_back_runs_nothing_again(serving: Cluster) -> None:
     serving.edit(source=first)
     serving.settle()
     assert serving.condition("Ready")["status"] == "True"
-    assert serving.story[story:] == ["server", "flip"]
+    assert serving.story[story:] == ["server", "promotion"]
 
 
 def test_one_state_too_many_cleans_records_and_claim(serving: Cluster) -> None:
@@ -90,7 +90,7 @@ def test_what_serves_and_the_history_come_before_other_records(
 ) -> None:
     monkeypatch.setattr(results, bound, value)
     needed = observe("digits", serving.objects.values()).history.records
-    serving.fates = when("profile", FINAL)
+    serving.scripts = when("profile", FINAL)
     for version in range(2, 6):
         serving.edit(**source(version))
         serving.settle()

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_narrower_batch
 from tests.simulation.moving import move
@@ -16,7 +16,7 @@ from tests.simulation.test_soak import (
     WINDOW,
     ask,
     clients,
-    flipped,
+    promoted,
     servers,
     soaked,
     summary,
@@ -60,7 +60,7 @@ def reached(cluster: Cluster, reason: str) -> None:
 
 def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Cluster) -> None:
     clients(cluster).rate = 0.0
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(WINDOW)
     assert (cluster.serving(), servers(cluster), soaked(cluster)) == (new, {old, new}, ("Unknown", "Soaking"))
     assert summary(cluster) == [("True", "Ready"), ("True", "Progressing"), ("False", "NoStall")]
@@ -82,7 +82,7 @@ def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Clust
 @pytest.mark.parametrize(("failing", "verdict"), [(0.0, "SoakPassed"), (0.5, "SoakFailed")])
 def test_what_is_held_is_judged_by_the_requests_that_come_later(cluster: Cluster, failing: float, verdict: str) -> None:
     clients(cluster).until = cluster.now
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(3 * WINDOW)
     assert soaked(cluster) == ("Unknown", "Soaking")
     clients(cluster).until, clients(cluster).failing = None, failing
@@ -94,7 +94,7 @@ def test_what_is_held_is_judged_by_the_requests_that_come_later(cluster: Cluster
 @pytest.mark.parametrize("asked", ["Continue", "Undo"])
 def test_a_user_ends_a_soak_that_is_held(cluster: Cluster, asked: str) -> None:
     clients(cluster).rate = 0.0
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(2 * WINDOW)
     cluster.edit(rollout={"onInconclusive": asked})
     cluster.act()
@@ -110,13 +110,13 @@ def test_a_user_ends_a_soak_that_is_held(cluster: Cluster, asked: str) -> None:
 
 def test_what_was_never_judged_is_undone_where_the_spec_says_so(cluster: Cluster) -> None:
     clients(cluster).rate = 0.0
-    old, _ = flipped(cluster, rollout={"onInconclusive": "Undo"})
+    old, _ = promoted(cluster, rollout={"onInconclusive": "Undo"})
     cluster.settle()
     assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
 
 
 def test_a_node_that_restarts_begins_the_soak_anew(cluster: Cluster) -> None:
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(5)
     for name in [name for kind, name in cluster.objects if kind == "Pod" and name.startswith((old, new))]:
         cluster.restart(name)
@@ -129,19 +129,19 @@ def test_a_node_that_restarts_begins_the_soak_anew(cluster: Cluster) -> None:
 
 def test_counters_that_were_not_read_are_read_again(cluster: Cluster) -> None:
     words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
-    cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
-    old, new = flipped(cluster)
+    cluster.scripts = when("snapshot", Script(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
+    old, new = promoted(cluster)
     cluster.run(3 * WINDOW)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
     assert words in cluster.condition("Soaked")["message"]
-    cluster.fates = lambda *_: GOOD
+    cluster.scripts = lambda *_: GOOD
     cluster.settle()
     assert (servers(cluster), soaked(cluster)) == ({new}, ("True", "SoakPassed"))
 
 
 def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:
     usual, clients(cluster).rate = clients(cluster).rate, 0.0
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(2 * WINDOW)
     cluster.edit(a_narrower_batch())
     clients(cluster).rate = usual
@@ -218,7 +218,7 @@ def test_a_node_that_restarts_begins_the_step_anew(routed: Cluster) -> None:
 
 def test_a_choice_that_is_taken_back_tries_nothing_again(cluster: Cluster) -> None:
     clients(cluster).rate = 0.0
-    flipped(cluster)
+    promoted(cluster)
     reached(cluster, "RolloutHeld")
     cluster.edit(rollout={"onInconclusive": "Undo"})
     cluster.settle()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import ENVIRONMENT, GOOD, PART_POINTS, Fate, Fates, _result
+from tests.simulation.answers import ENVIRONMENT, GOOD, PART_POINTS, Script, Scripts, _result
 from tests.simulation.edits import another_source
 from tests.simulation.test_remeasuring import SLOWER
 from tests.states.deployment import a_deployment
@@ -14,15 +14,15 @@ from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 
 
-def answering(wanted: str, change: Callable[[Any], Any], candidate: str = "") -> Fates:
+def answering(wanted: str, change: Callable[[Any], Any], candidate: str = "") -> Scripts:
     """A client that changes what its Job answers."""
 
-    def fate(stage: str, name: str, request: Any) -> Fate:
+    def script(stage: str, name: str, request: Any) -> Script:
         if stage != wanted or candidate not in ("", name):
             return GOOD
-        return Fate(answer=Outcome(stage, request.key, change(_result(stage, name, request, GOOD))).to_json())
+        return Script(answer=Outcome(stage, request.key, change(_result(stage, name, request, GOOD))).to_json())
 
-    return fate
+    return script
 
 
 def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked() -> None:
@@ -35,7 +35,7 @@ def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked()
     )
     assert cluster.condition("PerformanceMeasured")["reason"] == "MeasurementFailed"
     assert "measured nothing" in cluster.condition("Ready")["message"]
-    cluster.fates = lambda *_: GOOD
+    cluster.scripts = lambda *_: GOOD
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -93,7 +93,7 @@ def test_what_is_no_command_line_wedges_no_later_source() -> None:
         return replace(result, environment=replace(result.environment, perf_analyzer=("'",)))
 
     cluster = a_deployment().one_candidate().asking(**SLOWER).faring(answering("measure", change)).settled().cluster()
-    cluster.fates = lambda *_: GOOD
+    cluster.scripts = lambda *_: GOOD
     cluster.edit(another_source())
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"

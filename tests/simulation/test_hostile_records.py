@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.hostile_records import RESULTS, forge_active, forge_revision
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.api_server import KEY
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
@@ -30,7 +30,7 @@ EVIL = {
     "metadata": {"name": "digits-evil", "namespace": "victim", "labels": LABELS, "ownerReferences": [OWNER]},
     "spec": {"selector": {}, "template": {"spec": POD}},
 }
-CONVERTING = when("convert", Fate(hangs=True))
+CONVERTING = when("convert", Script(hangs=True))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def edited_since(cluster: Cluster) -> None:
     """Somebody edits the record of what is active, and deletes the Deployment."""
     cluster.settle()
     was = forge_active(cluster, deployment=EVIL)
-    cluster.fates = CONVERTING
+    cluster.scripts = CONVERTING
     cluster.edit(source={"uri": "pvc://models/v2"})
     cluster.delete("Deployment", was["server"])
 
@@ -81,7 +81,7 @@ def test_what_is_active_comes_back_as_it_was_made() -> None:
     cluster = Cluster(a_spec())
     cluster.settle()
     server, template = cluster.serving() or "", deepcopy(made(cluster))
-    cluster.fates = CONVERTING
+    cluster.scripts = CONVERTING
     cluster.edit(source={"uri": "pvc://models/v2"})
     cluster.delete("Deployment", server)
     cluster.run(5)
@@ -307,7 +307,7 @@ def scaled() -> Cluster:
 
 def test_the_scalers_query_asks_for_the_object_alone() -> None:
     cluster = scaled()
-    cluster.fates = CONVERTING
+    cluster.scripts = CONVERTING
     cluster.edit(models=[a_model(name="renamed")])
     forge_active(cluster, model=QUESTION)
     cluster.run(5)

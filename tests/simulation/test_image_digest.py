@@ -83,7 +83,7 @@ def test_each_source_is_served_by_the_image_it_was_profiled_with(serving: Cluste
     serving.edit(source=first)
     serving.settle()
     assert served(serving) == PROFILED
-    assert serving.story[before:] == ["server", "flip"]
+    assert serving.story[before:] == ["server", "promotion"]
 
 
 def test_a_server_that_is_deleted_comes_back_with_the_image_it_had(serving: Cluster) -> None:

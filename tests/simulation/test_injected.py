@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
@@ -15,10 +15,10 @@ STAGES = ["source", "reference", "convert", "profile", "measure"]
 GRACE_STEPS = 60 / STEP.total_seconds()
 
 
-def injected(stage: str, fate: Fate, *candidates: str) -> Cluster:
+def injected(stage: str, script: Script, *candidates: str) -> Cluster:
     """A cluster in which one stage (of some candidates) has that fate."""
-    fates = when(stage, fate, *candidates)
-    return a_deployment().candidates(*CANDIDATES).faring(fates).where(injects="istio-proxy").cluster()
+    scripts = when(stage, script, *candidates)
+    return a_deployment().candidates(*CANDIDATES).faring(scripts).where(injects="istio-proxy").cluster()
 
 
 def settle(cluster: Cluster) -> None:
@@ -92,16 +92,16 @@ def test_a_final_failure_counts_at_once(stage: str) -> None:
 
 ENDS = [
     (FINAL, "UserCodeFailed", "model.py, line 3: no"),
-    (Fate(exit_code=1, message="out of luck"), "Crashed", "exit code 1: out of luck; container istio-proxy"),
-    (Fate(exit_code=137, killed="OOMKilled"), "OutOfMemory", "; container istio-proxy"),
-    (Fate(answer="not a result"), "ResultMissing", "; container istio-proxy"),
+    (Script(exit_code=1, message="out of luck"), "Crashed", "exit code 1: out of luck; container istio-proxy"),
+    (Script(exit_code=137, killed="OOMKilled"), "OutOfMemory", "; container istio-proxy"),
+    (Script(answer="not a result"), "ResultMissing", "; container istio-proxy"),
 ]
 
 
 @pytest.mark.parametrize("stage", ["convert", "profile"])
-@pytest.mark.parametrize(("fate", "reason", "words"), ENDS)
-def test_a_candidate_that_fails_stops_no_other(stage: str, fate: Fate, reason: str, words: str) -> None:
-    cluster = injected(stage, fate, "onnx-fp32")
+@pytest.mark.parametrize(("script", "reason", "words"), ENDS)
+def test_a_candidate_that_fails_stops_no_other(stage: str, script: Script, reason: str, words: str) -> None:
+    cluster = injected(stage, script, "onnx-fp32")
     settle(cluster)
     failed = cluster.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", reason)
@@ -113,12 +113,12 @@ def test_a_candidate_that_fails_stops_no_other(stage: str, fate: Fate, reason: s
 
 
 def test_an_end_that_might_be_tried_again_is_a_failure_after_a_minute() -> None:
-    cluster = injected("reference", Fate(exit_code=1, message="out of luck"))
+    cluster = injected("reference", Script(exit_code=1, message="out of luck"))
     until(cluster, lambda: cluster.condition("Ready")["reason"] == "Crashed")
     assert cluster.condition("Stalled")["status"] == "False"
     assert until(cluster, lambda: cluster.condition("Stalled")["status"] == "True") == GRACE_STEPS + 1
     settle(cluster)
-    cluster.fates = when("reference", GOOD)
+    cluster.scripts = when("reference", GOOD)
     cluster.retry()
     settle(cluster)
     assert cluster.condition("Ready")["status"] == "True"
@@ -126,13 +126,13 @@ def test_an_end_that_might_be_tried_again_is_a_failure_after_a_minute() -> None:
 
 
 def test_a_source_that_comes_later_is_found() -> None:
-    missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
+    missing = Script(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
     cluster = injected("source", missing)
     cluster.run(60)
     assert (cluster.condition("Ready")["reason"], cluster.condition("Stalled")["status"]) == ("SourceNotFound", "True")
     assert cluster.started("source") > 1
     assert len(pods(cluster)) <= 1
-    cluster.fates = when("source", GOOD)
+    cluster.scripts = when("source", GOOD)
     settle(cluster)
     assert cluster.condition("Ready")["status"] == "True"
 

@@ -71,7 +71,7 @@ def test_what_is_held_is_known_after_another_edit_too() -> None:
 def lost_with_its_source() -> Cluster:
     """What serves has no results any more, and nothing from which they could be made."""
     cluster = served(2)
-    cluster.fates = GONE
+    cluster.scripts = GONE
     cluster.edit(source={"uri": "pvc://models/v2", "revision": "2"})
     cluster.run(20)
     for name in [name for kind, name in cluster.objects if kind == "Job"]:
@@ -97,7 +97,7 @@ def test_a_clean_job_of_an_older_image_leaves_it_too(tmp_path: Path) -> None:
 def test_the_same_revision_is_recorded_whole_once_its_source_is_back() -> None:
     cluster = lost_with_its_source()
     serves = active(cluster)
-    cluster.fates = Cluster(a_spec()).fates
+    cluster.scripts = Cluster(a_spec()).scripts
     cluster.edit(source={"uri": "pvc://models/v2"})
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec
 from tests.states.deployment import a_deployment
@@ -16,7 +16,7 @@ def thresholds(**bounds: str) -> dict[str, object]:
 
 
 def test_one_job_computes_the_metrics_of_every_candidate_that_agrees_with_the_reference() -> None:
-    differs = Fate(exit_code=FINAL.exit_code, reason=FINAL.reason, message="no")
+    differs = Script(exit_code=FINAL.exit_code, reason=FINAL.reason, message="no")
     cluster = a_deployment().faring(when("profile", differs, "onnx-fp16")).settled().cluster()
     assert cluster.started("metrics") == 1
     (job,) = (each for each in cluster.of_kind("Job") if "-metrics-" in each["metadata"]["name"])
@@ -57,7 +57,7 @@ def test_metrics_that_cannot_be_computed_fail_every_candidate_that_waits_for_the
     }
     assert cluster.condition("Verified")["reason"] == "AllCandidatesFailed"
     assert cluster.condition("Stalled")["status"] == "True"
-    cluster.fates = when("metrics", GOOD)
+    cluster.scripts = when("metrics", GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -91,7 +91,7 @@ def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Clu
 
 def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
     spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "min": 0.5}]})
-    cluster = Cluster(spec, when("metrics", Fate(metrics=("accuracy",))))
+    cluster = Cluster(spec, when("metrics", Script(metrics=("accuracy",))))
     cluster.settle()
     assert cluster.candidate("onnx-fp32")["reason"] == "MetricMissing"
     assert "it computed: accuracy" in cluster.condition("Verified")["message"]
@@ -100,7 +100,7 @@ def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
 @pytest.mark.parametrize("container", ["prepare", "run"])
 def test_user_code_that_is_killed_for_memory_is_named_with_its_limit(container: str) -> None:
     limits = {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}
-    killed = Fate(exit_code=137, killed="OOMKilled", container=container)
+    killed = Script(exit_code=137, killed="OOMKilled", container=container)
     cluster = a_deployment().asking(conversion=limits).faring(when("reference", killed)).settled().cluster()
     ready = cluster.condition("Ready")
     assert ready["reason"] == "OutOfMemory"

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.edits import merged
 from tests.simulation.test_rollback import active, history, keys, made, one_candidate, roll_back, servers, version
-from tests.simulation.test_soak import ask, asking, clients, flipped, soaked, swept
+from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, swept
 from triton_operator.observed.history import History
 
 BAD = "example/server:bad"
@@ -50,7 +50,7 @@ def test_an_edit_of_the_server_alone_is_taken_back(cluster: Cluster) -> None:
     roll_back(cluster, before)
     cluster.settle()
     assert (image(cluster), cluster.status["source"]) == (pulled(SETTINGS.server_image), source)
-    assert cluster.story[story:] == ["server", "flip"]
+    assert cluster.story[story:] == ["server", "promotion"]
     assert cluster.condition("Ready")["status"] == "True"
     assert f"spec.rollout.revision holds revision {before} " in cluster.condition("Selected")["message"]
     assert keys(cluster)[:2] == [before, newest]
@@ -134,7 +134,7 @@ def held() -> Cluster:
     cluster.settle()
     ask(cluster)
     clients(cluster).rate = 0.0
-    flipped(cluster, merged("source", **version(2)["source"]))
+    promoted(cluster, merged("source", **version(2)["source"]))
     cluster.run(60)
     return cluster
 
@@ -182,7 +182,7 @@ def test_the_active_one_may_be_named_while_its_soak_goes_on() -> None:
     cluster = Cluster(one_candidate(**version(1)) | asking(), counters=swept)
     cluster.settle()
     ask(cluster)
-    flipped(cluster, merged("source", **version(2)["source"]))
+    promoted(cluster, merged("source", **version(2)["source"]))
     cluster.run(3)
     second = active(cluster)
     roll_back(cluster, second)

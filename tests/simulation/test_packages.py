@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.edits import another_source
@@ -123,7 +123,7 @@ def test_they_are_of_the_image_that_runs_the_users_code() -> None:
 def test_an_object_that_is_pinned_to_older_images_gets_the_programs_of_the_installation() -> None:
     """pip looks for wheels that fit the image that will import them, but it is not that image's pip."""
     cluster = requiring()
-    cluster.fates = when("packages", Fate(hangs=True))
+    cluster.scripts = when("packages", Script(hangs=True))
     old = [each["image"] for each in installing(cluster)]
     known = key(cluster)
     cluster.settings = replace(cluster.settings, converter_image="example/converter:2")
@@ -178,7 +178,7 @@ def test_the_same_file_in_another_source_is_installed_once() -> None:
 
 def test_while_they_are_installed_the_condition_says_so() -> None:
     cluster = requiring()
-    cluster.fates = when("packages", Fate(hangs=True))
+    cluster.scripts = when("packages", Script(hangs=True))
     cluster.run(20)
     converted = cluster.condition("Converted")
     assert (converted["status"], converted["reason"]) == ("Unknown", "Running")
@@ -188,13 +188,13 @@ def test_while_they_are_installed_the_condition_says_so() -> None:
 @pytest.mark.parametrize("reason", [Reason.PACKAGE_NOT_FOUND, Reason.PACKAGE_CONFLICT, Reason.INDEX_UNTRUSTED])
 def test_a_failure_stops_the_object_until_somebody_acts(reason: Reason) -> None:
     cluster = requiring()
-    cluster.fates = when("packages", Fate(exit_code=42, reason=reason, message="compass: no"))
+    cluster.scripts = when("packages", Script(exit_code=42, reason=reason, message="compass: no"))
     cluster.settle()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", str(reason))
     assert stalled["message"] == "packages: compass: no"
     assert cluster.started("reference") == 0
-    cluster.fates = when("packages", GOOD)
+    cluster.scripts = when("packages", GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -203,7 +203,7 @@ def test_a_failure_stops_the_object_until_somebody_acts(reason: Reason) -> None:
 def test_a_file_that_is_not_there_is_the_sources_failure() -> None:
     cluster = requiring()
     message = "pvc://models/digits has no file requirements.txt"
-    cluster.fates = when("source", Fate(exit_code=42, reason=Reason.REQUIREMENTS_MISSING, message=message))
+    cluster.scripts = when("source", Script(exit_code=42, reason=Reason.REQUIREMENTS_MISSING, message=message))
     cluster.settle()
     resolved = cluster.condition("SourceResolved")
     assert (resolved["status"], resolved["reason"]) == ("False", "RequirementsMissing")

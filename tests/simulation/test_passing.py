@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
@@ -37,13 +37,13 @@ def run_until(cluster: Cluster, kind: str, status: str) -> None:
 @pytest.mark.parametrize(("stage", "reason", "condition"), OUTAGES)
 def test_an_outage_ends_without_anybody(stage: str, reason: Reason, condition: str) -> None:
     cluster = a_cluster()
-    cluster.fates = when(stage, Fate(exit_code=42, reason=reason, message="it answered 503"))
+    cluster.scripts = when(stage, Script(exit_code=42, reason=reason, message="it answered 503"))
     run_until(cluster, condition, "False")
     assert "it answered 503" in cluster.condition(condition)["message"]
     run_until(cluster, "Stalled", "True")
     assert cluster.intent().requeue_after is not None, "no watch tells when the next try is due"
     first = cluster.started(stage)
-    cluster.fates = when(stage, GOOD)
+    cluster.scripts = when(stage, GOOD)
     run_until(cluster, "Ready", "True")
     assert cluster.started(stage) > first
     assert not [each for each in cluster.objects["ConfigMap", "digits-results"]["data"] if "failure." in each]
@@ -53,7 +53,7 @@ def test_an_outage_ends_without_anybody(stage: str, reason: Reason, condition: s
 def test_the_condition_stays_while_it_is_tried_again_and_says_so(stage: str) -> None:
     cluster = a_cluster()
     ((_, reason, condition),) = [each for each in OUTAGES if each[0] == stage and each[1] is not Reason.SOURCE_CHANGED]
-    cluster.fates = when(stage, Fate(exit_code=42, reason=reason, message="it answered 503"))
+    cluster.scripts = when(stage, Script(exit_code=42, reason=reason, message="it answered 503"))
     run_until(cluster, condition, "False")
     since = cluster.condition(condition)["lastTransitionTime"]
     assert cluster.condition("Stalled")["status"] == "False", "it may be over in a moment"
@@ -68,8 +68,8 @@ def test_the_condition_stays_while_it_is_tried_again_and_says_so(stage: str) -> 
 @pytest.mark.parametrize("stage", ["convert", "profile"])
 def test_a_candidate_is_not_tried_again_while_another_one_serves(stage: str) -> None:
     cluster = a_cluster("onnx-fp32", "onnx-fp16")
-    full = Fate(exit_code=42, reason=Reason.STORAGE_FULL, message="no space is left")
-    cluster.fates = when(stage, full, "onnx-fp32")
+    full = Script(exit_code=42, reason=Reason.STORAGE_FULL, message="no space is left")
+    cluster.scripts = when(stage, full, "onnx-fp32")
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     tries = cluster.started(stage)
@@ -80,7 +80,7 @@ def test_a_candidate_is_not_tried_again_while_another_one_serves(stage: str) -> 
 
 def test_a_retry_by_hand_waits_for_no_pause() -> None:
     cluster = a_cluster()
-    cluster.fates = when("packages", Fate(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    cluster.scripts = when("packages", Script(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
     run_until(cluster, "Stalled", "True")
     cluster.run(60)
     tries = cluster.started("packages")
@@ -91,11 +91,11 @@ def test_a_retry_by_hand_waits_for_no_pause() -> None:
 
 def test_the_record_of_an_older_version_has_no_time_and_is_tried_again_too() -> None:
     cluster = a_cluster()
-    cluster.fates = when("packages", Fate(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    cluster.scripts = when("packages", Script(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
     run_until(cluster, "Converted", "False")
     data = cluster.objects["ConfigMap", "digits-results"]["data"]
     (name,) = (each for each in data if each.startswith("failure."))
     data[name] = replace(Failure.from_json(data[name]), since="", at="").to_json()
     assert '"since"' not in data[name]
-    cluster.fates = when("packages", GOOD)
+    cluster.scripts = when("packages", GOOD)
     run_until(cluster, "Ready", "True")

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.simulation.answers import FINAL, GOOD, Fate
+from tests.simulation.answers import FINAL, GOOD, Script
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from triton_converters.contract.reasons import Reason
@@ -18,15 +18,15 @@ from triton_operator.observed.snapshot import observe
 STAGES = ("source", "reference", "convert", "profile", "search", "measure", "snapshot")
 FATES = (
     FINAL,
-    Fate(exit_code=137, killed="OOMKilled"),
-    Fate(exit_code=139, message="Segmentation fault"),
-    Fate(answer="not a result"),
-    Fate(sidecar_crashes="failed to load all models"),
-    Fate(sidecar_exit=137),
-    Fate(p99=20_000),
-    Fate(speed=0.5),
-    Fate(cpu="another CPU"),
-    Fate(exit_code=1, reason=Reason.STORAGE_FULL, message="no space left"),
+    Script(exit_code=137, killed="OOMKilled"),
+    Script(exit_code=139, message="Segmentation fault"),
+    Script(answer="not a result"),
+    Script(sidecar_crashes="failed to load all models"),
+    Script(sidecar_exit=137),
+    Script(p99=20_000),
+    Script(speed=0.5),
+    Script(cpu="another CPU"),
+    Script(exit_code=1, reason=Reason.STORAGE_FULL, message="no space left"),
 )
 EDITS: tuple[dict[str, Any], ...] = (
     {"source": {"uri": "pvc://models/digits", "revision": "v2"}},
@@ -63,7 +63,7 @@ EDITS: tuple[dict[str, Any], ...] = (
 )
 KINDS = ("Job", "Deployment", "Service", "ConfigMap", "NetworkPolicy")
 
-fates = st.dictionaries(
+scripts = st.dictionaries(
     st.tuples(
         st.sampled_from(STAGES), st.sampled_from(["", "onnx-fp32.tuned", *(each["name"] for each in CANDIDATES)])
     ),
@@ -73,7 +73,7 @@ fates = st.dictionaries(
 actions = st.one_of(
     st.tuples(st.just("edit"), st.sampled_from(EDITS)),
     st.tuples(st.just("delete"), st.sampled_from(KINDS)),
-    st.tuples(st.just("fates"), fates),
+    st.tuples(st.just("scripts"), scripts),
     st.tuples(st.just("traffic"), st.sampled_from([0.0, 0.5])),
     st.tuples(st.just("restart"), st.just(None)),
     st.tuples(st.just("approve"), st.integers(0, 5)),
@@ -103,8 +103,8 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
         for pod in cluster.of_kind("Pod"):
             if names.REVISION_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
                 cluster.restart(pod["metadata"]["name"])
-    elif kind == "fates":
-        cluster.fates = told(what)
+    elif kind == "scripts":
+        cluster.scripts = told(what)
     else:
         for _ in range(what):
             checked_pass(cluster)
@@ -122,8 +122,8 @@ def counting(cluster: Cluster, failing: float) -> Callable[[str], Counters]:
     return counters
 
 
-def told(choices: Mapping[tuple[str, str], Fate]) -> Any:
-    """Fates by stage and candidate."""
+def told(choices: Mapping[tuple[str, str], Script]) -> Any:
+    """Scripts by stage and candidate."""
     return lambda stage, candidate, request: choices.get((stage, candidate), GOOD)
 
 
@@ -155,7 +155,7 @@ def checked_pass(cluster: Cluster) -> int:
 
 
 def assert_has_passed(cluster: Cluster, server: str, served: str | None, first: bool) -> None:
-    """The target of a flip was profiled, measured, approved where that is asked for, and meets the constraints.
+    """The target of a promotion was profiled, measured, approved where that is asked for, and meets the constraints.
 
     Or it is the revision that the spec names, which served before.
 
@@ -195,7 +195,7 @@ def test_it_always_ends_and_never_serves_what_has_not_passed(
         act_out(cluster, action)
     settle(cluster)
     assert cluster.condition("Reconciling")["status"] == "False"
-    cluster.fates = told({})
+    cluster.scripts = told({})
     cluster.retry()
     cluster.edit(suspend=False, serving={}, selection={}, performance={}, rollout={})
     settle(cluster)

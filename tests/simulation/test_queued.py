@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Body, Cluster
 from tests.states.deployment import a_deployment
 from triton_operator import names
@@ -150,7 +150,7 @@ def test_a_job_with_a_result_is_deleted_instead_of_started_again() -> None:
     cluster = (
         a_deployment()
         .candidates("ts-trace-fp32", "onnx-fp32")
-        .faring(when("source", Fate()))
+        .faring(when("source", Script()))
         .where(injects="istio-proxy")
         .cluster()
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import Cluster
 from tests.states.deployment import a_deployment
 from triton_operator import names
@@ -12,13 +12,13 @@ from triton_operator import names
 GPU_LIMIT = {"pod": {"resources": {"limits": {"nvidia.com/gpu": "1"}}}}
 
 
-def falls_back(stage: str, name: str, request: Any) -> Fate:
+def falls_back(stage: str, name: str, request: Any) -> Script:
     """User code calls `.cuda()` wherever it runs: it falls back in every Job, as none of them shows a GPU."""
-    return Fate(rehearsed=True) if stage in ("reference", "convert") else GOOD
+    return Script(rehearsed=True) if stage in ("reference", "convert") else GOOD
 
 
-def falls_back_in_conversions(stage: str, name: str, request: Any) -> Fate:
-    return Fate(rehearsed=True) if stage == "convert" else GOOD
+def falls_back_in_conversions(stage: str, name: str, request: Any) -> Script:
+    return Script(rehearsed=True) if stage == "convert" else GOOD
 
 
 def reasons(cluster: Cluster) -> dict[str, str]:
@@ -50,7 +50,7 @@ def test_a_gpu_that_comes_later_starts_everything_anew() -> None:
     cluster = a_deployment().one_candidate().faring(falls_back).settled().cluster()
     assert run_environment(cluster, "reference")["NVIDIA_VISIBLE_DEVICES"] == "void"
     rehearsed = cluster.status["serving"]["revision"]
-    cluster.fates = lambda stage, name, request: GOOD
+    cluster.scripts = lambda stage, name, request: GOOD
     cluster.edit(gpu={"count": 1})
     cluster.settle()
     assert "NVIDIA_VISIBLE_DEVICES" not in run_environment(cluster, "reference")

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES
 from tests.simulation.edits import another_source
 from tests.states.deployment import a_deployment
 
-BUSY = Fate(p99=12_000)
+BUSY = Script(p99=12_000)
 PROFILES = [*(f"profile {each['name']}" for each in CANDIDATES), "metrics"]
 SERVE = ["server", "measure onnx-fp32", "service"]
 SLOWER = {"performance": {"regression": {"maxPercent": 10, "block": True}}}
@@ -21,7 +21,7 @@ def busy(**fields: Any) -> Cluster:
     """An object that was stalled because its node was busy, and no longer is."""
     cluster = a_deployment().asking(**fields).faring(when("profile", BUSY)).settled().cluster()
     assert cluster.condition("Stalled")["reason"] == "ConstraintsNotMet"
-    cluster.fates = when("profile", GOOD)
+    cluster.scripts = when("profile", GOOD)
     return cluster
 
 
@@ -46,7 +46,7 @@ def test_a_retry_measures_the_candidates_again_and_converts_none() -> None:
 
 def test_each_retry_measures_once() -> None:
     cluster = busy()
-    cluster.fates = when("profile", BUSY)
+    cluster.scripts = when("profile", BUSY)
     for _ in range(2):
         assert again(cluster) == PROFILES
         assert state(cluster) == ("False", "ConstraintsNotMet")
@@ -56,11 +56,11 @@ def test_each_retry_measures_once() -> None:
 def test_what_serves_goes_on_while_candidates_are_measured_again() -> None:
     cluster = a_deployment().settled().cluster()
     before = cluster.serving()
-    cluster.fates = when("profile", BUSY)
+    cluster.scripts = when("profile", BUSY)
     cluster.edit(another_source())
     cluster.settle()
     assert state(cluster) == ("False", "ConstraintsNotMet")
-    cluster.fates = when("profile", GOOD)
+    cluster.scripts = when("profile", GOOD)
     cluster.retry()
     while cluster.started("profile") < 3 * len(CANDIDATES):
         assert (cluster.serving(), cluster.condition("Available")["status"]) == (before, "True")
@@ -103,10 +103,10 @@ def test_a_source_that_comes_back_has_its_last_figures(measured_twice: Cluster) 
 
 def test_a_source_that_is_missing_for_a_while_has_its_last_figures_after_it(measured_twice: Cluster) -> None:
     profiles = measured_twice.started("profile")
-    measured_twice.fates = when("source", Fate(hangs=True))
+    measured_twice.scripts = when("source", Script(hangs=True))
     measured_twice.edit(source={**measured_twice.spec["source"], "revision": "2"})
     measured_twice.run(5)
-    measured_twice.fates = when("source", GOOD)
+    measured_twice.scripts = when("source", GOOD)
     measured_twice.settle()
     assert state(measured_twice) == ("True", "Ready")
     assert measured_twice.started("profile") == profiles
@@ -130,7 +130,7 @@ def test_candidates_that_a_search_found_are_measured_again_too() -> None:
 def test_a_preview_is_measured_again_alone() -> None:
     cluster = a_deployment().faring(when("measure", BUSY)).settled().cluster()
     assert state(cluster) == ("False", "ConstraintsNotMet")
-    cluster.fates = when("measure", GOOD)
+    cluster.scripts = when("measure", GOOD)
     assert again(cluster) == ["measure onnx-fp32"]
     assert state(cluster) == ("True", "Ready")
     assert again(cluster) == []
@@ -146,15 +146,15 @@ def test_a_preview_is_measured_again_alone() -> None:
 def test_a_slower_source_is_measured_again(scenario: str, stage: str, measured: list[str]) -> None:
     selection = {"scenario": scenario}
     cluster = a_deployment().asking(selection=selection, **SLOWER).settled().cluster()
-    cluster.fates = when(stage, Fate(speed=0.5))
+    cluster.scripts = when(stage, Script(speed=0.5))
     cluster.edit(another_source())
     cluster.settle()
     assert state(cluster) == ("False", "PerformanceRegressed")
-    cluster.fates = when(stage, GOOD)
-    assert again(cluster) == [*measured, "flip"]
+    cluster.scripts = when(stage, GOOD)
+    assert again(cluster) == [*measured, "promotion"]
     assert state(cluster) == ("True", "Ready")
     # The next source is compared with the figures that counted.
-    cluster.fates = when(stage, Fate(speed=0.8))
+    cluster.scripts = when(stage, Script(speed=0.8))
     cluster.edit(source={"uri": "pvc://models/third"})
     cluster.settle()
     assert "20.0 % worse" in cluster.condition("PerformanceMeasured")["message"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import CONTENT, GOOD, SEEN, Fate
+from tests.simulation.answers import CONTENT, GOOD, SEEN, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
@@ -149,14 +149,14 @@ def test_another_candidate_serves_if_the_best_cannot_be_repaired() -> None:
 def test_a_profile_that_refuses_the_revision_repairs_it_too() -> None:
     first: list[str] = []
 
-    def fates(stage: str, candidate: str, request: object) -> Fate:
+    def scripts(stage: str, candidate: str, request: object) -> Script:
         if not isinstance(request, ProfileRequest):
             return GOOD
         first[:] = first or [request.revision]
         damaged = request.revision in first
-        return Fate(EXIT_FINAL, reason=Reason.REPOSITORY_DAMAGED, message="not it") if damaged else GOOD
+        return Script(EXIT_FINAL, reason=Reason.REPOSITORY_DAMAGED, message="not it") if damaged else GOOD
 
-    cluster = a_deployment().one_candidate().faring(fates).serving().cluster()
+    cluster = a_deployment().one_candidate().faring(scripts).serving().cluster()
     assert (cluster.started("convert"), cluster.started("profile")) == (2, 2)
     assert not [each for each in cluster.events if each.message.startswith("Stalled")]
 

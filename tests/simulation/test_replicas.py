@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_wider_batch, another_source
 from tests.states.deployment import a_deployment
 
 ONE_GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
-HANGS = when("measure", Fate(hangs=True))
+HANGS = when("measure", Script(hangs=True))
 DEADLINE = {"progressDeadlineSeconds": 60}
 PAST_THE_DEADLINE = 40
 """Steps, which take longer than that."""
@@ -148,12 +148,12 @@ def test_the_active_revision_is_scaled_while_another_one_is_on_its_way(serving: 
 @pytest.mark.parametrize("steps", [20, PAST_THE_DEADLINE])
 def test_a_pod_more_for_which_no_gpu_is_free_stops_no_server_and_fails_no_rollout(steps: int) -> None:
     cluster = a_deployment().asking(gpu=ONE_GPU, serving=DEADLINE).where(gpus=2).settled().cluster()
-    good, cluster.fates = cluster.fates, HANGS
+    good, cluster.scripts = cluster.scripts, HANGS
     first = measuring(cluster)
     cluster.run(steps)
     cluster.edit(serving=DEADLINE | {"replicas": 2})
     cluster.run(60)
-    cluster.fates = good
+    cluster.scripts = good
     cluster.run(20)
     assert set(replicas(cluster).values()) == {2}
     assert (cluster.serving(), cluster.condition("Available")["status"]) == (first, "True")
@@ -180,7 +180,7 @@ def test_no_replicas_stop_the_server_and_keep_the_selector(serving: Cluster) -> 
 @pytest.mark.parametrize("gpus", [None, 1, 2])
 def test_no_replicas_for_a_while_fail_no_rollout(gpus: int | None) -> None:
     cluster = a_deployment().asking(gpu=gpus and ONE_GPU, serving=DEADLINE).where(gpus=gpus).settled().cluster()
-    good, cluster.fates = cluster.fates, HANGS
+    good, cluster.scripts = cluster.scripts, HANGS
     first = measuring(cluster)
     cluster.edit(serving=DEADLINE | {"replicas": 0})
     cluster.act()
@@ -188,7 +188,7 @@ def test_no_replicas_for_a_while_fail_no_rollout(gpus: int | None) -> None:
     cluster.run(PAST_THE_DEADLINE)
     assert replicas(cluster) == {first: 0}
     assert cluster.active("measure") == [], "without a server it would fail"
-    cluster.fates = good
+    cluster.scripts = good
     cluster.edit(serving=DEADLINE | {"replicas": 1})
     for _ in cluster.passes(30):
         assert cluster.condition("Stalled")["status"] == "False"
@@ -200,7 +200,7 @@ def test_a_target_that_failed_stays_away_when_replicas_are_wanted_again() -> Non
     """It would take the only GPU from the active revision."""
     cluster = a_deployment().asking(gpu=ONE_GPU, serving=DEADLINE).where(gpus=1).settled().cluster()
     first = cluster.serving() or ""
-    cluster.fates = when("measure", Fate(p99=20_000))
+    cluster.scripts = when("measure", Script(p99=20_000))
     cluster.edit(a_wider_batch())
     cluster.settle()
     for wanted in (0, 1):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, candidate
 from tests.simulation.edits import a_narrower_batch
@@ -27,7 +27,7 @@ from triton_plugin.request import first_request
 from triton_plugin.subject import parse
 
 RESULTS = ("ConfigMap", "digits-results")
-GONE = when("source", Fate(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
+GONE = when("source", Script(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
 
 
 def one_candidate(**fields: Any) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def test_the_one_before_serves_again_though_its_source_is_gone(cluster: Cluster)
     newest, before, _ = keys(cluster)
     told = history(cluster).revisions[before].told
     story = len(cluster.story)
-    cluster.fates = GONE
+    cluster.scripts = GONE
     roll_back(cluster, before)
     cluster.settle()
-    assert cluster.story[story:] == ["server", "flip"], "nothing is read, converted or measured"
+    assert cluster.story[story:] == ["server", "promotion"], "nothing is read, converted or measured"
     assert (active(cluster), len(servers(cluster))) == (before, 1)
     assert reasons(cluster, "Ready", "Reconciling", "Stalled", "Selected") == [
         ("True", "Ready"),
@@ -113,7 +113,7 @@ def test_it_is_served_as_it_was_made(cluster: Cluster) -> None:
 
 def test_a_newer_source_that_fails_does_not_matter(cluster: Cluster) -> None:
     _, before, _ = keys(cluster)
-    cluster.fates = when("convert", FINAL)
+    cluster.scripts = when("convert", FINAL)
     cluster.edit(**version(4))
     cluster.settle()
     assert cluster.condition("Stalled")["status"] == "True"
@@ -137,7 +137,7 @@ def test_nothing_is_repeated_when_the_field_is_cleared(cluster: Cluster) -> None
     story = len(cluster.story)
     roll_back(cluster, None)
     cluster.settle()
-    assert cluster.story[story:] == ["server", "flip"]
+    assert cluster.story[story:] == ["server", "promotion"]
     assert (active(cluster), cluster.condition("Selected")["reason"]) == (newest, "Selected")
     assert keys(cluster)[:2] == [newest, before]
 
@@ -311,7 +311,7 @@ def test_a_rollback_waits_for_no_verdict(soaked_twice: Cluster) -> None:
     cluster.settle()
     assert (active(cluster), summary(cluster)) == (before, KEPT)
     assert soaked(cluster) == ("Unknown", "Waiting")
-    assert cluster.story[story:] == ["server", "flip", "snapshot"], "its counters are read for the one after it"
+    assert cluster.story[story:] == ["server", "promotion", "snapshot"], "its counters are read for the one after it"
 
 
 def test_what_comes_after_a_rollback_is_judged_beside_it(soaked_twice: Cluster) -> None:

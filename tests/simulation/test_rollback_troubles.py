@@ -96,7 +96,7 @@ def test_what_is_held_and_was_damaged_says_what_helps() -> None:
 def test_the_active_one_makes_way_though_the_spec_has_no_gpu_any_more() -> None:
     cluster = on_one_gpu(serving=SHORT)
     first = keys(cluster)[1]
-    cluster.fates = when("convert", FINAL)
+    cluster.scripts = when("convert", FINAL)
     del cluster.spec["gpu"]
     cluster.edit()
     cluster.settle()
@@ -171,7 +171,7 @@ def test_after_a_rollback_an_approval_is_awaited() -> None:
 def test_to_hold_what_serves_and_to_let_go_turns_no_failed_training_into_a_stall(restarts: bool) -> None:
     cluster = served()
     newer, fails = when("source", NEW_FILES), when("convert", FINAL)
-    cluster.fates = lambda stage, name, run: newer(stage, name, run) if stage == "source" else fails(stage, name, run)
+    cluster.scripts = lambda stage, name, run: newer(stage, name, run) if stage == "source" else fails(stage, name, run)
     cluster.edit(source={**cluster.spec["source"], "revision": "tonight"})
     cluster.settle()
     said = [cluster.condition(each)["status"] for each in ("Ready", "UpToDate", "Stalled")]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model
 from tests.simulation.edits import a_wider_batch, another_revision, another_source
@@ -78,12 +78,12 @@ def test_an_answer_counts_once_its_container_ended_while_the_sidecar_still_shuts
 def test_the_old_revision_serves_until_the_new_one_has_passed(serving: Cluster) -> None:
     first = serving.serving()
     serving.edit(a_wider_batch())
-    for _ in serving.passes(until=lambda serving: "flip" in serving.story):
-        if "flip" not in serving.story:
+    for _ in serving.passes(until=lambda serving: "promotion" in serving.story):
+        if "promotion" not in serving.story:
             assert serving.serving() == first
         assert ("Deployment", first) in serving.objects, "the old server goes before the Service was seen to point away"
         assert serving.condition("Available")["status"] == "True"
-    assert serving.story[-2:] == ["measure onnx-fp32", "flip"]
+    assert serving.story[-2:] == ["measure onnx-fp32", "promotion"]
     serving.settle()
     assert serving.serving() != first
     assert [each["metadata"]["name"] for each in serving.of_kind("Deployment")] == [serving.serving()]
@@ -111,13 +111,14 @@ def test_events_tell_a_second_rollout_in_order(serving: Cluster) -> None:
         *("RollingOut", "Running", "Measured", "Available", "Ready"),
     ]
     (start,) = [event.message for event in events if event.reason == "RollingOut"]
-    (flip,) = [event.message for event in events if event.reason == "Available"]
+    (promotion,) = [event.message for event in events if event.reason == "Available"]
     assert (
         start
         == f"Available: revision {after} (candidate onnx-fp32) starts; revision {before} serves until it was measured"
     )
     assert (
-        flip == f"Available: revision {after} (candidate onnx-fp32) replaces revision {before}, and is the active one"
+        promotion
+        == f"Available: revision {after} (candidate onnx-fp32) replaces revision {before}, and is the active one"
     )
 
 
@@ -129,7 +130,7 @@ def test_going_back_runs_no_stage_again(serving: Cluster) -> None:
     serving.edit(models=[a_model()])
     serving.settle()
     assert serving.serving() == first
-    assert serving.story[story:] == ["server", "flip"]
+    assert serving.story[story:] == ["server", "promotion"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_an_edit_runs_no_more_stages_than_it_must(
     story = len(serving.story)
     serving.edit(**fields)
     serving.settle()
-    ran = {each.split()[0] for each in serving.story[story:]} - {"server", "flip"}
+    ran = {each.split()[0] for each in serving.story[story:]} - {"server", "promotion"}
     assert ran == stages
     assert serving.condition("Ready")["status"] == "True"
 
@@ -235,7 +236,7 @@ def test_nothing_meets_the_constraints_and_nothing_is_rolled_out() -> None:
 
 def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Cluster) -> None:
     first = serving.serving()
-    serving.fates = when("measure", Fate(p99=20_000))
+    serving.scripts = when("measure", Script(p99=20_000))
     serving.edit(a_wider_batch())
     serving.settle()
     measured = serving.condition("PerformanceMeasured")
@@ -245,7 +246,7 @@ def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Clust
 
 
 def test_a_first_revision_that_breaks_a_constraint_serves_and_the_status_says_so() -> None:
-    cluster = a_deployment().faring(when("measure", Fate(p99=20_000))).settled().cluster()
+    cluster = a_deployment().faring(when("measure", Script(p99=20_000))).settled().cluster()
     assert cluster.serving() is not None
     assert cluster.condition("Available")["status"] == "True"
     assert (cluster.condition("Ready")["status"], cluster.condition("Ready")["reason"]) == (
@@ -290,9 +291,9 @@ def test_what_made_way_comes_back_where_the_new_one_fails(one_gpu: Cluster, fail
     if failure == "it never gets ready":
         one_gpu.starts = lambda name: name == old
     elif failure == "it is too slow":
-        one_gpu.fates = when("measure", Fate(p99=20_000))
+        one_gpu.scripts = when("measure", Script(p99=20_000))
     else:
-        one_gpu.fates = when("measure", FINAL)
+        one_gpu.scripts = when("measure", FINAL)
     one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 120})
     one_gpu.settle()
     assert one_gpu.serving() == old
@@ -363,7 +364,7 @@ def test_of_several_servers_half_make_way_and_the_other_half_answers(replicas_wa
 def test_half_of_the_servers_come_back_where_the_new_ones_fail() -> None:
     cluster = on_gpus(4, 4)
     old = cluster.serving()
-    cluster.fates = when("measure", Fate(p99=20_000))
+    cluster.scripts = when("measure", Script(p99=20_000))
     cluster.edit(serving={**OTHER_SERVER, "replicas": 4})
     seen = seen_until_settled(cluster)
     assert min(pods for pods, _ in seen) == 2

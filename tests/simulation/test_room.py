@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.test_rollout import ONE_GPU, OTHER_SERVER, answering, on_gpus, replicas
 from tests.states.deployment import a_deployment
@@ -65,7 +65,7 @@ def test_a_suspended_roll_out_stops_no_server(one_gpu: Cluster) -> None:
 
 def test_a_measurement_that_no_node_takes_ends_the_outage(one_gpu: Cluster) -> None:
     words = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
-    one_gpu.fates = when("measure", Fate(pending={"phase": "Pending", "conditions": [words]}))
+    one_gpu.scripts = when("measure", Script(pending={"phase": "Pending", "conditions": [words]}))
     one_gpu.edit(serving=EDITED)
     old = one_gpu.serving()
     assert longest_outage(one_gpu, 3 * SHORT) < 2 * DEADLINE
@@ -91,7 +91,7 @@ def test_a_full_queue_ends_the_outage() -> None:
 
 def test_a_target_that_was_ready_once_and_fails_ends_the_outage(one_gpu: Cluster) -> None:
     old = one_gpu.serving()
-    one_gpu.fates = when("measure", Fate(hangs=True))
+    one_gpu.scripts = when("measure", Script(hangs=True))
     one_gpu.edit(serving=EDITED)
     until_it_made_way(one_gpu)
     one_gpu.run(10)
@@ -104,7 +104,7 @@ def test_a_target_that_was_ready_once_and_fails_ends_the_outage(one_gpu: Cluster
 def too_slow(cluster: Cluster) -> str:
     """Roll out what is too slow through the preview; the name of what serves."""
     old = cluster.serving() or ""
-    cluster.fates = when("measure", Fate(p99=20_000))
+    cluster.scripts = when("measure", Script(p99=20_000))
     cluster.edit(serving=EDITED)
     cluster.settle()
     assert (cluster.serving(), cluster.condition("Stalled")["reason"]) == (old, "ConstraintsNotMet")
@@ -113,7 +113,7 @@ def too_slow(cluster: Cluster) -> str:
 
 def test_a_retry_after_a_broken_constraint_gets_room_again(one_gpu: Cluster) -> None:
     old = too_slow(one_gpu)
-    one_gpu.fates = lambda *_: Fate()
+    one_gpu.scripts = lambda *_: Script()
     one_gpu.retry()
     one_gpu.settle()
     assert one_gpu.serving() != old

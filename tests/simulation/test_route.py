@@ -143,4 +143,4 @@ def test_the_field_changes_no_key_and_restarts_nothing(cluster: Cluster) -> None
     found = route(cluster)
     assert found is not None
     assert found["spec"]["hostnames"] == ["other.example"]
-    assert set(cluster.story[len(story) :]) <= {"flip"}, "the Service's ports changed; no Job and no server did"
+    assert set(cluster.story[len(story) :]) <= {"promotion"}, "the Service's ports changed; no Job and no server did"

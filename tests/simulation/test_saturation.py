@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import a_deployment
@@ -77,14 +77,14 @@ def test_an_edit_of_a_constraint_judges_the_saturation_anew_and_measures_nothing
 def test_a_search_measures_the_loads_of_the_profile() -> None:
     asked: list[Sweep] = []
 
-    def fates(stage: str, candidate: str, request: Any) -> Fate:
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
         if stage == "search":
             asked.append(request.sweep)
         return GOOD
 
     searched = {"selection": {"search": {"mode": "Quick"}}}
     a_deployment().one_candidate().asking(performance={"online": UNTIL_SATURATED}, **searched).faring(
-        fates
+        scripts
     ).cluster().settle()
     assert {(each.concurrencies, each.until_saturated) for each in asked} == {(tuple(MEASURED), False)}
 

@@ -12,8 +12,8 @@ from tests.simulation.answers import (
     PART_POINTS,
     REPEATS,
     SPACE,
-    Fate,
-    Fates,
+    Script,
+    Scripts,
     row,
     when,
 )
@@ -172,21 +172,21 @@ def test_one_candidate_gets_the_whole_budget() -> None:
 
 
 def test_where_nothing_better_is_found_the_specs_own_configuration_serves() -> None:
-    cluster = a_deployment().asking(**searching()).faring(when("search", Fate(speed=0.3))).settled().cluster()
+    cluster = a_deployment().asking(**searching()).faring(when("search", Script(speed=0.3))).settled().cluster()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     assert len(cluster.status["candidates"]) == 4
     assert cluster.condition("Ready")["status"] == "True"
 
 
-CRASHES = Fate(sidecar_crashes="error: creating server: Internal - failed to load all models")
+CRASHES = Script(sidecar_crashes="error: creating server: Internal - failed to load all models")
 
 
 @pytest.mark.parametrize(
-    ("stage", "fate"), [("search", FINAL), ("search", CRASHES), ("convert", FINAL), ("profile", FINAL)]
+    ("stage", "script"), [("search", FINAL), ("search", CRASHES), ("convert", FINAL), ("profile", FINAL)]
 )
-def test_a_search_that_fails_takes_nothing_away(stage: str, fate: Fate) -> None:
+def test_a_search_that_fails_takes_nothing_away(stage: str, script: Script) -> None:
     tuned = [f"{each}{'' if stage == 'search' else '.tuned'}" for each in ("onnx-fp32", "onnx-fp16")]
-    cluster = a_deployment().asking(**searching()).faring(when(stage, fate, *tuned)).serving().cluster()
+    cluster = a_deployment().asking(**searching()).faring(when(stage, script, *tuned)).serving().cluster()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     if stage == "search":
         assert [each["ended"] for each in cluster.status["search"]] == ["Failed", "Failed"]
@@ -197,25 +197,25 @@ def test_a_search_that_fails_takes_nothing_away(stage: str, fate: Fate) -> None:
 
 
 def test_a_search_that_fails_in_its_second_part_leaves_what_the_first_one_found() -> None:
-    def fates(stage: str, candidate: str, request: Any) -> Fate:
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
         return FINAL if stage == "search" and request.part == 1 else GOOD
 
-    cluster = a_deployment().asking(**searching(measurements=100)).faring(fates).settled().cluster()
+    cluster = a_deployment().asking(**searching(measurements=100)).faring(scripts).settled().cluster()
     assert cluster.status["search"][0]["ended"] == "Failed"
     assert cluster.status["search"][0]["measurements"] == PART_POINTS
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
 
-def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = ()) -> Fates:
+def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = ()) -> Scripts:
     """Every search finds these."""
 
-    def fates(stage: str, candidate: str, request: Any) -> Fate:
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
         if stage != "search":
             return GOOD
         result = SearchResult(request.search, points, SearchEnd.CONVERGED, SPACE, 1.0, ENVIRONMENT, repeats)
-        return Fate(answer=Outcome("search", request.key, result).to_json())
+        return Script(answer=Outcome("search", request.key, result).to_json())
 
-    return fates
+    return scripts
 
 
 def point(instances: int, throughput: float | None, max_batch_size: int = 8) -> SearchPoint:
@@ -259,7 +259,7 @@ def test_the_best_point_is_taken(points: Any, repeats: Any, instances: int) -> N
 
 def test_a_failed_search_is_tried_again_when_asked() -> None:
     cluster = a_deployment().asking(**searching()).faring(when("search", FINAL)).settled().cluster()
-    cluster.fates = when("search", GOOD)
+    cluster.scripts = when("search", GOOD)
     cluster.retry()
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
@@ -271,13 +271,13 @@ def test_a_pod_that_cannot_start_is_named() -> None:
     cluster = (
         a_deployment()
         .asking(**searching())
-        .faring(when("search", Fate(pending={"phase": "Pending"} | no_node)))
+        .faring(when("search", Script(pending={"phase": "Pending"} | no_node)))
         .cluster()
     )
     cluster.run(45)
     assert cluster.condition("Selected")["reason"] == "Unschedulable"
     assert cluster.condition("Stalled")["status"] == "False"
-    cluster.fates = when("search", GOOD)
+    cluster.scripts = when("search", GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
 
@@ -296,7 +296,7 @@ def test_ending_the_search_goes_back_without_measuring(found: Cluster) -> None:
     found.edit(**searching("None"))
     found.settle()
     assert found.status["serving"]["candidate"] == "onnx-fp32"
-    assert found.story[story:] == ["server", "measure onnx-fp32", "flip"]
+    assert found.story[story:] == ["server", "measure onnx-fp32", "promotion"]
     assert "search" not in found.status
 
 

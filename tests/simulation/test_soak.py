@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
 from tests.states.deployment import State, a_deployment
@@ -101,14 +101,14 @@ def clients(cluster: Cluster) -> Clients:
     return found
 
 
-def flipped(cluster: Cluster, edit: Edit | None = None, /, **fields: Any) -> tuple[str, str]:
-    """Edit the object, by default to a wider batch, up to the flip; the names of the Deployments before and after."""
+def promoted(cluster: Cluster, edit: Edit | None = None, /, **fields: Any) -> tuple[str, str]:
+    """Edit the object, by default to a wider batch, up to the promotion; the Deployments' names before and after."""
     old = cluster.serving() or ""
     cluster.edit(edit or a_wider_batch(), **fields)
     for _ in cluster.passes(300):
         if cluster.serving() != old:
             return old, cluster.serving() or ""
-    raise AssertionError(f"no flip: {cluster.status['conditions']}")
+    raise AssertionError(f"no promotion: {cluster.status['conditions']}")
 
 
 def soaked(cluster: Cluster) -> tuple[str, str]:
@@ -131,7 +131,7 @@ UNDONE = [("False", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed
 
 
 def test_without_the_field_the_old_revision_goes_at_the_flip(serving: Cluster) -> None:
-    flipped(serving)
+    promoted(serving)
     serving.settle()
     assert len(servers(serving)) == 1
     assert serving.started("snapshot") == 0
@@ -146,7 +146,7 @@ def test_the_first_revision_is_not_soaked(before: Cluster) -> None:
 
 
 def test_both_revisions_run_until_the_verdict(cluster: Cluster) -> None:
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(8)
     assert servers(cluster) == {old, new}
     assert soaked(cluster) == ("Unknown", "Soaking")
@@ -161,7 +161,7 @@ def test_both_revisions_run_until_the_verdict(cluster: Cluster) -> None:
 
 
 def test_the_load_of_a_measurement_is_no_traffic(cluster: Cluster) -> None:
-    flipped(cluster)
+    promoted(cluster)
     cluster.settle()
     message = cluster.condition("Soaked")["message"]
     assert "the mean latency is 2 ms" in message
@@ -179,7 +179,7 @@ def test_the_load_of_a_measurement_is_no_traffic(cluster: Cluster) -> None:
 def test_a_revision_that_does_worse_is_undone(cluster: Cluster, ills: dict[str, float], words: str) -> None:
     told = cluster.status["serving"], cluster.status["performance"]
     vars(clients(cluster)).update(ills)
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(6)
     assert cluster.status["serving"]["revision"] != told[0]["revision"]
     cluster.settle()
@@ -195,7 +195,7 @@ def test_what_tells_of_an_undo_tells_of_the_revision_before_too(cluster: Cluster
     """A status is read as a whole: no one holds the figures of one revision and the verdict on the other."""
     told = cluster.status["serving"]
     clients(cluster).failing = 0.5
-    flipped(cluster)
+    promoted(cluster)
     cluster.until(lambda cluster: cluster.condition("Stalled")["status"] == "True")
     assert (cluster.status["serving"]["revision"], cluster.status["serving"]["selector"]) == (
         told["revision"],
@@ -208,7 +208,7 @@ def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
     told = cluster.status["serving"], cluster.status["performance"]
     clients(cluster).failing = 0.5
     other = asking(backendConfig=[{"name": "default-max-batch-size", "value": "4"}])
-    old, new = flipped(cluster, the_usual_batch(), **other)
+    old, new = promoted(cluster, the_usual_batch(), **other)
     cluster.settle()
     assert (cluster.serving(), summary(cluster), new in servers(cluster)) == (old, UNDONE, False)
     assert (cluster.status["serving"], cluster.status["performance"]) == told
@@ -216,7 +216,7 @@ def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
 
 def test_a_suspended_object_reads_no_counters(cluster: Cluster) -> None:
     """It keeps both revisions, and judges once it is no longer suspended."""
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     started = cluster.started("snapshot")
     cluster.edit(suspend=True)
     cluster.settle()
@@ -232,7 +232,7 @@ def test_a_suspended_object_reads_no_counters(cluster: Cluster) -> None:
 
 def test_what_was_undone_is_not_tried_again(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    flipped(cluster)
+    promoted(cluster)
     cluster.settle()
     story = list(cluster.story)
     clients(cluster).failing = 0.0
@@ -249,7 +249,7 @@ def test_what_was_undone_is_not_tried_again(cluster: Cluster) -> None:
 @pytest.mark.parametrize("how", ["the spec", "a retry"])
 def test_a_change_tries_it_again_and_converts_nothing(cluster: Cluster, how: str) -> None:
     clients(cluster).failing = 0.5
-    _, new = flipped(cluster)
+    _, new = promoted(cluster)
     cluster.settle()
     jobs = len(cluster.story)
     clients(cluster).failing = 0.0
@@ -259,12 +259,12 @@ def test_a_change_tries_it_again_and_converts_nothing(cluster: Cluster, how: str
         cluster.edit(**asking(SOAK | {"maxErrorPercent": 2}))
     cluster.settle()
     assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("True", "SoakPassed"), KEPT)
-    assert {each.split()[0] for each in cluster.story[jobs:]} <= {"server", "flip", "snapshot"}
+    assert {each.split()[0] for each in cluster.story[jobs:]} <= {"server", "promotion", "snapshot"}
 
 
 def test_another_source_is_another_try(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    old, _ = flipped(cluster)
+    old, _ = promoted(cluster)
     cluster.settle()
     clients(cluster).failing = 0.0
     cluster.edit(another_source())
@@ -274,7 +274,7 @@ def test_another_source_is_another_try(cluster: Cluster) -> None:
 
 def test_a_spec_that_is_taken_back_is_ready_at_once(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    old, _ = flipped(cluster)
+    old, _ = promoted(cluster)
     cluster.settle()
     jobs = len(cluster.story)
     cluster.edit(the_usual_batch())
@@ -286,7 +286,7 @@ def test_a_spec_that_is_taken_back_is_ready_at_once(cluster: Cluster) -> None:
 
 
 def test_a_restart_undoes_at_once(cluster: Cluster) -> None:
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(5)
     (pod,) = [name for kind, name in cluster.objects if kind == "Pod" and name.startswith(new)]
     cluster.restart(pod)
@@ -298,14 +298,14 @@ def test_a_restart_undoes_at_once(cluster: Cluster) -> None:
 
 
 def test_a_restart_before_the_flip_is_no_restart_of_the_soak(cluster: Cluster) -> None:
-    cluster.fates = when("measure", Fate(hangs=True))
+    cluster.scripts = when("measure", Script(hangs=True))
     old = cluster.serving()
     cluster.edit(a_wider_batch())
     cluster.until_active("measure")
     (pod,) = [name for kind, name in cluster.objects if kind == "Pod" and _is_target(cluster, name, old or "")]
     cluster.restart(pod)
     cluster.run(3)
-    cluster.fates = lambda *_: GOOD
+    cluster.scripts = lambda *_: GOOD
     cluster.settle()
     assert (cluster.serving() != old, soaked(cluster)) == (True, ("True", "SoakPassed"))
 
@@ -317,7 +317,7 @@ def _is_target(cluster: Cluster, pod: str, old: str) -> bool:
 @pytest.mark.parametrize("failing", [0.0, 1.0])
 def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> None:
     clients(cluster).rate, clients(cluster).failing = 0.4, failing
-    old, new = flipped(cluster, **CONTINUE)
+    old, new = promoted(cluster, **CONTINUE)
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
@@ -327,16 +327,16 @@ def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> Non
 
 def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
     words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
-    cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
-    _, new = flipped(cluster, **CONTINUE)
+    cluster.scripts = when("snapshot", Script(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
+    _, new = promoted(cluster, **CONTINUE)
     cluster.settle()
     assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("Unknown", "SoakInconclusive"), KEPT)
     assert words in cluster.condition("Soaked")["message"]
 
 
 def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
-    cluster.fates = when("snapshot", Fate(hangs=True))
-    _, new = flipped(cluster, **CONTINUE)
+    cluster.scripts = when("snapshot", Script(hangs=True))
+    _, new = promoted(cluster, **CONTINUE)
     cluster.settle()
     assert (servers(cluster), soaked(cluster)) == ({new}, ("Unknown", "SoakInconclusive"))
     message = cluster.condition("Soaked")["message"]
@@ -345,10 +345,10 @@ def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
 
 
 def test_a_job_that_finds_no_node_is_not_waited_for_forever(cluster: Cluster) -> None:
-    cluster.fates = when(
-        "snapshot", Fate(pending=without_a_node("0/1 nodes are available: 1 node(s) were unschedulable."))
+    cluster.scripts = when(
+        "snapshot", Script(pending=without_a_node("0/1 nodes are available: 1 node(s) were unschedulable."))
     )
-    old, new = flipped(cluster, **CONTINUE)
+    old, new = promoted(cluster, **CONTINUE)
     cluster.run(WINDOW)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
     cluster.settle()
@@ -361,7 +361,7 @@ def test_the_worst_pod_counts(before: Cluster) -> None:
     cluster.edit(**asking(replicas=3))
     cluster.run(5)
     ask(cluster, failing=0.02, only=lambda pod: int(pod.rpartition("-")[2]) % 3 == 0)
-    flipped(cluster)
+    promoted(cluster)
     cluster.settle()
     assert summary(cluster) == UNDONE
     assert "requests failed in pod" in cluster.condition("Soaked")["message"]
@@ -369,7 +369,7 @@ def test_the_worst_pod_counts(before: Cluster) -> None:
 
 def test_the_record_outlives_the_jobs_and_the_operator(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    old, _ = flipped(cluster)
+    old, _ = promoted(cluster)
     for _ in range(WINDOW):
         cluster.run(1)
         for job in cluster.of_kind("Job"):
@@ -385,7 +385,7 @@ def test_the_record_outlives_the_jobs_and_the_operator(cluster: Cluster) -> None
 def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluster, writes: int) -> None:
     clients(cluster).failing = 0.5
     told = cluster.status["serving"]
-    old, _ = flipped(cluster)
+    old, _ = promoted(cluster)
     while not any("SoakFailed" in each for each in results(cluster)):
         wanted = cluster.intent()
         if any("SoakFailed" in text for each in wanted.objects for text in each.get("data", {}).values()):
@@ -404,7 +404,7 @@ def results(cluster: Cluster) -> list[str]:
 
 def test_a_record_that_was_lost_keeps_the_new_revision(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    _, new = flipped(cluster)
+    _, new = promoted(cluster)
     cluster.run(5)
     data = cluster.objects["ConfigMap", "digits-results"]["data"]
     for name in [name for name in data if name.startswith("soak.")]:
@@ -425,7 +425,7 @@ def test_without_a_spare_gpu_nothing_is_soaked() -> None:
 
 
 def test_a_third_revision_ends_the_soak(cluster: Cluster) -> None:
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(2)
     cluster.edit(a_narrower_batch())
     cluster.until(lambda cluster: len(servers(cluster) - {old, new}) != 0)
@@ -439,8 +439,8 @@ def test_a_third_revision_ends_the_soak(cluster: Cluster) -> None:
 
 def test_while_another_revision_is_converted_the_soak_goes_on(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
-    old, new = flipped(cluster)
-    cluster.fates = when("convert", Fate(hangs=True))
+    old, new = promoted(cluster)
+    cluster.scripts = when("convert", Script(hangs=True))
     cluster.edit(another_source())
     cluster.run(8)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
@@ -452,7 +452,7 @@ def test_while_another_revision_is_converted_the_soak_goes_on(cluster: Cluster) 
 @pytest.mark.parametrize("answers", ["gone", "not ready"])
 def test_nothing_goes_back_to_a_server_that_does_not_answer(cluster: Cluster, answers: str) -> None:
     clients(cluster).failing = 0.5
-    old, new = flipped(cluster)
+    old, new = promoted(cluster)
     cluster.run(2)
     if answers == "gone":
         cluster.delete("Deployment", old)
@@ -464,7 +464,7 @@ def test_nothing_goes_back_to_a_server_that_does_not_answer(cluster: Cluster, an
 
 
 def test_a_soak_that_is_no_longer_asked_for_ends(cluster: Cluster) -> None:
-    _, new = flipped(cluster)
+    _, new = promoted(cluster)
     cluster.run(2)
     cluster.edit(serving={})
     cluster.settle()
@@ -473,7 +473,7 @@ def test_a_soak_that_is_no_longer_asked_for_ends(cluster: Cluster) -> None:
 
 
 def test_no_replicas_end_the_soak(cluster: Cluster) -> None:
-    _, new = flipped(cluster)
+    _, new = promoted(cluster)
     cluster.run(2)
     cluster.edit(**asking(replicas=0))
     cluster.settle()
@@ -510,7 +510,7 @@ def test_the_history_has_a_revision_on_trial_before_its_verdict(cluster: Cluster
 
     before = history()
     clients(cluster).failing = 0.5
-    _, new = flipped(cluster)
+    _, new = promoted(cluster)
     cluster.run(8)
     tried = history()
     assert (tried.pop("trial")["revision"]["server"], tried) == (new, before)
@@ -521,9 +521,9 @@ def test_the_history_has_a_revision_on_trial_before_its_verdict(cluster: Cluster
 
 def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -> None:
     cluster = a_deployment().one_candidate().asking(**asking()).faring(when("snapshot", FINAL)).settled().cluster()
-    cluster.fates = lambda *_: GOOD
+    cluster.scripts = lambda *_: GOOD
     ask(cluster)
-    flipped(cluster, **CONTINUE)
+    promoted(cluster, **CONTINUE)
     cluster.settle()
     assert soaked(cluster) == ("Unknown", "SoakInconclusive")
     assert "the requests to the previous revision are not known" in cluster.condition("Soaked")["message"]

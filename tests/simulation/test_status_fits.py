@@ -15,7 +15,7 @@ from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
 from triton_operator.api.search_status import BatchingStatus
 from triton_operator.api.status import CandidateStatus, TensorStatus, timestamp
 from triton_operator.api.status import MetricValue as Metric
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 from triton_operator.kube.bodies import event_body
 
 
@@ -98,7 +98,7 @@ def test_a_number_of_any_size_fits() -> None:
 
 def test_messages_of_conditions_and_events_fit(serving: Cluster) -> None:
     text = "what happened " + "\ud800€" * 2000 + " what to do"
-    (said,) = conditions_of([Verdict("Ready", False, Reason.CRASHED, text)], [], 1, serving.now)
+    (said,) = conditions_of([Statement("Ready", False, Reason.CRASHED, text)], [], 1, serving.now)
     assert said.message.startswith("what happened")
     assert said.message.endswith("what to do")
     said.message.encode()

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_wider_batch, another_source, the_usual_batch
 from tests.simulation.moving import NEW_FILES, move
-from tests.simulation.test_soak import clients, flipped, with_clients
+from tests.simulation.test_soak import clients, promoted, with_clients
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
@@ -69,12 +69,12 @@ def test_newer_files_that_fail_stall_nothing_and_one_event_warns(serving: Cluste
     (warning,) = [each for each in serving.events[told:] if each.message.startswith("UpToDate")]
     assert (warning.type, warning.reason) == ("Warning", Reason.ALL_CANDIDATES_FAILED)
     assert not [each for each in serving.events[told:] if each.message.startswith("Stalled")]
-    move(serving, files=Fate(content="mended"))
+    move(serving, files=Script(content="mended"))
     assert passed(serving) == [BEHIND, DONE]
 
 
 def test_a_revision_that_says_look_again_asks_for_nothing_else(serving: Cluster) -> None:
-    serving.fates = when("source", NEW_FILES)
+    serving.scripts = when("source", NEW_FILES)
     serving.edit(source={**serving.spec["source"], "revision": "tonight"})
     assert passed(serving) == [BEHIND, DONE]
 
@@ -93,7 +93,7 @@ def test_an_edit_is_not_ready_until_it_serves(serving: Cluster) -> None:
 
 def test_an_edit_that_fails_is_stalled_and_its_undoing_is_ready_at_once(serving: Cluster) -> None:
     models = serving.spec["models"]
-    serving.fates = when("convert", FINAL)
+    serving.scripts = when("convert", FINAL)
     serving.edit(another_source())
     assert passed(serving) == [WORKS_ON_IT, STALLED]
     assert serving.condition("UpToDate")["reason"] == serving.condition("Ready")["reason"]
@@ -132,7 +132,7 @@ def test_the_loss_of_all_records_changes_nothing_of_it(serving: Cluster) -> None
 
 
 def test_what_serves_is_not_ready_while_it_does_not_answer(serving: Cluster) -> None:
-    move(serving, when("convert", Fate(hangs=True)))
+    move(serving, when("convert", Script(hangs=True)))
     serving.run(8)
     assert summary(serving) == BEHIND
     serving.starts = lambda deployment: False
@@ -217,7 +217,7 @@ def test_newer_files_that_are_undone_leave_the_object_ready(soaking: Cluster) ->
 
 
 def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soaking: Cluster) -> None:
-    old, _ = flipped(soaking)
+    old, _ = promoted(soaking)
     soaking.run(3)
     # The stub's clients ask nobody, so a soak has no end of its own.
     soaking.edit(the_usual_batch(), rollout={"onInconclusive": "Continue"})

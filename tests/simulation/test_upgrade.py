@@ -86,7 +86,7 @@ def test_who_asks_for_newer_images_gets_them_once_through_all_gates(serving: Clu
         ready.add((serving.condition("Ready")["status"], serving.condition("UpToDate")["status"]))
     assert ready == {("True", "False")}, "what was active serves on"
     serving.settle()
-    assert {"reference", "convert onnx-fp32", "profile onnx-fp32", "metrics", "flip"} <= set(serving.story[story:])
+    assert {"reference", "convert onnx-fp32", "profile onnx-fp32", "metrics", "promotion"} <= set(serving.story[story:])
     assert (images(serving), "newImages" in serving.status) == (NEW_IMAGES, False)
     assert serving.condition("UpToDate")["status"] == "True"
     newest = replace(NEWER, server_image="example/server:3")
@@ -118,7 +118,7 @@ def test_a_wish_for_images_is_remembered_by_what_an_edit_goes_back_to(serving: C
 
 def test_newer_images_that_fail_leave_what_serves(serving: Cluster) -> None:
     first, serving.settings = serving.serving(), NEWER
-    serving.fates = when("convert", FINAL)
+    serving.scripts = when("convert", FINAL)
     serving.updates = 1
     serving.settle()
     assert serving.serving() == first
@@ -230,9 +230,9 @@ def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> Non
     first = serving.spec["source"]
     serving.settings = NEWER
     edited(serving, another_revision())
-    assert edited(serving, source=first) == ["server", "flip"]
+    assert edited(serving, source=first) == ["server", "promotion"]
     assert images(serving) == OLD_IMAGES
-    assert edited(serving, another_revision()) == ["server", "flip"]
+    assert edited(serving, another_revision()) == ["server", "promotion"]
     assert images(serving) == NEW_IMAGES
 
 
@@ -244,7 +244,7 @@ def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> Non
     approved = {"approval": "Manual", "approvedRevision": first}
     assert edited(cluster, selection=approved, serving={"replicas": 2}) == ["server", "measure onnx-fp32", "service"]
     again = edited(cluster, selection=approved | {"approvedRevision": second})
-    assert again == ["server", "measure ts-script-fp32", "flip"]
+    assert again == ["server", "measure ts-script-fp32", "promotion"]
     assert cluster.condition("Selected")["reason"] == "Approved"
 
 
@@ -252,8 +252,8 @@ def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving:
     first = serving.serving()
     serving.settings = NEWER
     ran = edited(serving, serving={"image": "example/triton:1"})
-    assert {each.split()[0] for each in ran} == {"profile", "metrics", "server", "measure", "flip"}
-    assert edited(serving, serving={}) == ["server", "flip"]
+    assert {each.split()[0] for each in ran} == {"profile", "metrics", "server", "measure", "promotion"}
+    assert edited(serving, serving={}) == ["server", "promotion"]
     assert serving.serving() == first
 
 
@@ -310,7 +310,7 @@ def test_a_vulnerable_server_that_serves_is_told_of_whatever_is_kept_for_the_nex
 
 def test_images_that_failed_are_still_newer_than_those_that_serve() -> None:
     cluster = a_deployment().settled().upgraded(server_image="example/server:2").settled().cluster()
-    cluster.fates = when("profile", FINAL)
+    cluster.scripts = when("profile", FINAL)
     cluster.updates += 1
     cluster.settle()
     assert "the next one, which does not serve yet" in cluster.condition("NewImagesAvailable")["message"]

@@ -48,10 +48,10 @@ def test_a_fault_is_told_by_the_fewest_steps_that_show_it(monkeypatch: pytest.Mo
 
     def faulty(deployment: Any, observed: Any, *others: Any) -> Plan:
         found: Plan = plan(deployment, observed, *others)
-        if not deployment.spec.suspend or not observed.serving:
+        if not deployment.spec.suspend or not observed.routed_server:
             return found
         kept = [each for each in found.objects if each["kind"] != "Deployment"]
-        gone = (*found.deletions, Deletion("apps/v1", "Deployment", observed.serving))
+        gone = (*found.deletions, Deletion("apps/v1", "Deployment", observed.routed_server))
         return replace(found, objects=tuple(kept), deletions=gone)
 
     monkeypatch.setattr(world, "plan", faulty)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.made_jobs import WEB, jobs, request, sha256
@@ -88,14 +88,14 @@ def test_the_same_uri_is_read_once() -> None:
 def test_a_failure_names_the_field_to_edit_and_the_code_stays_published() -> None:
     cluster = weighed()
     words = "s3://models answered 403; correct spec.source.secretRef"
-    denied = Fate(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
-    cluster.fates = lambda stage, name, asked: denied if stage == "source" and asked.uri == WEIGHTS else GOOD
+    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
+    cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == WEIGHTS else GOOD
     cluster.settle()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
     assert "correct spec.weights.secretRef" in stalled["message"]
     assert cluster.started("source") == 2
-    cluster.fates = lambda stage, name, asked: GOOD
+    cluster.scripts = lambda stage, name, asked: GOOD
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -105,7 +105,7 @@ def test_a_failure_names_the_field_to_edit_and_the_code_stays_published() -> Non
 def test_slower_weights_are_compared_with_the_last_ones() -> None:
     cluster = weighed()
     cluster.settle()
-    cluster.fates = when("measure", Fate(speed=0.8))
+    cluster.scripts = when("measure", Script(speed=0.8))
     cluster.edit(weights={"uri": "s3://models/digits/v4"}, performance={"regression": {"maxPercent": 10}})
     cluster.settle()
     measured = cluster.condition("PerformanceMeasured")

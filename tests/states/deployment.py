@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec
 
-from tests.simulation.answers import Fates
+from tests.simulation.answers import Scripts
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec, an_ensemble
 from tests.simulation.edits import Edit, merged, only
@@ -90,9 +90,9 @@ class State:
         """The cluster is so from now on; the fields are those of `Cluster`."""
         return self.then(_set, **fields)
 
-    def faring(self, fates: Fates) -> "State":
+    def faring(self, scripts: Scripts) -> "State":
         """Jobs fare like this from now on."""
-        return self.where(fates=fates)
+        return self.where(scripts=scripts)
 
     def upgraded(self, **settings: Any) -> "State":
         """The operator runs with other settings from now on."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tests.simulation.answers import FINAL, Fate, Fates, when
+from tests.simulation.answers import FINAL, Script, Scripts, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
 from tests.simulation.made_jobs import WEB
@@ -67,11 +67,11 @@ def replaced(asked: State, failing: int = 0) -> State:
     return asked.settled().then(_asked_by_clients, failing).run(10).edited(a_wider_batch())
 
 
-def newer_files(reason: str, fates: Fates | None = None) -> State:
+def newer_files(reason: str, scripts: Scripts | None = None) -> State:
     """Other files are found at the source of an object that is Ready, and what became of them so far."""
     return (
         READY.passed()
-        .then(move, fates)
+        .then(move, scripts)
         .until(lambda each: each.has(reason, "UpToDate") and each.started("convert") > 4)
     )
 
@@ -81,7 +81,7 @@ def regressed(**regression: object) -> State:
     return (
         ONE.until_has("Ready")
         .stepped()
-        .faring(when("measure", Fate(speed=0.5)))
+        .faring(when("measure", Script(speed=0.5)))
         .edited(another_source(), performance={"regression": {"maxPercent": 10, **regression}})
         .until_has("PerformanceRegressed", "PerformanceMeasured")
     )
@@ -175,17 +175,17 @@ MOMENTS: dict[str, State] = {
     "suspended": a_deployment().asking(suspend=True).until_has("Suspended"),
     "unschedulable": a_deployment()
     .asking(gpu={"count": 99})
-    .faring(when("reference", Fate(pending=without_a_node())))
+    .faring(when("reference", Script(pending=without_a_node())))
     .until_has("Unschedulable"),
     "killed-for-memory": a_deployment()
     .asking(conversion={"pod": {"resources": {"limits": {"memory": "64Mi"}}}})
-    .faring(when("reference", Fate(exit_code=137, killed="OOMKilled")))
+    .faring(when("reference", Script(exit_code=137, killed="OOMKilled")))
     .until_has("OutOfMemory"),
     "candidate-failed": a_deployment()
     .faring(when("convert", FINAL, "ts-script-fp32"))
     .until(lambda cluster: any(each.reason == FINAL.reason for each in cluster.events)),
     "server-refuses-the-model": a_deployment()
-    .faring(when("profile", Fate(sidecar_crashes=LAST_WORDS), "onnx-fp32"))
+    .faring(when("profile", Script(sidecar_crashes=LAST_WORDS), "onnx-fp32"))
     .until_has("Ready"),
     "search-failed": PAIR.asking(selection={"search": {"mode": "Quick"}})
     .faring(when("search", FINAL, "ts-trace-fp32"))
@@ -196,7 +196,7 @@ MOMENTS: dict[str, State] = {
     "no-candidate-meets-the-constraint": a_deployment()
     .asking(selection={"constraints": {"p99Latency": "10us"}})
     .until_has("ConstraintsNotMet"),
-    "constraint-broken-in-the-preview": EDITED.faring(when("measure", Fate(p99=90_000))).until_has(
+    "constraint-broken-in-the-preview": EDITED.faring(when("measure", Script(p99=90_000))).until_has(
         "ConstraintsNotMet", "PerformanceMeasured"
     ),
     "performance-regressed": regressed(),

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.contract.accuracy import Judgement, Threshold, judge
+from triton_converters.contract.accuracy import Threshold, Verdict, judge
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 
@@ -16,7 +16,7 @@ def minimum(metric: str, bound: float) -> Threshold:
     return Threshold(metric, bound, None, None)
 
 
-def judged(framework: dict[str, float], served: dict[str, float], *thresholds: Threshold) -> Judgement:
+def judged(framework: dict[str, float], served: dict[str, float], *thresholds: Threshold) -> Verdict:
     """What is said of metrics as a Job sends them: None in place of what is not finite."""
     names = tuple(sorted(framework.keys() | served.keys()))
     sent = [
@@ -74,7 +74,7 @@ def test_metrics_without_a_threshold_come_last_and_pass() -> None:
 def test_the_users_code_that_failed_for_one_candidate_is_its_reason() -> None:
     failed = CandidateMetrics(PROFILE, (), str(Reason.METRIC_FAILED), "metrics.py:7: boom")
     result = MetricsResult(("m",), (1.0,), (failed, CandidateMetrics("other", (1.0,))))
-    assert judge(result, PROFILE, [minimum("m", 0.5)]) == Judgement((), Reason.METRIC_FAILED, "metrics.py:7: boom")
+    assert judge(result, PROFILE, [minimum("m", 0.5)]) == Verdict((), Reason.METRIC_FAILED, "metrics.py:7: boom")
     assert judge(result, "other", [minimum("m", 0.5)]).reason is Reason.PASSED
 
 

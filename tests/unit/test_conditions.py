@@ -12,19 +12,23 @@ from hypothesis import strategies as st
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 
 OPERATOR = Path(__file__).parents[2] / "operator/triton_operator"
 NOW = datetime(2026, 11, 26, 10, 0, 5, tzinfo=UTC)
 WORDS = {True: "True", False: "False", None: "Unknown"}
 STATUSES = st.sampled_from([True, False, None])
-VERDICTS = st.builds(
-    Verdict, st.sampled_from(get_args(ConditionType)), STATUSES, st.sampled_from(Reason), st.text(max_size=2000)
+STATEMENTS = st.builds(
+    Statement,
+    st.sampled_from(get_args(ConditionType)),
+    STATUSES,
+    st.sampled_from(Reason),
+    st.text(max_size=2000),
 )
 
 
 def one(kind: ConditionType, status: bool | None, old: list[Condition], now: datetime = NOW) -> Condition:
-    (found,) = conditions_of([Verdict(kind, status, Reason.RUNNING, "it runs")], old, 7, now)
+    (found,) = conditions_of([Statement(kind, status, Reason.RUNNING, "it runs")], old, 7, now)
     return found
 
 
@@ -37,8 +41,8 @@ def test_the_time_is_that_of_the_last_change_of_the_status(before: bool | None, 
     assert found.last_transition_time == ("2026-11-26T10:00:05Z" if before is after else "2026-11-26T11:00:05Z")
 
 
-@given(st.lists(VERDICTS, unique_by=lambda each: each.type), st.integers(1, 1000))
-def test_what_is_said_again_is_equal_whenever_it_is_said(verdicts: list[Verdict], hours: int) -> None:
+@given(st.lists(STATEMENTS, unique_by=lambda each: each.type), st.integers(1, 1000))
+def test_what_is_said_again_is_equal_whenever_it_is_said(verdicts: list[Statement], hours: int) -> None:
     first = conditions_of(verdicts, [], 3, NOW)
     assert conditions_of(verdicts, first, 3, NOW + timedelta(hours=hours)) == first
     assert [(each.type, each.status, each.reason) for each in first] == [

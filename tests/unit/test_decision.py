@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.truth_table import ANY, decided, everything, idle
-from triton_operator.rollout.decision import FAILED, TAKES_OVER, Figures, Move, RolloutFacts, Server, Trial, next_move
+from triton_operator.rollout.decision import FAILED, POINTS_TO, Figures, Move, RolloutFacts, Server, Trial, next_move
 
 ROWS = {
     # server, figures, trial, serves, alone, undone, yields -> move
@@ -19,7 +19,7 @@ ROWS = {
     "it is not measured yet": (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, ANY, Move.MEASURE),
     "another canary has the preview Service": (ANY, ANY, Trial.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
     "it serves": (ANY, ANY, ANY, True, ANY, ANY, ANY, Move.SERVE),
-    "the Service moves": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.TAKE_OVER),
+    "the Service moves": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.PROMOTE),
 }
 EVERY = list(everything(RolloutFacts))
 
@@ -40,7 +40,7 @@ def test_every_move_is_taken(move: Move) -> None:
 
 def test_only_a_server_that_is_ready_and_measured_gets_requests() -> None:
     for facts in EVERY:
-        if next_move(facts) in TAKES_OVER:
+        if next_move(facts) in POINTS_TO:
             assert facts.server is Server.READY
             assert facts.figures is Figures.PASSED or (facts.figures is Figures.MISSED and facts.alone)
             assert facts.trial is Trial.NONE or facts.figures is Figures.MISSED

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.measurement_requests import ProfileRequest
@@ -35,12 +35,12 @@ def settled(variant: str) -> tuple[Cluster, list[Any]]:
     """The simulated cluster at the end, and every Job's request."""
     seen: list[Any] = []
 
-    def fate(stage: str, candidate: str, request: Any) -> Fate:
+    def script(stage: str, candidate: str, request: Any) -> Script:
         seen.append(request)
         return GOOD
 
     settings = SETTINGS if variant == "overlays/gpu" else CPU_SERVER
-    cluster = Cluster(spec_of(variant), fate, settings=settings)
+    cluster = Cluster(spec_of(variant), script, settings=settings)
     cluster.settle(600)
     return cluster, seen
 

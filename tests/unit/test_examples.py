@@ -16,7 +16,7 @@ from examples.line import heading, line
 from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import Cluster
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS
@@ -111,13 +111,13 @@ def requests(folder: Path) -> tuple[Any, ...]:
     """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
     seen = []
 
-    def fate(stage: str, candidate: str, request: Any) -> Fate:
+    def script(stage: str, candidate: str, request: Any) -> Script:
         seen.append(request)
         return GOOD
 
     spec = spec_of(folder)
     assert spec is not None
-    Cluster(spec, fate).settle(600)
+    Cluster(spec, script).settle(600)
     return tuple(seen)
 
 

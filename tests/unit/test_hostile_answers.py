@@ -39,7 +39,7 @@ from triton_converters.contract.results import (
     Tuning,
 )
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 from triton_operator.observed.history import History, State
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
@@ -178,7 +178,7 @@ def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, co
         assert view.record is None, what
         for trouble in filter(None, (view.failure, view.pending)):
             assert trouble.reason in FAILURES, what
-            verdict = Verdict("Converted", False, trouble.reason, trouble.message)
+            verdict = Statement("Converted", False, trouble.reason, trouble.message)
             (told,) = conditions_of([verdict], [], 1, datetime.now(UTC))
             assert obeyed(told.message) == set(), what
             assert len(told.message.encode()) <= CONDITION_MESSAGE_BYTES, what

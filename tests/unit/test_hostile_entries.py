@@ -22,7 +22,7 @@ SECONDS = 3.0
 REVISION = {"key": "0", "candidate": "a", "model": "m", "server": "s"}
 ACTIVE = {"server": "s", "uid": "u", "revision": "r", "model": "m", "deployment": {}}
 AT = "2026-11-21T00:00:00+00:00"
-FLIP = {"revision": "r", "server": "s", "previous": "p", "previous_uid": "q", "at": AT}
+PROMOTION = {"revision": "r", "server": "s", "previous": "p", "previous_uid": "q", "at": AT}
 
 
 def read(**data: str) -> Observed:
@@ -110,8 +110,8 @@ TIMES = ("x", "2026-11-21", "2026-11-21T00:00:00", "9999-12-31T23:59:59+00:00", 
 @pytest.mark.parametrize("field", ["at", "canary_since", "held_since", "again_at", "window_since"])
 @pytest.mark.parametrize("text", TIMES)
 def test_a_change_at_no_time_counts_as_absent(field: str, text: str) -> None:
-    assert set(read(**{"soak.u": json.dumps(FLIP)}).flips) == {"u"}
-    assert read(**{"soak.u": json.dumps(FLIP | {field: text})}).flips == {}
+    assert set(read(**{"soak.u": json.dumps(PROMOTION)}).promotions) == {"u"}
+    assert read(**{"soak.u": json.dumps(PROMOTION | {field: text})}).promotions == {}
 
 
 @pytest.mark.parametrize(

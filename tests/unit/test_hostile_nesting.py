@@ -16,7 +16,7 @@ from triton_operator.kube.kinds import DEPLOYMENT, TRITON_DEPLOYMENT
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.kube.nesting import LEVELS
 from triton_operator.names import DEPLOYMENT_LABEL
-from triton_operator.observed.active import Active
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.runtime.store import Key, Store
 
 DEEPEST = 9_995
@@ -83,7 +83,7 @@ def test_a_record_that_is_nested_counts_as_absent(levels: int) -> None:
     deep = '{"a":' * levels + "1" + "}" * levels
     text = f'{{"server":"s","uid":"u","revision":"r","model":"m","deployment":{deep}}}'
     with pytest.raises(ValueError, match="nested more than 32 levels"):
-        Active.from_json(text)
+        ActiveRecord.from_json(text)
 
 
 @pytest.mark.parametrize("levels", DEPTHS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import deployments
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import (
     Edit,
@@ -91,7 +91,7 @@ def test_the_same_words_lead_to_the_same_state_and_each_cluster_is_ones_own() ->
     mine.edit(a_wider_batch())
     mine.settle()
     assert state.cluster() == a_deployment().one_candidate().serving().cluster() != mine
-    assert mine.story[-1] == "flip"
+    assert mine.story[-1] == "promotion"
 
 
 def test_a_state_is_reached_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_edits_keep_what_they_do_not_name() -> None:
 def test_what_serves_may_be_edited_and_serves_again() -> None:
     cluster = a_deployment().one_candidate().autoscaled().serving().edited(a_wider_batch()).serving().cluster()
     assert cluster.condition("Ready")["status"] == "True"
-    assert cluster.story.count("flip") == 1
+    assert cluster.story.count("promotion") == 1
     assert ("ScaledObject", "digits") in cluster.objects
 
 
@@ -142,5 +142,5 @@ def test_what_is_not_reached_says_so() -> None:
 
 
 def test_a_pod_without_a_node_is_told_as_unschedulable() -> None:
-    fates = when("reference", Fate(pending=without_a_node()))
-    assert a_deployment().faring(fates).until_has("Unschedulable").cluster().condition("Ready")["status"] == "False"
+    scripts = when("reference", Script(pending=without_a_node()))
+    assert a_deployment().faring(scripts).until_has("Unschedulable").cluster().condition("Ready")["status"] == "False"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
@@ -54,7 +54,7 @@ def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
     registry = CollectorRegistry()
     cluster = (
         a_deployment()
-        .faring(when("convert", Fate(exit_code=FINAL.exit_code, reason=Reason.CONVERSION_FAILED), "onnx-fp16"))
+        .faring(when("convert", Script(exit_code=FINAL.exit_code, reason=Reason.CONVERSION_FAILED), "onnx-fp16"))
         .cluster()
     )
     ended = watched(cluster, StageMetrics(registry))
@@ -125,7 +125,7 @@ def test_the_active_revision_tells_what_was_measured() -> None:
 def test_a_stalled_object_tells_why() -> None:
     cluster = (
         a_deployment()
-        .faring(when("reference", Fate(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED)))
+        .faring(when("reference", Script(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED)))
         .settled()
         .cluster()
     )

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile_text import CONTROLS, HOSTILE, obeyed
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Script, when
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
@@ -50,10 +50,10 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     "fate",
     [
-        Fate(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED, message=f"model.py: {HOSTILE}"),
-        Fate(exit_code=139, answer=f"Segmentation fault {HOSTILE}"),
-        Fate(sidecar_crashes=f"failed to load 'm' version 1: {HOSTILE}"),
-        Fate(
+        Script(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED, message=f"model.py: {HOSTILE}"),
+        Script(exit_code=139, answer=f"Segmentation fault {HOSTILE}"),
+        Script(sidecar_crashes=f"failed to load 'm' version 1: {HOSTILE}"),
+        Script(
             pending={
                 "phase": "Pending",
                 "conditions": [
@@ -69,8 +69,8 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
     ],
     ids=["stage", "container", "server", "scheduler"],
 )
-def test_whatever_a_pod_says_reaches_status_and_events_printable(fate: Fate) -> None:
-    cluster = a_deployment().faring(when("profile", fate)).cluster()
+def test_whatever_a_pod_says_reaches_status_and_events_printable(script: Script) -> None:
+    cluster = a_deployment().faring(when("profile", script)).cluster()
     told = ""
     for _ in range(60):
         intent = cluster.intent()
@@ -84,7 +84,7 @@ def test_whatever_a_pod_says_reaches_status_and_events_printable(fate: Fate) -> 
 def test_whatever_is_measured_reaches_the_status_printable() -> None:
     cluster = (
         a_deployment()
-        .faring(lambda *_: Fate(cpu=f"a CPU {HOSTILE}", command=f"perf_analyzer {HOSTILE}"))
+        .faring(lambda *_: Script(cpu=f"a CPU {HOSTILE}", command=f"perf_analyzer {HOSTILE}"))
         .serving()
         .cluster()
     )

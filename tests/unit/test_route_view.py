@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from triton_operator.api.serving import Serving
-from triton_operator.observed.flips import Flip
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.routes import Parent, route_view
 
 PARENTS = [{"name": "public"}]
@@ -73,7 +73,7 @@ def test_a_canary_needs_a_soak() -> None:
 
 def test_a_record_without_a_canary_is_what_it_was() -> None:
     """An older operator reads it too."""
-    flip = Flip("0123456789abcdef", "digits-1", "digits-0", "uid-0", "2026-11-21T00:00:00+00:00")
-    assert "canary" not in flip.to_json()
-    begun = Flip(**{**vars(flip), "canary_since": flip.at, "steps": ("5 %: passed",)})
-    assert Flip.from_json(begun.to_json()) == begun
+    promotion = Promotion("0123456789abcdef", "digits-1", "digits-0", "uid-0", "2026-11-21T00:00:00+00:00")
+    assert "canary" not in promotion.to_json()
+    begun = Promotion(**{**vars(promotion), "canary_since": promotion.at, "steps": ("5 %: passed",)})
+    assert Promotion.from_json(begun.to_json()) == begun

@@ -21,7 +21,7 @@ from triton_operator.api.status import (
     TritonDeploymentStatus,
     timestamp,
 )
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.status_limit import LIMIT_BYTES, bounded, size
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -91,7 +91,7 @@ def full(letter: str) -> TritonDeploymentStatus:
     )
     # A notice holds names of images and objects, which need no escapes.
     verdicts = [
-        Verdict(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in NOTICES else letter) * 1024)
+        Statement(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in NOTICES else letter) * 1024)
         for each in get_args(ConditionType)
     ]
     return TritonDeploymentStatus(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.deploy.command import ROOT
-from tests.simulation.answers import Fate
+from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from tests.zoo.fetch import fetch
 from tests.zoo.models import ZooModel
@@ -27,17 +27,17 @@ class Jobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.fates: dict[str, Fate] = {}
+        self.scripts: dict[str, Script] = {}
 
-    def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
+    def __call__(self, stage: str, candidate: str, request: Any) -> Script:
         """Return how the Job ends; those that need a server end well."""
         if stage not in STAGES:
-            return Fate()
-        if request.key not in self.fates:
-            self.fates[request.key] = self._run(stage, request)
-        return self.fates[request.key]
+            return Script()
+        if request.key not in self.scripts:
+            self.scripts[request.key] = self._run(stage, request)
+        return self.scripts[request.key]
 
-    def _run(self, stage: str, request: Any) -> Fate:
+    def _run(self, stage: str, request: Any) -> Script:
         image = CONVERTER if stage == "source" else SOURCES[request.model.format].image
         mounts = [f"{ROOT}:/src:ro", f"{self.folder}/source:/source:ro", f"{self.folder}/repository:/repository"]
         options = [word for mount in mounts for word in ("--mount", mount)]
@@ -50,10 +50,10 @@ class Jobs:
         try:
             outcome = envelope.Outcome.from_json(answer)
         except ValueError:
-            return Fate(exit_code=envelope.EXIT_FINAL, reason=Reason.CRASHED, message=done.stderr[-LAST_WORDS:])
+            return Script(exit_code=envelope.EXIT_FINAL, reason=Reason.CRASHED, message=done.stderr[-LAST_WORDS:])
         if outcome.reason is None:
-            return Fate(answer=answer)
-        return Fate(exit_code=envelope.EXIT_FINAL, reason=outcome.reason, message=outcome.message)
+            return Script(answer=answer)
+        return Script(exit_code=envelope.EXIT_FINAL, reason=outcome.reason, message=outcome.message)
 
 
 def rehearse(model: ZooModel) -> Outcome:

@@ -31,7 +31,7 @@ def counters(
 ) -> Run[SnapshotResult]:
     """Run the Job that reads the counters of a revision, and of the previous one if that is given."""
     name = key(server.uid, moment, since)
-    model = context.served_name if server.name == context.serving else context.spec.served_name
+    model = context.served_name if server.name == context.active_server else context.spec.served_name
     request = SnapshotRequest(name, model, _pods(server), _pods(previous) if previous else ())
     work = Work[SnapshotRequest, SnapshotResult](
         stage=STAGE,

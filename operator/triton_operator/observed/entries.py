@@ -20,10 +20,10 @@ from triton_converters.contract.records import (
     record_bytes,
 )
 from triton_converters.contract.text import is_time
-from triton_operator.observed.active import Active
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
 
 D = TypeVar("D", bound=Document)
@@ -42,15 +42,15 @@ class Entries:
     records: Mapping[str, Record] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)
     damaged: Mapping[str, Damage] = field(default_factory=dict)
-    flips: Mapping[str, Flip] = field(default_factory=dict)
-    active: Active | None = None
+    promotions: Mapping[str, Promotion] = field(default_factory=dict)
+    active_record: ActiveRecord | None = None
     unreadable: Mapping[str, str] = field(default_factory=dict)
     claim: str = ""
     history: History = field(default_factory=History)
 
     def on_another_claim(self) -> "Entries":
         """Return what still holds once another claim is used, which has none of the results."""
-        return Entries(flips=self.flips, active=self.active, claim=self.claim)
+        return Entries(promotions=self.promotions, active_record=self.active_record, claim=self.claim)
 
 
 def read_entries(entries: Mapping[str, str]) -> Entries:
@@ -68,8 +68,8 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
         records=records,
         failures=dict(_documents(entries, FAILURE, Failure)),
         damaged=dict(_documents(entries, DAMAGED, Damage)),
-        flips=dict(_documents({name: text for name, text in entries.items() if name != ACTIVE}, SOAK, Flip)),
-        active=dict(_documents(entries, ACTIVE, Active)).get(""),
+        promotions=dict(_documents({name: text for name, text in entries.items() if name != ACTIVE}, SOAK, Promotion)),
+        active_record=dict(_documents(entries, ACTIVE, ActiveRecord)).get(""),
         unreadable=unreadable,
         claim=entries.get(CLAIM, ""),
         history=history,

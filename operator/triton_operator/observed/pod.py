@@ -69,7 +69,7 @@ class PodView:
     """The uids of the objects that own it."""
     stage: str | None
     """The stage of the pod's Job; None: the pod is no Job's."""
-    revision: str
+    server: str
     """Name of the Deployment of the pod's revision; empty: the pod is no server's."""
     created_at: str
     is_deleted: bool
@@ -193,7 +193,7 @@ def pod_view(pod: Mapping[str, Any]) -> PodView:
         uid=metadata.get("uid", ""),
         owners=frozenset(filter(None, (each.get("uid") for each in metadata.get("ownerReferences", [])))),
         stage=labels.get(STAGE_LABEL),
-        revision=labels.get(REVISION_LABEL, ""),
+        server=labels.get(REVISION_LABEL, ""),
         created_at=metadata.get("creationTimestamp", ""),
         is_deleted="deletionTimestamp" in metadata,
         node=spec.get("nodeName"),

@@ -79,7 +79,7 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
     name, notes = metadata["name"], metadata.get("annotations", {})
     revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
     # The trouble of an evicted pod's successor says more than the eviction.
-    own = sorted((pod for pod in pods if pod.revision == name), key=lambda pod: pod.is_disrupted)
+    own = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
     damages = (found for pod in own if (found := revision_trouble(pod, revision)) and found.reason in DAMAGES)
     since = _time(notes.get(names.MAKES_WAY_SINCE_ANNOTATION, ""))
     gives = notes.get(names.MAKES_WAY_PODS_ANNOTATION, "")

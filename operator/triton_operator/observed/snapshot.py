@@ -6,13 +6,13 @@ from typing import Any
 
 from triton_converters.contract.records import record_name
 from triton_operator import names
-from triton_operator.observed.active import Active
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.entries import Entries, read_entries
 from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
 from triton_operator.observed.routes import RouteView, route_view
 from triton_operator.observed.server import ServerView, server_view
@@ -31,13 +31,13 @@ class Observed:
     have the name of their record."""
     damaged: Mapping[str, Damage]
     """The revisions that are not what was published, by their keys, as recorded."""
-    flips: Mapping[str, Flip]
+    promotions: Mapping[str, Promotion]
     """The recorded changes of the active revision, by the uid of the Deployment that became active."""
-    active: Active | None
+    active_record: ActiveRecord | None
     """The Deployment that was recorded as the active one; None: none was."""
     unreadable: Mapping[str, str]
     """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
-    serving: str | None
+    routed_server: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
     """The repository claim; None: there is none yet."""
@@ -94,10 +94,10 @@ def observe(
         records=_records(entries, jobs),
         failures=entries.failures,
         damaged=entries.damaged,
-        flips=entries.flips,
-        active=entries.active,
+        promotions=entries.promotions,
+        active_record=entries.active_record,
         unreadable=entries.unreadable,
-        serving=service.get("spec", {}).get("selector", {}).get(names.REVISION_LABEL),
+        routed_server=service.get("spec", {}).get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
         recorded_claim=entries.claim,
         history=entries.history,

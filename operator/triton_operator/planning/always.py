@@ -11,7 +11,7 @@ from typing import Any
 from triton_converters.contract.records import HISTORY
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.observed.history import History
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
@@ -35,7 +35,7 @@ class Draft:
     canary: Canary
     """The canary of the target revision, or what is left of another one's."""
     history: History
-    verdicts: tuple[Verdict, ...] = ()
+    conditions: tuple[Statement, ...] = ()
     """The conditions of scaling and of the route, if the spec asks for them."""
     again: tuple[float, ...] = ()
     """Seconds after which time alone changes something."""
@@ -43,21 +43,21 @@ class Draft:
     """What is told of the object, once all is known that it tells of."""
 
     @property
-    def extras(self) -> tuple[Verdict, ...]:
+    def extras(self) -> tuple[Statement, ...]:
         """The conditions of all that the spec may have besides a server: scaling, a route, a soak."""
-        return (*self.verdicts, self.soak.verdict) if self.soak.verdict else self.verdicts
+        return (*self.conditions, self.soak.condition) if self.soak.condition else self.conditions
 
     @property
     def is_settled(self) -> bool:
         """Whether the target serves and nothing tries it any more."""
         return self.progress.is_complete and not self.soak.goes_on and self.canary.holds is None
 
-    def plus(self, effects: Effects, verdict: Verdict | None = None, again: float | None = None) -> "Draft":
+    def plus(self, effects: Effects, condition: Statement | None = None, again: float | None = None) -> "Draft":
         """Return the draft with more of all."""
         return replace(
             self,
             effects=self.effects + effects,
-            verdicts=(*self.verdicts, verdict) if verdict else self.verdicts,
+            conditions=(*self.conditions, condition) if condition else self.conditions,
             again=(*self.again, again) if again else self.again,
         )
 
@@ -77,7 +77,7 @@ def note_damages(context: Context, draft: Draft) -> Draft:
 def restore_active(context: Context, draft: Draft) -> Draft:
     """Make the active revision's Deployment again, unless the flow does."""
     made = [each["metadata"]["name"] for each in draft.effects.objects if each["kind"] == "Deployment"]
-    return draft if context.serving in made else draft.plus(restored(context))
+    return draft if context.active_server in made else draft.plus(restored(context))
 
 
 def keep_serving(context: Context, draft: Draft) -> Draft:
@@ -113,13 +113,13 @@ def try_active(context: Context, draft: Draft) -> Draft:
 def follow_load(context: Context, draft: Draft) -> Draft:
     """Have KEDA scale the active revision."""
     scaled = scale.scale(context, serve.measures_active(context, draft.progress), draft.canary.share)
-    return draft.plus(_object(scaled.scaled_object), scaled.verdict, scaled.again_after)
+    return draft.plus(_object(scaled.scaled_object), scaled.condition, scaled.again_after)
 
 
 def lead_requests(context: Context, draft: Draft) -> Draft:
     """Have the Gateway API lead requests to the Services."""
     routed = route.route(context, draft.canary.share)
-    return draft.plus(_object(routed.http_route), routed.verdict)
+    return draft.plus(_object(routed.http_route), routed.condition)
 
 
 def spare_servers(context: Context, draft: Draft) -> Draft:

@@ -17,9 +17,9 @@ from triton_operator.api.status import (
 from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.pins import differing
-from triton_operator.planning.summary import Standing, SummaryFacts, Work, standing, work
+from triton_operator.planning.summary import Activity, Standing, SummaryFacts, activity, standing
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
@@ -41,7 +41,7 @@ PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.CANARY, Reason.SOAKING}
 """Reasons of work that goes on; they cause no Warning."""
 
-CLEAR = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
+CLEAR = Statement("Stalled", False, Reason.NO_STALL, "nothing is in the way")
 """The condition of an object that nothing stops."""
 NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
 """What the flow has come to its end for."""
@@ -56,35 +56,39 @@ STAGES: tuple[ConditionType, ...] = tuple(
 
 
 def conditions(
-    context: Context, progress: Progress, extras: Iterable[Verdict], new_images: Images | None
+    context: Context, progress: Progress, extras: Iterable[Statement], new_images: Images | None
 ) -> list[Condition]:
     """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``.
 
     ``new_images``: what the status tells of the installation's images.
     """
-    verdicts = {verdict.type: verdict for verdict in progress.verdicts}
+    conditions = {condition.type: condition for condition in progress.conditions}
     for kind in STAGES:
-        if kind not in verdicts:
-            verdicts[kind] = _not_reached(context, kind)
-    stages = [_undecided(verdicts[kind]) for kind in STAGES]
+        if kind not in conditions:
+            conditions[kind] = _not_reached(context, kind)
+    stages = [_undecided(conditions[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
     told = (*summary, *stages, *_notices(context, progress, new_images), *extras)
     deployment = context.deployment
     return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
 
 
-def _undecided(verdict: Verdict) -> Verdict:
+def _undecided(condition: Statement) -> Statement:
     """Turn a stage's verdict to Unknown while the stage goes on. False means failed, in trouble or not available."""
-    return replace(verdict, status=None) if verdict.reason in UNDECIDED and verdict.type != "Available" else verdict
+    return (
+        replace(condition, status=None)
+        if condition.reason in UNDECIDED and condition.type != "Available"
+        else condition
+    )
 
 
-def _not_reached(context: Context, kind: ConditionType) -> Verdict:
-    if kind == "Available" and context.serving is not None:
+def _not_reached(context: Context, kind: ConditionType) -> Statement:
+    if kind == "Available" and context.active_server is not None:
         return available(context)
-    return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+    return Statement(kind, None, Reason.WAITING, "an earlier stage has to finish first")
 
 
-def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Verdict]:
+def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Statement]:
     """What is only there while it holds."""
     yield from _risks(context)
     yield from _rehearsed(progress)
@@ -92,11 +96,11 @@ def _notices(context: Context, progress: Progress, new_images: Images | None) ->
     yield from _images(context, new_images)
 
 
-def _risks(context: Context) -> Iterator[Verdict]:
+def _risks(context: Context) -> Iterator[Statement]:
     """What the user should know and may accept."""
     vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
-        yield Verdict("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
+        yield Statement("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
     others = context.observed.neighbours
     if others:
         # No number: it would change the statuses of all whenever one comes or goes.
@@ -105,18 +109,18 @@ def _risks(context: Context) -> Iterator[Verdict]:
             f"claim {context.claim_name} is also used by {named}, so these TritonDeployments have to trust each other:"
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
-        yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
+        yield Statement("ClaimShared", True, Reason.SHARED_CLAIM, message)
 
 
 def _server_images(context: Context) -> Iterator[str]:
     """The image of the active revision's server, as it was measured, and that of the next one."""
     measured = context.deployment.status.performance
-    if context.serving is not None and measured is not None and measured.environment is not None:
+    if context.active_server is not None and measured is not None and measured.environment is not None:
         yield measured.environment.image
     yield context.images.server
 
 
-def _rehearsed(progress: Progress) -> Iterator[Verdict]:
+def _rehearsed(progress: Progress) -> Iterator[Statement]:
     """What did not run as it would on a GPU."""
     if not isinstance(progress, Referred):
         return
@@ -127,10 +131,10 @@ def _rehearsed(progress: Progress) -> Iterator[Verdict]:
             f"the user's code asked for a GPU and ran on the CPU ({', '.join(parts)}), because spec.gpu is not set;"
             " to serve it on a GPU, set spec.gpu: everything is then converted and measured again"
         )
-        yield Verdict("Rehearsed", True, Reason.REHEARSED, message)
+        yield Statement("Rehearsed", True, Reason.REHEARSED, message)
 
 
-def _news(context: Context) -> Iterator[Verdict]:
+def _news(context: Context) -> Iterator[Statement]:
     """What the user may take, while the operator keeps to what it chose."""
     named = {model.name: model for model in context.spec.models}
     for chosen in context.resolved.models if context.resolved else ():
@@ -145,11 +149,11 @@ def _news(context: Context) -> Iterator[Verdict]:
                 f"this version of the operator would also try {', '.join(added)} for model {chosen.name}, but keeps to"
                 f" {taken}; to try others, list all candidates in spec.models[].candidates"
             )
-            yield Verdict("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
+            yield Statement("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
             return
 
 
-def _images(context: Context, found: Images | None) -> Iterator[Verdict]:
+def _images(context: Context, found: Images | None) -> Iterator[Statement]:
     """Other images that the installation has, such as a server whose faults are mended. ``found``: they; None: none."""
     if found is None:
         return
@@ -165,10 +169,10 @@ def _images(context: Context, found: Images | None) -> Iterator[Verdict]:
             "the active revision has other images than the installation, and the next one, which does not serve yet,"
             " has the installation's (status.newImages)"
         )
-    yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
+    yield Statement("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
 
 
-def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
+def _summary(context: Context, progress: Progress, stages: Sequence[Statement]) -> list[Statement]:
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
     decisive, soaks = _decisive(progress, stages), progress.soaks
     available = next(each for each in stages if each.type == "Available")
@@ -181,64 +185,64 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
         stalled=progress.stalled,
         paused=decisive.reason in PAUSED,
     )
-    stands, doing = standing(facts), work(facts)
-    reconciling = _reconciling(doing, soaks if doing is Work.SOAKS and soaks is not None else decisive)
+    stands, doing = standing(facts), activity(facts)
+    reconciling = _reconciling(doing, soaks if doing is Activity.SOAKS and soaks is not None else decisive)
     if stands in NEWEST:
         return [*_serves(context, _newest(context, stands, soaks)), reconciling, CLEAR]
     if stands is Standing.SERVES_OLDER:
         return [*_serves_on(context, decisive), replace(reconciling, status=False), CLEAR]
     lacks = available if stands is Standing.UNAVAILABLE else decisive
-    stalled = replace(decisive, type="Stalled", status=True) if doing is Work.STALLED else CLEAR
+    stalled = replace(decisive, type="Stalled", status=True) if doing is Activity.STALLED else CLEAR
     return [*(replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate")), reconciling, stalled]
 
 
-def _decisive(progress: Progress, stages: Sequence[Verdict]) -> Verdict:
+def _decisive(progress: Progress, stages: Sequence[Statement]) -> Statement:
     """What the target waits for or failed at: the first stage that is not done, or what the roll-out says itself."""
     if progress.blocking is not None:
         return progress.blocking
     unfinished = (each for each in stages if not each.status)
-    moves = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
+    moves = Statement("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
     return moves if progress.is_rolled_out else next(unfinished)
 
 
-def _reconciling(doing: Work, decisive: Verdict) -> Verdict:
+def _reconciling(doing: Activity, decisive: Statement) -> Statement:
     """The condition Reconciling. ``decisive``: what is waited for."""
     by_work = {
-        Work.NONE: (False, Reason.READY, "nothing is left to do"),
-        Work.STALLED: (False, decisive.reason, "nothing more is tried until something changes"),
-        Work.PAUSED: (False, decisive.reason, decisive.message),
+        Activity.NONE: (False, Reason.READY, "nothing is left to do"),
+        Activity.STALLED: (False, decisive.reason, "nothing more is tried until something changes"),
+        Activity.PAUSED: (False, decisive.reason, decisive.message),
     }
-    return Verdict("Reconciling", *by_work.get(doing, (True, Reason.PROGRESSING, decisive.message)))
+    return Statement("Reconciling", *by_work.get(doing, (True, Reason.PROGRESSING, decisive.message)))
 
 
-def _serves(context: Context, newest: Verdict) -> Iterator[Verdict]:
+def _serves(context: Context, newest: Statement) -> Iterator[Statement]:
     """Ready and UpToDate once all that is wanted serves. ``newest``: the latter."""
     words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
-    yield Verdict("Ready", True, Reason.READY, words)
+    yield Statement("Ready", True, Reason.READY, words)
     yield newest
 
 
-def _newest(context: Context, stands: Standing, soaks: Verdict | None) -> Verdict:
+def _newest(context: Context, stands: Standing, soaks: Statement | None) -> Statement:
     """The condition UpToDate of what serves as the spec asks. ``soaks``: the verdict on its soak; None: it has none."""
     if stands is Standing.ROLLED_BACK:
         words = (
-            f"spec.rollout.revision names revision {context.serving_revision}, so nothing newer is looked for, and no"
+            f"spec.rollout.revision names revision {context.active_revision}, so nothing newer is looked for, and no"
             " other edit is served; remove the field to serve what the rest of the spec asks for"
         )
-        return Verdict("UpToDate", False, Reason.ROLLED_BACK, words)
+        return Statement("UpToDate", False, Reason.ROLLED_BACK, words)
     if stands is Standing.SOAKED and soaks is not None:
         return replace(soaks, type="UpToDate", status=False)
-    return Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
+    return Statement("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
 
 
-def _serves_on(context: Context, newer: Verdict) -> Iterator[Verdict]:
+def _serves_on(context: Context, newer: Statement) -> Iterator[Statement]:
     """Ready and UpToDate while the spec is met, and something newer is worked on, waits or failed.
 
     Reconciling and Stalled are False then: to a tool that waits for a commit the object is done. The reason of
     Reconciling still tells whether work goes on.
     """
-    words = f"revision {context.serving_revision} serves, as the spec asks; UpToDate tells what is newer"
-    yield Verdict("Ready", True, Reason.READY, words)
+    words = f"revision {context.active_revision} serves, as the spec asks; UpToDate tells what is newer"
+    yield Statement("Ready", True, Reason.READY, words)
     yield replace(newer, type="UpToDate", status=False)
 
 

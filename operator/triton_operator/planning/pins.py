@@ -34,7 +34,7 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
 
 def newer_images(context: Context) -> Images | None:
     """The installation's images, if what serves has others, or the next revision would have; None: neither."""
-    spec, active = context.spec, context.serving
+    spec, active = context.spec, context.active_server
     shipped = _shipped(spec, context.settings)
     served = (each for each in context.observed.history.served if each.revision and each.revision.server == active)
     kept = (context.pins, *islice(_recorded(served), 1))

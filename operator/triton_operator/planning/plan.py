@@ -121,8 +121,8 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    active = recorded(context, effects.active, complete=draft.is_settled)
-    yield results_config_map(context, replace(effects, active=active), draft.history)
+    active = recorded(context, effects.active_record, complete=draft.is_settled)
+    yield results_config_map(context, replace(effects, active_record=active), draft.history)
 
 
 def _walk(context: Context) -> Progress:
@@ -141,7 +141,9 @@ def _walk(context: Context) -> Progress:
 def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
     gone = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
-    kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
+    kept = {context.active_server} | {
+        each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
+    }
     gone += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
     routed = context.observed.http_route
     optional = (

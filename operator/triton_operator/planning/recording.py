@@ -9,7 +9,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
-from triton_operator.rollout.active import revision, serves
+from triton_operator.rollout.active import recorded_revision, revision
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.rollback import RolledBack
 from triton_operator.stages.serve import RolledOut, TargetRolledOut
@@ -35,23 +35,25 @@ def remembered(
 
 def _lost(context: Context, history: History) -> Revision | None:
     """The active revision, if its results were lost, but not its files; None: they are recorded, or both are lost."""
-    name, claim = record_name("convert", context.serving_revision), context.observed.claim
-    view = context.observed.servers.get(context.serving or "")
+    name, claim = record_name("convert", context.active_revision), context.observed.claim
+    view = context.observed.servers.get(context.active_server or "")
     if claim is None or view is None or name in context.observed.records or name in history.records:
         return None
     volumes = view.body["spec"]["template"]["spec"].get("volumes", [])
     mounted = {each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
     older = view.created_at < datetime.fromisoformat(claim["metadata"]["creationTimestamp"])
-    return None if older or context.claim_name not in mounted else serves(context)
+    return None if older or context.claim_name not in mounted else recorded_revision(context)
 
 
 def _after_trial(context: Context, history: History, effects: Effects) -> History:
     """Return the history; a state that was tried is kept in it, or dropped, once it is no longer the active one."""
     state = history.trial
-    if state is None or state.revision is None or state.revision.server == context.serving:
+    if state is None or state.revision is None or state.revision.server == context.active_server:
         return history
-    flips = {**context.observed.flips, **effects.flips}.values()
-    last = max((each for each in flips if each.server == state.revision.server), key=lambda each: each.at, default=None)
+    promotions = {**context.observed.promotions, **effects.promotions}.values()
+    last = max(
+        (each for each in promotions if each.server == state.revision.server), key=lambda each: each.at, default=None
+    )
     if last is not None and last.reason is Reason.SOAK_FAILED:
         return history.trying(None)
     return history.advanced(state, context.spec.revision_history_limit)
@@ -74,7 +76,7 @@ def _revision(
     context: Context, progress: TargetRolledOut, effects: Effects, status: TritonDeploymentStatus
 ) -> Revision | None:
     """The revision; None if its Deployment does not say how it was made, as that of an older version may not."""
-    active = effects.active or context.observed.active
+    active = effects.active_record or context.observed.active_record
     if active is None or active.server != progress.rollout.server:
         return None
     return revision(active, progress.target.name, status)

@@ -18,7 +18,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
-from triton_operator.effects import Verdict, conditions_of
+from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.plan import Event, Plan
 
 Body = dict[str, Any]
@@ -136,7 +136,7 @@ def _with(
 ) -> TritonDeploymentStatus:
     """The status with other conditions in the place of its own: whether each holds, why, and in words."""
     generation, stored = owner["metadata"]["generation"], parse_status(owner).conditions
-    new = conditions_of([Verdict(type, *each) for type, each in told.items()], stored, generation, now)
+    new = conditions_of([Statement(type, *each) for type, each in told.items()], stored, generation, now)
     merged = {each.type: each for each in (*status.conditions, *new)}.values()
     return status.model_copy(
         update={"observed_generation": generation, "conditions": [_steady(each, stored) for each in merged]}

@@ -36,7 +36,7 @@ from triton_operator.api.status import (
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.planning.conditions import conditions
 from triton_operator.planning.pins import newer_images
 from triton_operator.planning.status_limit import bounded
@@ -55,15 +55,17 @@ VERSION_BYTES = 256
 """The longest version of a downloaded source; the record has all of it."""
 
 
-def status_of(context: Context, progress: Progress, soak: Soaking, extras: Sequence[Verdict]) -> TritonDeploymentStatus:
+def status_of(
+    context: Context, progress: Progress, soak: Soaking, extras: Sequence[Statement]
+) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
     ``extras``: the verdicts on what the spec may have besides a server, such as a soak.
     """
-    up = context.serving is not None
+    up = context.active_server is not None
     constraints = context.spec.selection.constraints
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
-    server = soak.back_to or context.serving
+    server = soak.back_to or context.active_server
     serving, accuracy, performance = _of_what_serves(context, progress, server)
     read, new_images = _as_recorded(context, progress), newer_images(context)
     whole = TritonDeploymentStatus(
@@ -166,14 +168,14 @@ def _search(search: CandidateSearch) -> SearchStatus:
 
 
 def _target(progress: Progress) -> TargetStatus | None:
-    if not isinstance(progress, RolledOut) or progress.rollout.serves or progress.rollout.undone:
+    if not isinstance(progress, RolledOut) or progress.rollout.is_active or progress.rollout.undone:
         return None
     return TargetStatus(revision=progress.rollout.revision, candidate=progress.rollout.candidate)
 
 
 def _recorded(progress: Progress) -> TritonDeploymentStatus:
     """What was told of the revision that the spec names, once it serves; else nothing."""
-    if not isinstance(progress, RolledBack) or not progress.rollout.serves:
+    if not isinstance(progress, RolledBack) or not progress.rollout.is_active:
         return TritonDeploymentStatus()
     return parse_status({"status": progress.revision.told})
 
@@ -184,7 +186,7 @@ def _as_recorded(context: Context, progress: Progress) -> TritonDeploymentStatus
         return TritonDeploymentStatus()
     if (recorded := _recorded(progress)).active is not None:
         return recorded
-    active = context.observed.history.of_server(context.serving)
+    active = context.observed.history.of_server(context.active_server)
     return parse_status({"status": active.told}) if active is not None else context.deployment.status
 
 
@@ -200,7 +202,7 @@ def _of_what_serves(
         return old.serving, old.accuracy, old.performance
     rollout, attempt = progress.rollout, progress.target
     sweep, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
-    if not rollout.serves or rollout.undone is not None or sweep is None or best is None:
+    if not rollout.is_active or rollout.undone is not None or sweep is None or best is None:
         return old.serving, old.accuracy, old.performance
     assert profile is not None
     serving = ServingStatus(
@@ -231,14 +233,16 @@ def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
     old = context.deployment.status
     if old.active is None or old.active.selector == names.selector(context.name, server):
         return old
-    told = [each for each in context.observed.flips.values() if each.before and each.previous == server]
+    told = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
     return parse_status({"status": max(told, key=lambda each: each.at).before}) if told else old
 
 
 def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
     """The active revision's part with its name and what /scale shows, also of an object without an active revision."""
     view = context.observed.servers.get(server or "")
-    called = context.served_name if serving is not None and server == context.serving else context.spec.served_name
+    called = (
+        context.served_name if serving is not None and server == context.active_server else context.spec.served_name
+    )
     return (serving or ServingStatus()).model_copy(
         update={
             "model": called if called != context.spec.served_name else None,

@@ -41,7 +41,7 @@ class Standing(Enum):
     """What the spec asks for has not served yet."""
 
 
-class Work(Enum):
+class Activity(Enum):
     """What the operator does: Reconciling, and Stalled unless a server answers as the spec asks."""
 
     NONE = auto()
@@ -66,10 +66,10 @@ def standing(facts: SummaryFacts) -> Standing:
     return Standing.SERVES_OLDER if facts.available else Standing.UNAVAILABLE
 
 
-def work(facts: SummaryFacts) -> Work:
+def activity(facts: SummaryFacts) -> Activity:
     """Return what the operator does; the first line that applies decides."""
     if facts.complete:
-        return Work.SOAKS if facts.soaks and not facts.met else Work.NONE
+        return Activity.SOAKS if facts.soaks and not facts.met else Activity.NONE
     if facts.stalled:
-        return Work.STALLED
-    return Work.PAUSED if facts.paused else Work.GOES_ON
+        return Activity.STALLED
+    return Activity.PAUSED if facts.paused else Activity.GOES_ON

@@ -15,7 +15,7 @@ def disruption_budget(context: Context) -> dict[str, Any] | None:
     """
     serving = context.spec.serving
     least = serving.autoscaling.min_replicas if serving.autoscaling is not None else 0
-    if context.serving is None or max(serving.replicas, least) < 2 or not spans_nodes(context):
+    if context.active_server is None or max(serving.replicas, least) < 2 or not spans_nodes(context):
         return None
     return {
         "apiVersion": names.POLICY_API_VERSION,
@@ -23,7 +23,9 @@ def disruption_budget(context: Context) -> dict[str, Any] | None:
         "metadata": context.metadata(names.disruption_budget(context.name), "server"),
         "spec": {
             "maxUnavailable": 1,
-            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: context.serving}},
+            "selector": {
+                "matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: context.active_server}
+            },
             # A server that is not ready answers nobody, and may be what the drain is to mend.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },

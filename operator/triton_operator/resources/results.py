@@ -18,14 +18,14 @@ from triton_converters.contract.records import (
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
+from triton_operator.observed.promotion import Promotion
 
 KEPT = 96
 """How many more records are kept, newest first, than the plan, the active revision and the history need."""
 KEPT_DAMAGES = 32
 """How many damaged revisions are remembered. One that is forgotten is found again when a server starts on it."""
-KEPT_FLIPS = 8
+KEPT_PROMOTIONS = 8
 """How many revisions that failed their soak are remembered, newest first. One that is forgotten may be tried again."""
 ROOM_BYTES = 900_000
 """Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
@@ -43,8 +43,8 @@ def results_config_map(context: Context, effects: Effects, history: History) -> 
     data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
     if history.states:
         data[HISTORY] = history.to_json()
-    moves = _flips(context, effects.flips)
-    if (recorded := effects.active or context.observed.active) is not None:
+    moves = _promotions(context, effects.promotions)
+    if (recorded := effects.active_record or context.observed.active_record) is not None:
         moves[ACTIVE] = recorded.to_json()
     data |= moves
     kept = _kept(context, needed, history, [data.get(HISTORY, ""), *moves.values()])
@@ -77,12 +77,15 @@ def _claim(context: Context) -> str:
     return recorded if recorded.startswith(f"{context.claim_name}/") else ""
 
 
-def _flips(context: Context, flips: Mapping[str, Flip]) -> dict[str, str]:
+def _promotions(context: Context, promotions: Mapping[str, Promotion]) -> dict[str, str]:
     """The entries of the changes that matter: those to a Deployment that is there, and those that failed."""
-    known, there = {**context.observed.flips, **flips}, {each.uid for each in context.observed.servers.values()}
-    failed = [uid for uid, flip in known.items() if flip.reason is Reason.SOAK_FAILED]
-    kept = there | set(sorted(failed, key=lambda uid: (known[uid].at, uid))[-KEPT_FLIPS:])
-    return {SOAK + uid: flip.to_json() for uid, flip in sorted(known.items()) if uid in kept}
+    known, there = (
+        {**context.observed.promotions, **promotions},
+        {each.uid for each in context.observed.servers.values()},
+    )
+    failed = [uid for uid, promotion in known.items() if promotion.reason is Reason.SOAK_FAILED]
+    kept = there | set(sorted(failed, key=lambda uid: (known[uid].at, uid))[-KEPT_PROMOTIONS:])
+    return {SOAK + uid: promotion.to_json() for uid, promotion in sorted(known.items()) if uid in kept}
 
 
 def _kept(context: Context, needed: set[str], history: History, entries: Iterable[str]) -> set[str]:
@@ -93,7 +96,7 @@ def _kept(context: Context, needed: set[str], history: History, entries: Iterabl
     A record that is not written no longer marks its files as used; the clean Jobs of other objects rely on that.
     """
     records = context.observed.records
-    kept = records.keys() & (needed | {record_name("convert", context.serving_revision)})
+    kept = records.keys() & (needed | {record_name("convert", context.active_revision)})
     before = [name for state in history.states for name in state.records if name in records]
     others = sorted(records.keys() - kept - set(before), key=lambda name: (records[name].finished_at, name))[::-1]
     if history.dropped > context.observed.history.dropped:

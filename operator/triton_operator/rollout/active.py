@@ -6,7 +6,7 @@ from typing import Any
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.observed.active import Active
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.revision import Revision
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_built import refusal
@@ -25,18 +25,18 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
 
     ``model``: the name under which a target serves the model; empty: the spec's.
     """
-    view, known = context.observed.servers.get(name), context.observed.active
+    view, known = context.observed.servers.get(name), context.observed.active_record
     if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
         return Effects()
     made = _as_made(view)
     # What was active before there were records, or comes back, has the name that is known of it.
-    called = context.served_name if name == context.serving else model or context.spec.served_name
+    called = context.served_name if name == context.active_server else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
     met = context.deployment.goal_digest if is_met(context) else ""
     if made is None:
         return Effects()
-    previous = context.serving if context.serving != name else None
-    return Effects(active=Active(name, view.uid, view.revision_key, called, made, met, previous or ""))
+    previous = context.active_server if context.active_server != name else None
+    return Effects(active_record=ActiveRecord(name, view.uid, view.revision_key, called, made, met, previous or ""))
 
 
 def is_met(context: Context) -> bool:
@@ -44,7 +44,7 @@ def is_met(context: Context) -> bool:
 
     Where no record tells, as after an older version, the last status does.
     """
-    known = context.observed.active
+    known = context.observed.active_record
     if known is not None and (known.met or known.held):
         return context.deployment.goal_digest in (known.met, known.held)
     last, generation = context.deployment.status.conditions, context.deployment.generation
@@ -52,13 +52,13 @@ def is_met(context: Context) -> bool:
     return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
 
 
-def recorded(context: Context, active: Active | None, *, complete: bool) -> Active | None:
+def recorded(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
     """The record as it is from this pass on; None: nothing changes.
 
     ``active``: the one that is new in this pass, if there is one. ``complete``: what the spec asks for serves, and no
     soak may undo it.
     """
-    known = active or context.observed.active
+    known = active or context.observed.active_record
     if known is None or not (complete or is_met(context)):
         return active
     # Until somebody clears the field, what the rest of the spec asks for is met by what served before, if by anything.
@@ -67,19 +67,19 @@ def recorded(context: Context, active: Active | None, *, complete: bool) -> Acti
     return replace(known, met=context.deployment.goal_digest, held="")
 
 
-def serves(context: Context) -> Revision | None:
+def recorded_revision(context: Context) -> Revision | None:
     """The active revision by the record of its Deployment and the last status; None: these do not tell.
 
     So it can be named, and keeps its files, although it is in no history: that may be lost, or not reach so far yet.
     """
-    told, server = context.deployment.status, context.serving or ""
-    active = pointed(context, server).active or context.observed.active
+    told, server = context.deployment.status, context.active_server or ""
+    active = pointed(context, server).active_record or context.observed.active_record
     if told.active is None or active is None or (active.server, active.revision) != (server, told.active.revision):
         return None
     return revision(active, told.active.candidate, told)
 
 
-def revision(active: Active, candidate: str, status: TritonDeploymentStatus) -> Revision:
+def revision(active: ActiveRecord, candidate: str, status: TritonDeploymentStatus) -> Revision:
     """What the history keeps of the active revision. ``candidate``: its name. ``status``: the one that tells of it."""
     told = status.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
@@ -92,8 +92,8 @@ def restored(context: Context) -> Effects:
 
     Empty too if the record is not one of the operator's, or has what the installation no longer allows.
     """
-    known = context.observed.active
-    if known is None or known.server != context.serving or known.server in context.observed.servers:
+    known = context.observed.active_record
+    if known is None or known.server != context.active_server or known.server in context.observed.servers:
         return Effects()
     if refusal(context, known.server, known.revision, known.template) is not None:
         return Effects()

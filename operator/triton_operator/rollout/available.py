@@ -2,7 +2,7 @@
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.names import WAITS_ANNOTATION, WAS_READY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.server import ServerView
@@ -10,10 +10,10 @@ from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Server
 
-STOPPED = Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
+STOPPED = Statement("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
 
-def started(context: Context, name: str, view: ServerView | None) -> tuple[Server, Verdict | None]:
+def started(context: Context, name: str, view: ServerView | None) -> tuple[Server, Statement | None]:
     """How far the target's server is, and what it waits for; None: nothing.
 
     One ready pod is enough for the active revision, which an autoscaler may let grow at any time.
@@ -22,20 +22,20 @@ def started(context: Context, name: str, view: ServerView | None) -> tuple[Serve
         return Server.UNWANTED, STOPPED
     if view is None:
         return Server.STARTING, _rolling_out(f"Deployment {name} is being created")
-    if room.is_enough(context, view) or (context.serving == name and view.answers):
+    if room.is_enough(context, view) or (context.active_server == name and view.answers):
         return Server.READY, None
     if late := _late(context, view):
         return Server.LATE, late
     if view.trouble is not None:
-        return Server.STARTING, Verdict("Available", False, view.trouble.reason, view.trouble.message)
+        return Server.STARTING, Statement("Available", False, view.trouble.reason, view.trouble.message)
     return Server.STARTING, _rolling_out(f"Deployment {name} is starting")
 
 
-def _late(context: Context, view: ServerView) -> Verdict | None:
+def _late(context: Context, view: ServerView) -> Statement | None:
     """Why the target's server is late; None: it is not."""
     known = context.observed.failures.get(late_name(context, view.name))
     if known is not None and (known.uid, known.retry) == (view.uid, context.deployment.retry):
-        return Verdict("Available", False, known.reason, known.message)
+        return Statement("Available", False, known.reason, known.message)
     if room.is_barred(context, view):
         return None
     seconds = context.spec.serving.progress_deadline_seconds
@@ -47,19 +47,19 @@ def _late(context: Context, view: ServerView) -> Verdict | None:
         # An autoscaler, or a user, asked for more pods than fit.
         return None
     # The active revision was ready once, and only the Deployment controller knows since when it is not.
-    is_active = context.serving == view.name
+    is_active = context.active_server == view.name
     if not (view.progress_deadline_exceeded if is_active else view.waited(context.now) > seconds):
         return None
     if view.trouble is not None:
-        return Verdict("Available", False, view.trouble.reason, f"{words}: {view.trouble.message}")
-    return Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, words)
+        return Statement("Available", False, view.trouble.reason, f"{words}: {view.trouble.message}")
+    return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, words)
 
 
-def remembered(context: Context, name: str, view: ServerView | None, verdict: Verdict) -> Effects:
+def remembered(context: Context, name: str, view: ServerView | None, condition: Statement) -> Effects:
     """Record that a server was late, for as long as neither a retry nor another deadline is asked for."""
-    if view is None or name == context.serving:
+    if view is None or name == context.active_server:
         return Effects()
-    known = Failure(view.uid, verdict.reason, verdict.message, context.deployment.retry)
+    known = Failure(view.uid, condition.reason, condition.message, context.deployment.retry)
     return Effects(failures={late_name(context, name): known})
 
 
@@ -75,7 +75,7 @@ def is_late_name(name: str, server: str) -> bool:
 
 def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
     """The annotations by which a target's Deployment remembers its start; it forgets it with its last pod."""
-    if view is None or replicas == 0 or context.serving == view.name:
+    if view is None or replicas == 0 or context.active_server == view.name:
         return {}
     starts = view.replicas == 0
     if view.ready or (view.was_ready and view.ready_pods and not starts):
@@ -85,30 +85,30 @@ def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str,
     return noted | ({WAITS_ANNOTATION: since} if since else {})
 
 
-def _said_before(context: Context, late: str) -> Verdict | None:
+def _said_before(context: Context, late: str) -> Statement | None:
     """What the status says of a server that was late; an earlier version of the operator kept that nowhere else."""
     for each in context.deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
             try:
-                return Verdict("Available", False, reason_of(each.reason), each.message)
+                return Statement("Available", False, reason_of(each.reason), each.message)
             except KeyError:
                 # A newer operator's reason, from before a rollback.
                 return None
     return None
 
 
-def availability(context: Context, target: str, view: ServerView | None, waits: Verdict | None) -> Verdict:
+def availability(context: Context, target: str, view: ServerView | None, waits: Statement | None) -> Statement:
     """The condition of what the Service points to, which may not be the target yet.
 
     ``waits``: what the target's server waits for; None: nothing.
     """
-    if context.serving not in (None, target):
+    if context.active_server not in (None, target):
         return available(context)
     if waits is not None:
         return waits
     assert view is not None
     message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
-    return Verdict("Available", True, Reason.AVAILABLE, message)
+    return Statement("Available", True, Reason.AVAILABLE, message)
 
 
 def _on_one_node(context: Context) -> str:
@@ -118,18 +118,18 @@ def _on_one_node(context: Context) -> str:
     return f"; all its pods run on one node, because claim {context.claim_name} is not ReadWriteMany"
 
 
-def available(context: Context) -> Verdict:
+def available(context: Context) -> Statement:
     """The condition of the active revision while another revision is made ready."""
-    view = context.observed.servers.get(context.serving or "")
+    view = context.observed.servers.get(context.active_server or "")
     if view is None:
-        return Verdict("Available", None, Reason.WAITING, "no revision is active yet")
+        return Statement("Available", None, Reason.WAITING, "no revision is active yet")
     if context.spec.serving.replicas == 0:
         return STOPPED
     if view.answers:
         message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
-        return Verdict("Available", True, Reason.AVAILABLE, message)
+        return Statement("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
-        return Verdict("Available", False, view.trouble.reason, view.trouble.message)
+        return Statement("Available", False, view.trouble.reason, view.trouble.message)
     return _rolling_out(f"Deployment {view.name} has no ready pod")
 
 
@@ -141,5 +141,5 @@ def _still_to_come(view: ServerView) -> str:
     return f"{words}: {view.trouble.message}" if view.trouble is not None else words
 
 
-def _rolling_out(message: str) -> Verdict:
-    return Verdict("Available", False, Reason.ROLLING_OUT, message)
+def _rolling_out(message: str) -> Statement:
+    return Statement("Available", False, Reason.ROLLING_OUT, message)

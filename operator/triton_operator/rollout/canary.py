@@ -14,9 +14,9 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.snapshot import counters, read
-from triton_operator.observed.flips import Flip
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.canary_decision import CanaryFacts, CanaryMove, Stage, next_step
@@ -25,7 +25,7 @@ from triton_operator.rollout.inconclusive import again_after, course, due, held,
 from triton_operator.rollout.judging import judge
 from triton_operator.rollout.moves import kept, spec_digest
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Judgement, between, total
+from triton_operator.rollout.traffic import Verdict, between, total
 
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
@@ -37,7 +37,7 @@ LONGEST_RELEASE_SECONDS = 120.0
 class Canary:
     """What becomes of the share of the route's requests that a revision gets before it is active."""
 
-    verdict: Verdict | None = None
+    condition: Statement | None = None
     """The condition; None: there is no canary, or it is over and the Service may move."""
     effects: Effects = field(default_factory=Effects)
     share: int = 0
@@ -66,21 +66,21 @@ class _Seen:
     facts: CanaryFacts
     target: ServerView
     active: ServerView | None = None
-    record: Flip | None = None
+    record: Promotion | None = None
     """What is recorded of the canary; None: nothing."""
-    found: Judgement | None = None
+    found: Verdict | None = None
     """What the present step of the canary shows; None: nothing yet."""
     effects: Effects = field(default_factory=Effects)
     """What it takes to observe the canary."""
 
     @property
-    def flip(self) -> Flip:
+    def promotion(self) -> Promotion:
         """The record of a canary that has begun."""
         assert self.record is not None
         return self.record
 
     @property
-    def judgement(self) -> Judgement:
+    def verdict(self) -> Verdict:
         """What was found, of a step of which something was."""
         assert self.found is not None
         return self.found
@@ -88,20 +88,20 @@ class _Seen:
 
 def _observe(context: Context, target: ServerView, is_ready: bool) -> _Seen:
     """Return what is observed of the canary, as far as it has come."""
-    active, possible = context.observed.servers.get(context.serving or ""), _is_possible(context)
+    active, possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
     compared = active is not None and active.answers and not makes_way(context, target)
     facts = CanaryFacts(possible, compared, Stage.BEFORE, is_ready, None)
     if not possible or not compared or active is None:
         return _Seen(facts, target)
-    known = context.observed.flips.get(target.uid)
-    flip = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
-    seen = _Seen(facts, target, active, flip)
-    if flip is not None and len(flip.steps) >= len(_steps(context)):
+    known = context.observed.promotions.get(target.uid)
+    promotion = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
+    seen = _Seen(facts, target, active, promotion)
+    if promotion is not None and len(promotion.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
         return replace(seen, facts=replace(facts, stage=Stage.PASSED))
-    if flip is None or not flip.canary_since:
+    if promotion is None or not promotion.canary_since:
         return seen
-    found, effects = _verdict(context, target, active, flip)
+    found, effects = _verdict(context, target, active, promotion)
     follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
     return replace(seen, facts=replace(facts, stage=Stage.RUNS, course=follows), found=found, effects=effects)
 
@@ -122,7 +122,7 @@ def _hand_over(context: Context, seen: _Seen) -> Canary:
 def _begin(context: Context, seen: _Seen) -> Canary:
     target, active, now = seen.target, seen.active, context.now.isoformat()
     assert active is not None
-    begun = Flip(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
+    begun = Promotion(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
     # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a share
     # without it would end with no pod held.
     return replace(_going_on(context, _noting(seen, begun)), share=0)
@@ -130,40 +130,40 @@ def _begin(context: Context, seen: _Seen) -> Canary:
 
 def _going_on(context: Context, seen: _Seen) -> Canary:
     """The canary at its present step."""
-    flip, answers = seen.flip, seen.target.answers
-    end = due(flip, _duration(context))
-    told = reason_of(context, flip, Reason.CANARY)
+    promotion, answers = seen.promotion, seen.target.answers
+    end = due(promotion, _duration(context))
+    told = reason_of(context, promotion, Reason.CANARY)
     return Canary(
-        verdict=wording.canary(context, told, flip, _steps(context), end, answers),
+        condition=wording.canary(context, told, promotion, _steps(context), end, answers),
         effects=seen.effects,
         # Without a pod that is ready, its requests would fail.
-        share=_share(context, flip) if answers else 0,
+        share=_share(context, promotion) if answers else 0,
         goes_on=True,
-        again_after=again_after(context, flip, (end - context.now).total_seconds()),
+        again_after=again_after(context, promotion, (end - context.now).total_seconds()),
     )
 
 
 def _pass(context: Context, seen: _Seen) -> Canary:
-    return _going_on(context, _noting(seen, _passed(context, seen.flip, seen.judgement)))
+    return _going_on(context, _noting(seen, _passed(context, seen.promotion, seen.verdict)))
 
 
 def _undo(context: Context, seen: _Seen) -> Canary:
-    found = wording.unjudged(seen.judgement)
-    return _undone(context, seen, _failed(context, seen.flip, _share(context, seen.flip), found))
+    found = wording.unjudged(seen.verdict)
+    return _undone(context, seen, _failed(context, seen.promotion, _share(context, seen.promotion), found))
 
 
 def _hold(context: Context, seen: _Seen) -> Canary:
-    return _going_on(context, _noting(seen, held(context, seen.flip, seen.judgement, _duration(context))))
+    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
 
 
 def _begin_anew(context: Context, seen: _Seen) -> Canary:
-    flip = held(context, seen.flip, seen.judgement, _duration(context))
-    return _going_on(context, _noting(seen, replace(flip, canary_since=context.now.isoformat())))
+    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
+    return _going_on(context, _noting(seen, replace(promotion, canary_since=context.now.isoformat())))
 
 
-def _noting(seen: _Seen, flip: Flip) -> _Seen:
+def _noting(seen: _Seen, promotion: Promotion) -> _Seen:
     """Return the canary with another record from this pass on, and the wish to write it."""
-    return replace(seen, record=flip, effects=seen.effects + Effects(flips={seen.target.uid: flip}))
+    return replace(seen, record=promotion, effects=seen.effects + Effects(promotions={seen.target.uid: promotion}))
 
 
 def _steps(context: Context) -> Sequence[int]:
@@ -172,10 +172,10 @@ def _steps(context: Context) -> Sequence[int]:
     return route.canary if route is not None else ()
 
 
-def _share(context: Context, flip: Flip) -> int:
+def _share(context: Context, promotion: Promotion) -> int:
     """Return the percent of the requests that the present step gives; the last one's stays until the Service moves."""
     steps = _steps(context)
-    return steps[min(len(flip.steps), len(steps) - 1)]
+    return steps[min(len(promotion.steps), len(steps) - 1)]
 
 
 def _duration(context: Context) -> float:
@@ -215,30 +215,37 @@ def release(context: Context, target: str = "") -> Canary:
 
     ``target``: name of the Deployment whose canary goes on, or may begin.
     """
-    for uid, flip in context.observed.flips.items():
-        server = context.observed.servers.get(flip.server)
-        if not flip.canary_since or server is None or server.uid != uid or server.name in (target, context.serving):
+    for uid, promotion in context.observed.promotions.items():
+        server = context.observed.servers.get(promotion.server)
+        if (
+            not promotion.canary_since
+            or server is None
+            or server.uid != uid
+            or server.name in (target, context.active_server)
+        ):
             continue
-        ended = flip if flip.reason is not None else _abandoned(context, flip)
+        ended = promotion if promotion.reason is not None else _abandoned(context, promotion)
         left = _left(context, ended)
         if left > 0:
-            effects = kept(context, server) + Effects(flips={uid: ended} if ended != flip else {})
+            effects = kept(context, server) + Effects(promotions={uid: ended} if ended != promotion else {})
             return Canary(effects=effects, holds=server.name, again_after=left)
     return Canary()
 
 
-def _verdict(context: Context, target: ServerView, active: ServerView, flip: Flip) -> tuple[Judgement | None, Effects]:
+def _verdict(
+    context: Context, target: ServerView, active: ServerView, promotion: Promotion
+) -> tuple[Verdict | None, Effects]:
     """The verdict on the present step, and what it takes to reach it; None: there is none yet."""
-    step, since = len(flip.steps), flip.canary_since
+    step, since = len(promotion.steps), promotion.canary_since
     first = counters(context, target, f"canary {step}", since, active)
     found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    found, end = found or waived(context, flip), due(flip, _duration(context))
+    found, end = found or waived(context, promotion), due(promotion, _duration(context))
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects
     found = unread(context, first, "at the start of the step", end, spoiled=True)
     if first.record is None:
         return found, first.effects
-    last = counters(context, target, moment(f"canary {step + 1}", flip), since, active)
+    last = counters(context, target, moment(f"canary {step + 1}", promotion), since, active)
     found = unread(context, last, "at the end of the step", end)
     if last.record is not None:
         start, stop = read(first.record), read(last.record)
@@ -247,36 +254,36 @@ def _verdict(context: Context, target: ServerView, active: ServerView, flip: Fli
     return found, first.effects + last.effects
 
 
-def _passed(context: Context, flip: Flip, found: Judgement) -> Flip:
+def _passed(context: Context, promotion: Promotion, found: Verdict) -> Promotion:
     """The record of a canary at its next step, which begins with the counters at the end of this one."""
-    now, words = context.now.isoformat(), wording.step_passed(_share(context, flip), found)
-    passed = replace(flip, at=now, steps=(*flip.steps, words))
+    now, words = context.now.isoformat(), wording.step_passed(_share(context, promotion), found)
+    passed = replace(promotion, at=now, steps=(*promotion.steps, words))
     # What came since the last reading of a step that was held came with that step's share.
-    return replace(passed, canary_since=now, message="", held_since="", again_at="") if flip.held_since else passed
+    return replace(passed, canary_since=now, message="", held_since="", again_at="") if promotion.held_since else passed
 
 
-def _undone(context: Context, seen: _Seen, failed: Flip) -> Canary:
+def _undone(context: Context, seen: _Seen, failed: Promotion) -> Canary:
     return Canary(
-        verdict=Verdict("Soaked", False, Reason.SOAK_FAILED, failed.message),
-        effects=seen.effects + kept(context, seen.target) + Effects(flips={seen.target.uid: failed}),
+        condition=Statement("Soaked", False, Reason.SOAK_FAILED, failed.message),
+        effects=seen.effects + kept(context, seen.target) + Effects(promotions={seen.target.uid: failed}),
         holds=seen.target.name,
         again_after=RELEASE_SECONDS,
     )
 
 
-def _failed(context: Context, flip: Flip, share: int, found: Judgement) -> Flip:
+def _failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> Promotion:
     """The record of a revision that is undone."""
-    words, digest = wording.canary_failed(context, flip, share, found), spec_digest(context)
-    return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=digest)
+    words, digest = wording.canary_failed(context, promotion, share, found), spec_digest(context)
+    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=digest)
 
 
-def _abandoned(context: Context, flip: Flip) -> Flip:
+def _abandoned(context: Context, promotion: Promotion) -> Promotion:
     """The record of a canary whose revision is not the target any more."""
-    words = wording.canary_abandoned(flip)
-    return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=words)
+    words = wording.canary_abandoned(promotion)
+    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 
-def _left(context: Context, ended: Flip) -> float:
+def _left(context: Context, ended: Promotion) -> float:
     """Seconds for which the pods of a canary that ended have to stay; a Gateway's word may end them earlier."""
     route = context.observed.http_route
     if context.spec.serving.replicas == 0:

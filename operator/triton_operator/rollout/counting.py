@@ -8,7 +8,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.run import Run
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.traffic import Judgement
+from triton_operator.rollout.traffic import Verdict
 
 PATIENCE_SECONDS = 300.0
 """How long after the end of a soak its counters are waited for. Until then both revisions take room."""
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 300.0
 
 def unread(
     context: Context, known: Run[SnapshotResult], when: str, end: datetime, *, spoiled: bool = False
-) -> Judgement | None:
+) -> Verdict | None:
     """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
 
     ``spoiled``: whether nothing can be judged without them, however long it goes on.
@@ -30,7 +30,7 @@ def unread(
     return wording.unread(when, known.failure or known.pending, spoiled=spoiled)
 
 
-def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Judgement | None:
+def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
     """The verdict if tritonserver in a pod of the revision was started again since then. ``event``: what was then.
 
     ``other``: the revision that it is compared with. If that was started again too, the node may have been.

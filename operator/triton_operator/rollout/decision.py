@@ -43,7 +43,7 @@ class RolloutFacts:
     server: Server
     figures: Figures
     trial: Trial
-    serves: bool
+    is_active: bool
     """Whether the Service points to the target."""
     alone: bool
     """Whether no revision is active."""
@@ -72,7 +72,7 @@ class Move(Enum):
     """The target's server is created, or waited for."""
     MEASURE = auto()
     """The target is measured through the preview Service."""
-    TAKE_OVER = auto()
+    PROMOTE = auto()
     """The Service moves to the target."""
     SERVE = auto()
     """The target serves, and nothing is left to do."""
@@ -82,9 +82,9 @@ FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
 """The moves after which only a change brings the target further."""
 GIVES_BACK = FAILED | {Move.YIELD}
 """The moves with which nothing makes way for the target."""
-MOVES_TO = frozenset({Move.SETTLE, Move.TAKE_OVER})
+PROMOTES = frozenset({Move.SETTLE, Move.PROMOTE})
 """The moves with which the Service moves to the target."""
-TAKES_OVER = MOVES_TO | {Move.SERVE}
+POINTS_TO = PROMOTES | {Move.SERVE}
 """The moves with which the Service points to the target."""
 
 
@@ -104,4 +104,4 @@ def next_move(facts: RolloutFacts) -> Move:
         return Move.STOP if facts.server is Server.UNWANTED else Move.START
     if facts.figures is Figures.MISSING or facts.trial is Trial.HELD:
         return Move.MEASURE
-    return Move.SERVE if facts.serves else Move.TAKE_OVER
+    return Move.SERVE if facts.is_active else Move.PROMOTE

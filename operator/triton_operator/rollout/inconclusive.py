@@ -7,8 +7,8 @@ from enum import Enum, auto
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive
 from triton_operator.context import Context
-from triton_operator.observed.flips import Flip
-from triton_operator.rollout.traffic import Judgement
+from triton_operator.observed.promotion import Promotion
+from triton_operator.rollout.traffic import Verdict
 
 TOLD_SECONDS = 1800.0
 """How long after its own time a soak or step may be held before a person is told: longer than a quiet half hour, and
@@ -28,7 +28,7 @@ class Course(Enum):
     """The roll-out stays as it is, and only requests from now on count."""
 
 
-def course(policy: OnInconclusive, found: Judgement) -> Course:
+def course(policy: OnInconclusive, found: Verdict) -> Course:
     """Return what follows; the first line that applies decides."""
     if found.reason is Reason.SOAK_PASSED:
         return Course.GO_ON
@@ -39,39 +39,41 @@ def course(policy: OnInconclusive, found: Judgement) -> Course:
     return Course.BEGIN_ANEW if found.spoiled else Course.WAIT
 
 
-def held(context: Context, flip: Flip, found: Judgement, seconds: float) -> Flip:
+def held(context: Context, promotion: Promotion, found: Verdict, seconds: float) -> Promotion:
     """The record of what is judged again after as many seconds as the first verdict takes."""
     now, again = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
-    return replace(flip, message=found.words, held_since=flip.held_since or now, again_at=again)
+    return replace(promotion, message=found.words, held_since=promotion.held_since or now, again_at=again)
 
 
-def due(flip: Flip, seconds: float) -> datetime:
+def due(promotion: Promotion, seconds: float) -> datetime:
     """When a soak or a canary's step is judged next."""
-    return datetime.fromisoformat(flip.again_at or flip.at) + timedelta(seconds=0 if flip.again_at else seconds)
+    return datetime.fromisoformat(promotion.again_at or promotion.at) + timedelta(
+        seconds=0 if promotion.again_at else seconds
+    )
 
 
-def moment(name: str, flip: Flip) -> str:
+def moment(name: str, promotion: Promotion) -> str:
     """The name of the reading of the counters at that time; each has one of its own."""
-    return f"{name} {flip.again_at}" if flip.again_at else name
+    return f"{name} {promotion.again_at}" if promotion.again_at else name
 
 
-def waived(context: Context, flip: Flip) -> Judgement | None:
+def waived(context: Context, promotion: Promotion) -> Verdict | None:
     """What was found last of a revision that is held, if the spec does not ask to hold it any more; else None."""
-    if not flip.held_since or context.spec.rollout.on_inconclusive == "Hold" or context.spec.suspend:
+    if not promotion.held_since or context.spec.rollout.on_inconclusive == "Hold" or context.spec.suspend:
         return None
-    return Judgement(Reason.SOAK_INCONCLUSIVE, flip.message)
+    return Verdict(Reason.SOAK_INCONCLUSIVE, promotion.message)
 
 
-def reason_of(context: Context, flip: Flip, usual: Reason) -> Reason:
+def reason_of(context: Context, promotion: Promotion, usual: Reason) -> Reason:
     """The condition's reason: the usual one until a person is told that the revision is held."""
-    return Reason.ROLLOUT_HELD if flip.held_since and _until_told(context, flip) <= 0 else usual
+    return Reason.ROLLOUT_HELD if promotion.held_since and _until_told(context, promotion) <= 0 else usual
 
 
-def again_after(context: Context, flip: Flip, left: float | None) -> float | None:
+def again_after(context: Context, promotion: Promotion, left: float | None) -> float | None:
     """Seconds until time alone changes something: the usual ones, or fewer if a person is to be told before."""
-    told = _until_told(context, flip) if flip.held_since else 0.0
+    told = _until_told(context, promotion) if promotion.held_since else 0.0
     return min((each for each in (left, told) if each is not None and each > 0), default=None)
 
 
-def _until_told(context: Context, flip: Flip) -> float:
-    return TOLD_SECONDS - (context.now - datetime.fromisoformat(flip.held_since)).total_seconds()
+def _until_told(context: Context, promotion: Promotion) -> float:
+    return TOLD_SECONDS - (context.now - datetime.fromisoformat(promotion.held_since)).total_seconds()

@@ -2,10 +2,10 @@
 
 from triton_operator.api.serving import Soak
 from triton_operator.rollout import wording
-from triton_operator.rollout.traffic import Judgement, Traffic, total
+from triton_operator.rollout.traffic import Traffic, Verdict, total
 
 
-def judge(bounds: Soak, active: dict[str, Traffic], previous: Traffic | None, at: str = "before") -> Judgement:
+def judge(bounds: Soak, active: dict[str, Traffic], previous: Traffic | None, at: str = "before") -> Verdict:
     """Compare the new revision's pods with the previous revision, as a whole; None: its requests are not known.
 
     ``at``: when the previous revision answered its requests, in words.

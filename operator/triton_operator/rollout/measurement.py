@@ -8,7 +8,7 @@ from triton_converters.contract.results import MeasureResult
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, best_row
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
@@ -23,7 +23,7 @@ class Measured:
     """What is known of the target's figures."""
 
     figures: Figures
-    verdict: Verdict
+    condition: Statement
     """The condition of the target's measurement."""
     effects: Effects
     result: MeasureResult | None = None
@@ -38,36 +38,38 @@ class Measured:
     """Seconds until a measurement that failed is tried again by itself; None: it is not."""
 
 
-def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, serves: bool) -> Measured:
+def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, is_active: bool) -> Measured:
     """Measure the target once its server is ready.
 
     ``waits``: its server is not ready. ``held``: the preview Service points to another revision's pods, so the sweep
-    may not begin. ``serves``: the Service points to the target.
+    may not begin. ``is_active``: the Service points to the target.
     """
     work = measure_work(context, dump, target)
     # What serves may make room for each try, and answer no request until that ends.
-    costs_others = context.spec.gpu is not None and context.serving is not None and not serves
+    costs_others = context.spec.gpu is not None and context.active_server is not None and not is_active
     known = _sweep(context, work, not waits and not held, repeats=not costs_others)
     if known.failure is not None:
-        verdict = Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
-        return Measured(Figures.FAILED, verdict, known.effects, again_after=next_try(context, [known]))
+        condition = Statement("PerformanceMeasured", False, known.failure.reason, known.failure.message)
+        return Measured(Figures.FAILED, condition, known.effects, again_after=next_try(context, [known]))
     result = known.result
     if result is None:
-        verdict = Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
+        condition = Statement(
+            "PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet"
+        )
         if not waits or known.active:
             reason, message = waiting("the online sweep through the preview Service", known, context)
-            verdict = Verdict("PerformanceMeasured", False, reason, message)
-        return Measured(Figures.MISSING, verdict, known.effects, runs=known.active and known.pending is None)
+            condition = Statement("PerformanceMeasured", False, reason, message)
+        return Measured(Figures.MISSING, condition, known.effects, runs=known.active and known.pending is None)
     # Constraints on another sweep say nothing about this one.
     selection, at = context.spec.selection, known.finished_at
     constraints = selection.constraints.asked if selection.scenario == "Online" else ()
     best = best_row(result.online, selection.objectives, constraints)
-    verdict = _condition(context, dump, target, result, best, serves)
-    if verdict.status:
-        return Measured(Figures.PASSED, verdict, known.effects, result, best, at)
-    trouble = Trouble(verdict.reason, verdict.message)
+    condition = _condition(context, dump, target, result, best, is_active)
+    if condition.status:
+        return Measured(Figures.PASSED, condition, known.effects, result, best, at)
+    trouble = Trouble(condition.reason, condition.message)
     effects = known.effects + unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
-    return Measured(Figures.MISSED, verdict, effects, result, best, at)
+    return Measured(Figures.MISSED, condition, effects, result, best, at)
 
 
 def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
@@ -93,8 +95,8 @@ def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str
 
 
 def _condition(
-    context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, serves: bool
-) -> Verdict:
+    context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, is_active: bool
+) -> Statement:
     """The condition by the figures that were measured."""
     selection = context.spec.selection
     broken = selection.constraints.broken(best.violation) if best.violation is not None else ""
@@ -103,17 +105,19 @@ def _condition(
             f"{target.name} breaks a constraint through the preview Service: {broken} at its closest"
             f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
         )
-        return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
+        return Statement("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
     message = f"{selection.constraints.told(best.row)} at {best.load}"
     if broken:
         message += f"; it breaks a constraint, which spec.selection.fallback allows: {broken}"
     assert target.profile is not None
     comparison = compared(context, dump.source, target.profile, result)
     if comparison is None:
-        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
+        return Statement("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.words}"
     bounds, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
-    if regressed and bounds is not None and bounds.block and not serves and context.serving is not None:
-        message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
-        return Verdict("PerformanceMeasured", False, comparison.reason, message)
-    return Verdict("PerformanceMeasured", True, comparison.reason, message)
+    if regressed and bounds is not None and bounds.block and not is_active and context.active_server is not None:
+        message += (
+            f"; Deployment {context.active_server} stays active, because spec.performance.regression.block is true"
+        )
+        return Statement("PerformanceMeasured", False, comparison.reason, message)
+    return Statement("PerformanceMeasured", True, comparison.reason, message)

@@ -8,8 +8,8 @@ from triton_operator.api import renamed
 from triton_operator.api.rollout import Rollout
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
-from triton_operator.observed.flips import Flip
+from triton_operator.effects import Effects, Statement
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import scaled
 from triton_operator.rollout import wording
@@ -18,16 +18,16 @@ from triton_operator.rollout.room import makes_way
 
 def moved(context: Context, target: ServerView) -> Effects:
     """Record that the Service is about to move from the active revision to the target."""
-    active = context.observed.servers.get(context.serving or "")
+    active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None or active is None:
         return Effects()
-    flip = Flip(
+    promotion = Promotion(
         revision=target.revision_key,
         server=target.name,
         previous=active.name,
         previous_uid=active.uid,
         at=context.now.isoformat(),
-        steps=known.steps if (known := context.observed.flips.get(target.uid)) else (),
+        steps=known.steps if (known := context.observed.promotions.get(target.uid)) else (),
         before=context.deployment.status.model_dump(
             mode="json",
             by_alias=True,
@@ -38,17 +38,21 @@ def moved(context: Context, target: ServerView) -> Effects:
     )
     if makes_way(context, target):
         words = wording.no_room(active.name, target.name)
-        flip = replace(flip, before=None, reason=Reason.NO_SPARE_GPU, message=words)
-    return Effects(flips={target.uid: flip})
+        promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=words)
+    return Effects(promotions={target.uid: promotion})
 
 
-def excluded(context: Context, target: Attempt) -> Verdict | None:
+def excluded(context: Context, target: Attempt) -> Statement | None:
     """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
     keys = (target.key, *target.replaces)
-    for flip in context.observed.flips.values():
+    for promotion in context.observed.promotions.values():
         # The digest last: it is one of the whole spec, and most passes know no revision that failed.
-        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == spec_digest(context):
-            return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
+        if (
+            promotion.reason is Reason.SOAK_FAILED
+            and promotion.revision in keys
+            and promotion.intent == spec_digest(context)
+        ):
+            return Statement("Soaked", False, Reason.SOAK_FAILED, promotion.message)
     return None
 
 

@@ -15,7 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.quantity import amount
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.observed.pod import SERVER
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import scaled
@@ -102,7 +102,7 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
     return Effects() if body is None else Effects((body,))
 
 
-def made_way(context: Context, target: ServerView | None, available: Verdict) -> Verdict:
+def made_way(context: Context, target: ServerView | None, available: Statement) -> Statement:
     """The condition of the active revision, with what it gave up for the target.
 
     ``available``: the condition without that.
@@ -115,7 +115,7 @@ def made_way(context: Context, target: ServerView | None, available: Verdict) ->
     cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
     back = "comes back if the target revision fails"
     if remaining == 0:
-        return Verdict("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {back}")
+        return Statement("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {back}")
     return replace(available, message=f"{available.message}; {cause} of {wanted} replicas; the rest {back}")
 
 
@@ -180,9 +180,9 @@ def _selector(server: ServerView) -> Mapping[str, Any]:
 
 
 def _old(context: Context, target: ServerView | None) -> ServerView | None:
-    if context.serving is None or (target is not None and target.name == context.serving):
+    if context.active_server is None or (target is not None and target.name == context.active_server):
         return None
-    return context.observed.servers.get(context.serving)
+    return context.observed.servers.get(context.active_server)
 
 
 def _lacking(target: ServerView) -> set[str]:

@@ -7,7 +7,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.gateway import Route
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.resources.routing import http_route
 
 
@@ -15,7 +15,7 @@ from triton_operator.resources.routing import http_route
 class Routing:
     """What becomes of the object's route."""
 
-    verdict: Verdict | None = None
+    condition: Statement | None = None
     """The condition; None: the spec asks for no route."""
     http_route: dict[str, Any] | None = None
     """None: there should be none."""
@@ -38,16 +38,16 @@ def route(context: Context, share: int) -> Routing:
             "the API server does not know the kind HTTPRoute, so there is none; install the Gateway API, then restart"
             " the operator"
         )
-    if context.serving is None:
-        return Routing(Verdict("Routed", None, Reason.WAITING, "no revision is active yet"))
+    if context.active_server is None:
+        return Routing(Statement("Routed", None, Reason.WAITING, "no revision is active yet"))
     return Routing(_answered(context, spec_route, share), http_route(context, spec_route, share))
 
 
 def _missing(message: str) -> Routing:
-    return Routing(Verdict("Routed", False, Reason.GATEWAY_API_MISSING, message))
+    return Routing(Statement("Routed", False, Reason.GATEWAY_API_MISSING, message))
 
 
-def _answered(context: Context, spec_route: Route, share: int) -> Verdict:
+def _answered(context: Context, spec_route: Route, share: int) -> Statement:
     """The condition, by what the Gateways say about the route."""
     observed = context.observed.http_route
     wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in spec_route.parent_refs]
@@ -56,7 +56,7 @@ def _answered(context: Context, spec_route: Route, share: int) -> Verdict:
     refused = next((each for each in parents if each.accepts is False), None)
     if refused is not None:
         words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
-        return Verdict("Routed", False, Reason.ROUTE_REFUSED, words)
+        return Statement("Routed", False, Reason.ROUTE_REFUSED, words)
     accepting = {each.name for each in parents if each.accepts}
     silent = [name for name in dict.fromkeys(wanted) if name not in accepting]
     if silent:
@@ -64,9 +64,9 @@ def _answered(context: Context, spec_route: Route, share: int) -> Verdict:
             f"Gateway {', '.join(silent)} has not answered about HTTPRoute {context.name} yet; if this stays, check"
             " that the Gateway exists, and that its controller runs"
         )
-        return Verdict("Routed", None, Reason.WAITING, words)
+        return Statement("Routed", None, Reason.WAITING, words)
     hosts = ", ".join(spec_route.hostnames) or "every host name of the listeners"
     words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(wanted))}"
     if share:
         words += f", and {share} % of them to Service {names.preview(context.name)}"
-    return Verdict("Routed", True, Reason.ROUTE_ACCEPTED, words)
+    return Statement("Routed", True, Reason.ROUTE_ACCEPTED, words)

@@ -7,7 +7,7 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, scaled_object
 
 
@@ -15,7 +15,7 @@ from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, sca
 class Scaling:
     """What becomes of the object's scaling."""
 
-    verdict: Verdict | None = None
+    condition: Statement | None = None
     """The condition; None: the spec asks for no scaling."""
     scaled_object: dict[str, Any] | None = None
     """None: there should be none. The replicas stay as they are."""
@@ -45,8 +45,8 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
             " restart the operator",
         )
     active, performance = context.deployment.status.active, context.deployment.status.performance
-    if active is None or context.serving is None:
-        return Scaling(Verdict("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
+    if active is None or context.active_server is None:
+        return Scaling(Statement("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
     found = performance.saturation if performance is not None else None
     if performance is None or found is None or found.concurrency is None or float(found.throughput or 0) <= 0:
         return _not(
@@ -59,18 +59,18 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
     at = Saturated(active.revision, found.concurrency, found.throughput)
     body = scaled_object(context, autoscaling, at, paused=words is not None)
     if words is not None:
-        return Scaling(Verdict("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
+        return Scaling(Statement("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
     least = "at least " if found.lower_bound else ""
     message = (
         f"ScaledObject {context.name} asks for {_range(autoscaling)}: one replica was measured to do {least}"
         f"{found.throughput} inferences/s at concurrency {found.concurrency}, of which {autoscaling.headroom_percent} %"
         " are left free"
     )
-    return Scaling(Verdict("Autoscaling", True, Reason.SCALING, message), body)
+    return Scaling(Statement("Autoscaling", True, Reason.SCALING, message), body)
 
 
 def _not(reason: Reason, message: str) -> Scaling:
-    return Scaling(Verdict("Autoscaling", False, reason, message))
+    return Scaling(Statement("Autoscaling", False, reason, message))
 
 
 def _range(autoscaling: Autoscaling) -> str:

@@ -16,10 +16,10 @@ from triton_converters.contract.results import SnapshotResult
 from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs import snapshot
 from triton_operator.jobs.run import Run
-from triton_operator.observed.flips import Flip
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
@@ -27,7 +27,7 @@ from triton_operator.rollout.inconclusive import again_after, course, due, held,
 from triton_operator.rollout.judging import judge
 from triton_operator.rollout.moves import kept, spec_digest
 from triton_operator.rollout.soak_decision import Beginning, SoakFacts, SoakMove, next_soak
-from triton_operator.rollout.traffic import Judgement, between, total
+from triton_operator.rollout.traffic import Verdict, between, total
 
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
@@ -37,7 +37,7 @@ FIRST, LAST = "first", "last"
 class Soaking:
     """What becomes of the active revision's soak."""
 
-    verdict: Verdict | None = None
+    condition: Statement | None = None
     """The condition; None: the spec asks for no soak."""
     effects: Effects = field(default_factory=Effects)
     goes_on: bool = False
@@ -62,17 +62,17 @@ class _Seen:
 
     facts: SoakFacts
     active: ServerView | None = None
-    move: Flip | None = None
+    move: Promotion | None = None
     """The record of the Service's move to the active revision."""
     previous: ServerView | None = None
     """The Deployment that was active before; None if it is gone."""
-    found: Judgement | None = None
+    found: Verdict | None = None
     """What the requests and the crashes say; None: nothing yet."""
     effects: Effects = field(default_factory=Effects)
     """What it takes to observe the soak."""
 
     @property
-    def flip(self) -> Flip:
+    def promotion(self) -> Promotion:
         """The record of the move, of a soak that has begun."""
         assert self.move is not None
         return self.move
@@ -84,7 +84,7 @@ class _Seen:
         return self.active.uid
 
     @property
-    def judgement(self) -> Judgement:
+    def verdict(self) -> Verdict:
         """What was found, of a soak of which something was."""
         assert self.found is not None
         return self.found
@@ -92,28 +92,28 @@ class _Seen:
 
 def _observe(context: Context, successor: str) -> _Seen:
     """Return what is observed of the soak, as far as it has come."""
-    bounds, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
+    bounds, active = context.spec.serving.soak, context.observed.servers.get(context.active_server or "")
     if bounds is None or active is None:
         return _Seen(SoakFacts(bounds is not None, Beginning.NO_REVISION))
-    flip = _move(context, active.uid)
-    if flip is None or flip.reason is not None:
-        first = _counters(context, active, FIRST, flip)
-        beginning = Beginning.NOTHING if flip is None else Beginning.JUDGED
-        previous = _previous(context, flip) if flip is not None else None
-        return _Seen(SoakFacts(True, beginning), active, flip, previous, None, first.effects)
-    previous = _previous(context, flip)
-    first = _counters(context, active, FIRST, flip, previous)
-    early = _early(context, previous, flip, successor)
-    since = datetime.fromisoformat(flip.window_since or flip.at)
+    promotion = _move(context, active.uid)
+    if promotion is None or promotion.reason is not None:
+        first = _counters(context, active, FIRST, promotion)
+        beginning = Beginning.NOTHING if promotion is None else Beginning.JUDGED
+        previous = _previous(context, promotion) if promotion is not None else None
+        return _Seen(SoakFacts(True, beginning), active, promotion, previous, None, first.effects)
+    previous = _previous(context, promotion)
+    first = _counters(context, active, FIRST, promotion, previous)
+    early = _early(context, previous, promotion, successor)
+    since = datetime.fromisoformat(promotion.window_since or promotion.at)
     crash = restarted(active, previous, since, "the revision became active")
-    found, effects = crash or waived(context, flip), first.effects
+    found, effects = crash or waived(context, promotion), first.effects
     if found is None and early is None:
-        found, effects = _verdict(context, bounds, active, previous, flip, first)
+        found, effects = _verdict(context, bounds, active, previous, promotion, first)
     has_crashed = crash is not None and crash.reason is Reason.SOAK_FAILED
     follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
     facts = SoakFacts(True, Beginning.OPEN, early is not None, has_crashed, follows)
     # A crash says more than that the soak cannot go on.
-    return _Seen(facts, active, flip, previous, found if has_crashed else early or found, effects)
+    return _Seen(facts, active, promotion, previous, found if has_crashed else early or found, effects)
 
 
 def _none(context: Context, seen: _Seen) -> Soaking:
@@ -129,25 +129,25 @@ def _await_next(context: Context, seen: _Seen) -> Soaking:
 
 
 def _judge(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, seen.judgement)
+    return _ended(context, seen, seen.verdict)
 
 
 def _undo(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, wording.unjudged(seen.judgement))
+    return _ended(context, seen, wording.unjudged(seen.verdict))
 
 
 def _hold(context: Context, seen: _Seen) -> Soaking:
-    return _going_on(context, _noting(seen, held(context, seen.flip, seen.judgement, _duration(context))))
+    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
 
 
 def _begin_anew(context: Context, seen: _Seen) -> Soaking:
-    flip = held(context, seen.flip, seen.judgement, _duration(context))
-    return _going_on(context, _noting(seen, replace(flip, window_since=context.now.isoformat())))
+    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
+    return _going_on(context, _noting(seen, replace(promotion, window_since=context.now.isoformat())))
 
 
-def _noting(seen: _Seen, flip: Flip) -> _Seen:
+def _noting(seen: _Seen, promotion: Promotion) -> _Seen:
     """Return the soak with another record from this pass on, and the wish to write it."""
-    return replace(seen, move=flip, effects=seen.effects + Effects(flips={seen.uid: flip}))
+    return replace(seen, move=promotion, effects=seen.effects + Effects(promotions={seen.uid: promotion}))
 
 
 def _duration(context: Context) -> float:
@@ -162,24 +162,24 @@ def _verdict(
     bounds: Soak,
     active: ServerView,
     previous: ServerView | None,
-    flip: Flip,
+    promotion: Promotion,
     first: Run[SnapshotResult],
-) -> tuple[Judgement | None, Effects]:
+) -> tuple[Verdict | None, Effects]:
     """The verdict by what was counted, and what it takes to reach it; None: there is none yet.
 
     ``first``: the reading of the counters when the Service moved.
     """
-    before = record_name(snapshot.STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
+    before = record_name(snapshot.STAGE, _key(promotion.previous_uid, FIRST, _move(context, promotion.previous_uid)))
     begun, effects = first, first.effects + Effects(needed=frozenset({before}))
-    if flip.window_since:
-        begun = _counters(context, active, f"{FIRST} {flip.window_since}", flip, previous)
+    if promotion.window_since:
+        begun = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
         effects += begun.effects
-    end = due(flip, seconds(bounds.duration))
+    end = due(promotion, seconds(bounds.duration))
     if context.now < end:
         return None, effects
     if begun.record is None:
         return unread(context, begun, "when the revision became active", end, spoiled=True), effects
-    last = _counters(context, active, moment(LAST, flip), flip)
+    last = _counters(context, active, moment(LAST, promotion), promotion)
     effects += last.effects
     if last.record is None:
         return unread(context, last, "at the end of the soak", end), effects
@@ -193,30 +193,30 @@ def _verdict(
 
 def _going_on(context: Context, seen: _Seen) -> Soaking:
     """The soak without a verdict yet; the previous revision keeps its pods."""
-    flip, end = seen.flip, due(seen.flip, _duration(context))
-    verdict = wording.soaking(context, reason_of(context, flip, Reason.SOAKING), flip, end)
+    promotion, end = seen.promotion, due(seen.promotion, _duration(context))
+    condition = wording.soaking(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
     left = (end - context.now).total_seconds()
     # An edit, or the queue, wakes the next pass after that.
     waits = left > -PATIENCE_SECONDS and not context.spec.suspend
     again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
     effects = seen.effects + kept(context, seen.previous)
-    return Soaking(verdict, effects, goes_on=True, again_after=again_after(context, flip, again))
+    return Soaking(condition, effects, goes_on=True, again_after=again_after(context, promotion, again))
 
 
-def _ended(context: Context, seen: _Seen, found: Judgement) -> Soaking:
+def _ended(context: Context, seen: _Seen, found: Verdict) -> Soaking:
     """The soak that gets its verdict in this pass."""
-    return _over(context, _noting(seen, _decided(context, seen.flip, found, seen.previous)))
+    return _over(context, _noting(seen, _decided(context, seen.promotion, found, seen.previous)))
 
 
 def _over(context: Context, seen: _Seen) -> Soaking:
     """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
-    flip, previous, effects = seen.flip, seen.previous, seen.effects
-    assert flip.reason is not None
-    status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(flip.reason, False)
-    verdict = Verdict("Soaked", status, flip.reason, flip.message)
-    if flip.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
-        return Soaking(verdict, effects)
-    return Soaking(verdict, effects + kept(context, previous), back_to=flip.previous)
+    promotion, previous, effects = seen.promotion, seen.previous, seen.effects
+    assert promotion.reason is not None
+    status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(promotion.reason, False)
+    condition = Statement("Soaked", status, promotion.reason, promotion.message)
+    if promotion.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
+        return Soaking(condition, effects)
+    return Soaking(condition, effects + kept(context, previous), back_to=promotion.previous)
 
 
 _BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
@@ -236,55 +236,55 @@ _BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
 
 def skipped(context: Context) -> Soaking:
     """No soak of a revision that the spec names; its counters are read for the comparison with what comes after it."""
-    active = context.observed.servers.get(context.serving or "")
+    active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None:
         return Soaking()
-    flip = _move(context, active.uid) if active is not None else None
-    effects = _counters(context, active, FIRST, flip).effects if active is not None else Effects()
+    promotion = _move(context, active.uid) if active is not None else None
+    effects = _counters(context, active, FIRST, promotion).effects if active is not None else Effects()
     return Soaking(wording.served_before(), effects)
 
 
-def _move(context: Context, uid: str) -> Flip | None:
+def _move(context: Context, uid: str) -> Promotion | None:
     """The record of the Deployment's becoming active; None if it was not recorded, or is no more than a canary yet."""
-    flip = context.observed.flips.get(uid)
-    return flip if flip is not None and not flip.canary_since else None
+    promotion = context.observed.promotions.get(uid)
+    return promotion if promotion is not None and not promotion.canary_since else None
 
 
-def _previous(context: Context, flip: Flip) -> ServerView | None:
+def _previous(context: Context, promotion: Promotion) -> ServerView | None:
     """The Deployment that was active before; None if it is gone."""
-    view = context.observed.servers.get(flip.previous)
-    return view if view is not None and view.uid == flip.previous_uid else None
+    view = context.observed.servers.get(promotion.previous)
+    return view if view is not None and view.uid == promotion.previous_uid else None
 
 
-def _early(context: Context, previous: ServerView | None, flip: Flip, successor: str) -> Judgement | None:
+def _early(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
     """Why the soak ends before its time; None: it does not."""
     if successor:
         return wording.superseded(successor)
     if previous is None:
-        return wording.previous_gone(flip)
+        return wording.previous_gone(promotion)
     return wording.no_replicas() if context.spec.serving.replicas == 0 else None
 
 
-def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerView | None) -> Flip:
+def _decided(context: Context, promotion: Promotion, found: Verdict, previous: ServerView | None) -> Promotion:
     """The record with the verdict in words."""
     if found.reason is Reason.SOAK_PASSED:
-        return replace(flip, before=None, reason=found.reason, message=wording.soak_passed(flip, found))
+        return replace(promotion, before=None, reason=found.reason, message=wording.soak_passed(promotion, found))
     if found.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
-        words = wording.soak_failed(context, flip, found)
-        return replace(flip, reason=found.reason, message=words, intent=spec_digest(context))
-    words = wording.soak_inconclusive(flip, found)
-    return replace(flip, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
+        words = wording.soak_failed(context, promotion, found)
+        return replace(promotion, reason=found.reason, message=words, intent=spec_digest(context))
+    words = wording.soak_inconclusive(promotion, found)
+    return replace(promotion, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 
 def _counters(
-    context: Context, server: ServerView, name: str, flip: Flip | None, previous: ServerView | None = None
+    context: Context, server: ServerView, name: str, promotion: Promotion | None, previous: ServerView | None = None
 ) -> Run[SnapshotResult]:
     """The Job that reads the counters of a revision, and of the previous one if that is given.
 
     ``name``: the moment at which they are read.
     """
-    return snapshot.counters(context, server, name, flip.at if flip is not None else "", previous)
+    return snapshot.counters(context, server, name, promotion.at if promotion is not None else "", previous)
 
 
-def _key(uid: str, name: str, flip: Flip | None) -> str:
-    return snapshot.key(uid, name, flip.at if flip is not None else "")
+def _key(uid: str, name: str, promotion: Promotion | None) -> str:
+    return snapshot.key(uid, name, promotion.at if promotion is not None else "")

@@ -39,7 +39,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verdict:
     """What a soak found."""
 
     reason: Reason

@@ -5,91 +5,91 @@ from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
-from triton_operator.observed.flips import Flip
+from triton_operator.effects import Statement
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.trouble import Trouble
-from triton_operator.rollout.traffic import Judgement, Traffic
+from triton_operator.rollout.traffic import Traffic, Verdict
 
 
-def no_revision() -> Verdict:
+def no_revision() -> Statement:
     """Return the condition of a soak that waits for a first revision."""
-    return Verdict("Soaked", None, Reason.WAITING, "no revision is active yet")
+    return Statement("Soaked", None, Reason.WAITING, "no revision is active yet")
 
 
-def not_recorded() -> Verdict:
+def not_recorded() -> Statement:
     """Return the condition where the active revision's beginning is not recorded, so that it cannot be soaked."""
     words = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
-    return Verdict("Soaked", None, Reason.WAITING, words)
+    return Statement("Soaked", None, Reason.WAITING, words)
 
 
-def served_before() -> Verdict:
+def served_before() -> Statement:
     """Return the condition of a revision that the spec names, which is not soaked."""
     words = "spec.rollout.revision names a revision that served before, so it is not soaked"
-    return Verdict("Soaked", None, Reason.WAITING, words)
+    return Statement("Soaked", None, Reason.WAITING, words)
 
 
-def soaking(context: Context, reason: Reason, flip: Flip, end: datetime) -> Verdict:
+def soaking(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
     """Return the condition of a soak that goes on. ``end``: when it is judged next."""
-    if context.now < end and flip.held_since:
-        words = (
-            f"Deployment {flip.previous} still runs, because {flip.server} is held after its soak, and is judged next"
-        )
-        words += f" at {end:%H:%M:%S} UTC"
+    if context.now < end and promotion.held_since:
+        words = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
+        words += f", and is judged next at {end:%H:%M:%S} UTC"
     elif context.now < end:
-        words = f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
-        words += _after_canary(flip)
+        words = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
+        words += f"; until then {promotion.previous} runs too"
+        words += _after_canary(promotion)
     elif context.spec.suspend:
-        words = f"the soak of Deployment {flip.server} is over, and is judged once spec.suspend is false"
+        words = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
     else:
-        words = f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
-    return Verdict("Soaked", None, reason, f"{words}{_held(flip)}")
+        words = f"the counters of Deployment {promotion.server} at the end of the soak are read"
+        words += f"; {promotion.previous} still runs"
+    return Statement("Soaked", None, reason, f"{words}{_held(promotion)}")
 
 
-def superseded(server: str) -> Judgement:
+def superseded(server: str) -> Verdict:
     """Return the judgement on a soak that ends because a third revision starts in Deployment ``server``."""
     return _ended_early(f"Deployment {server} starts with another revision")
 
 
-def previous_gone(flip: Flip) -> Judgement:
+def previous_gone(promotion: Promotion) -> Verdict:
     """Return the judgement on a soak whose previous revision cannot come back any more."""
-    return _ended_early(f"Deployment {flip.previous}, which was active before, is gone")
+    return _ended_early(f"Deployment {promotion.previous}, which was active before, is gone")
 
 
-def no_replicas() -> Judgement:
+def no_replicas() -> Verdict:
     """Return the judgement on a soak of which the spec wants no server any more."""
     return _ended_early("spec.serving.replicas is 0")
 
 
-def _ended_early(because: str) -> Judgement:
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {because}")
+def _ended_early(because: str) -> Verdict:
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {because}")
 
 
-def unjudged(found: Judgement) -> Judgement:
+def unjudged(found: Verdict) -> Verdict:
     """Return the judgement on a revision that is undone: one without a verdict says so."""
     if found.reason is Reason.SOAK_FAILED:
         return found
     words = f"it was not judged, because {found.words}; spec.rollout.onInconclusive is Undo"
-    return Judgement(Reason.SOAK_FAILED, words)
+    return Verdict(Reason.SOAK_FAILED, words)
 
 
-def soak_passed(flip: Flip, found: Judgement) -> str:
+def soak_passed(promotion: Promotion, found: Verdict) -> str:
     """Return the words of SoakPassed."""
-    return f"revision {flip.revision} in Deployment {flip.server}: {found.words}{_after_canary(flip)}"
+    return f"revision {promotion.revision} in Deployment {promotion.server}: {found.words}{_after_canary(promotion)}"
 
 
-def soak_failed(context: Context, flip: Flip, found: Judgement) -> str:
+def soak_failed(context: Context, promotion: Promotion, found: Verdict) -> str:
     """Return the words of SoakFailed, where the previous revision is active again."""
     return (
-        f"{soak_passed(flip, found)}; Deployment {flip.previous} is active again, and this revision is not tried again"
-        f" until the spec or the source changes, or you type: {context.retry_command}"
+        f"{soak_passed(promotion, found)}; Deployment {promotion.previous} is active again, and this revision"
+        f" is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def soak_inconclusive(flip: Flip, found: Judgement) -> str:
+def soak_inconclusive(promotion: Promotion, found: Verdict) -> str:
     """Return the words of SoakInconclusive; a revision that failed stays if the previous one does not answer."""
-    words = f"{soak_passed(flip, found)}; it stays without a verdict"
+    words = f"{soak_passed(promotion, found)}; it stays without a verdict"
     failed = found.reason is Reason.SOAK_FAILED
-    return f"{words}, because Deployment {flip.previous} does not answer" if failed else words
+    return f"{words}, because Deployment {promotion.previous} does not answer" if failed else words
 
 
 def no_room(active: str, target: str) -> str:
@@ -100,13 +100,15 @@ def no_room(active: str, target: str) -> str:
     )
 
 
-def canary(context: Context, reason: Reason, flip: Flip, steps: Sequence[int], end: datetime, answers: bool) -> Verdict:
+def canary(
+    context: Context, reason: Reason, promotion: Promotion, steps: Sequence[int], end: datetime, answers: bool
+) -> Statement:
     """Return the condition of a canary that goes on.
 
     ``steps``: the shares of all steps, in percent. ``end``: when the present one is judged next. ``answers``: whether a
     pod of the revision is ready.
     """
-    step = min(len(flip.steps), len(steps) - 1)
+    step = min(len(promotion.steps), len(steps) - 1)
     if context.spec.suspend:
         until = "it waits, because spec.suspend is true"
     elif not answers:
@@ -114,75 +116,75 @@ def canary(context: Context, reason: Reason, flip: Flip, steps: Sequence[int], e
     else:
         until = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
     words = (
-        f"step {step + 1} of {len(steps)}: Deployment {flip.server} gets {steps[step]} % of the requests to HTTPRoute"
-        f" {context.name}; {until}{''.join(f'; {each}' for each in flip.steps)}{_held(flip)}"
+        f"step {step + 1} of {len(steps)}: Deployment {promotion.server} gets {steps[step]} % of the requests to"
+        f" HTTPRoute {context.name}; {until}{''.join(f'; {each}' for each in promotion.steps)}{_held(promotion)}"
     )
-    return Verdict("Soaked", None, reason, words)
+    return Statement("Soaked", None, reason, words)
 
 
-def step_passed(share: int, found: Judgement) -> str:
+def step_passed(share: int, found: Verdict) -> str:
     """Return the words about a step that is over. ``share``: its percent of the requests."""
     return f"{share} %: {'passed' if found.reason is Reason.SOAK_PASSED else f'inconclusive, {found.words}'}"
 
 
-def canary_failed(context: Context, flip: Flip, share: int, found: Judgement) -> str:
+def canary_failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> str:
     """Return the words of SoakFailed of a revision that was no more than a canary. ``share``: its percent."""
     return (
-        f"revision {flip.revision} in Deployment {flip.server}, with {share} % of the requests to HTTPRoute"
-        f" {context.name}: {found.words}; Deployment {flip.previous} stays active; this revision gets no more of them,"
-        f" and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
+        f"revision {promotion.revision} in Deployment {promotion.server}, with {share} % of the requests to HTTPRoute"
+        f" {context.name}: {found.words}; Deployment {promotion.previous} stays active; this revision gets no more"
+        f" of them, and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def canary_abandoned(flip: Flip) -> str:
+def canary_abandoned(promotion: Promotion) -> str:
     """Return the words about a canary whose revision is not the target any more."""
-    return f"the canary of Deployment {flip.server} ended, because its revision is no longer the target"
+    return f"the canary of Deployment {promotion.server} ended, because its revision is no longer the target"
 
 
-def unread(when: str, trouble: Trouble | None, *, spoiled: bool) -> Judgement:
+def unread(when: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
     """Return the judgement where counters could not be read. ``spoiled``: as `Judgement.spoiled`."""
     because = f": {trouble.message}" if trouble is not None else ""
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{because}", spoiled)
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{because}", spoiled)
 
 
-def restarted(pod: str, when: str, trouble: Trouble | None) -> Judgement:
+def restarted(pod: str, when: str, trouble: Trouble | None) -> Verdict:
     """Return the judgement on a revision whose server ended by itself."""
     because = f": {trouble.message}" if trouble is not None else ""
     words = f"tritonserver in pod {pod} ended {when}, and was started again{because}"
-    return Judgement(Reason.SOAK_FAILED, words)
+    return Verdict(Reason.SOAK_FAILED, words)
 
 
-def both_restarted(pod: str, when: str, other: str) -> Judgement:
+def both_restarted(pod: str, when: str, other: str) -> Verdict:
     """Return the judgement where servers of both revisions ended, as with their node. ``other``: a Deployment."""
     words = f"tritonserver in pod {pod} ended {when}, and so did one of Deployment {other}"
     words += "; look for what became of the node"
-    return Judgement(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
+    return Verdict(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
 
 
-def few_requests(whole: Traffic, least: int) -> Judgement:
+def few_requests(whole: Traffic, least: int) -> Verdict:
     """Return the judgement on a revision that answered fewer requests than can be judged."""
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"it answered {whole.requests} requests, and minRequests is {least}")
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"it answered {whole.requests} requests, and minRequests is {least}")
 
 
-def many_errors(errors: str, most: float, previous: Traffic | None) -> Judgement:
+def many_errors(errors: str, most: float, previous: Traffic | None) -> Verdict:
     """Return the judgement on a revision that failed too many requests. ``most``: percent."""
-    return Judgement(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {most:g}; {_before(previous)}")
+    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {most:g}; {_before(previous)}")
 
 
-def latency_not_compared(errors: str, previous: Traffic | None) -> Judgement:
+def latency_not_compared(errors: str, previous: Traffic | None) -> Verdict:
     """Return the judgement where the previous revision answered too little for a comparison."""
     words = f"{errors}; the mean latency is not compared: {_before(previous)}"
-    return Judgement(Reason.SOAK_INCONCLUSIVE, words)
+    return Verdict(Reason.SOAK_INCONCLUSIVE, words)
 
 
-def much_slower(latency: str, slower: float, most: int) -> Judgement:
+def much_slower(latency: str, slower: float, most: int) -> Verdict:
     """Return the judgement on a revision that is too slow. ``slower``, ``most``: percent."""
-    return Judgement(Reason.SOAK_FAILED, f"{latency}: {_percent(slower)} more, and maxLatencyPercent is {most}")
+    return Verdict(Reason.SOAK_FAILED, f"{latency}: {_percent(slower)} more, and maxLatencyPercent is {most}")
 
 
-def did_well(errors: str, latency: str) -> Judgement:
+def did_well(errors: str, latency: str) -> Verdict:
     """Return the judgement on a revision that did as well as the previous one."""
-    return Judgement(Reason.SOAK_PASSED, f"{errors}; {latency}")
+    return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
 
 
 def errors(where: str, traffic: Traffic) -> str:
@@ -210,14 +212,14 @@ def _milliseconds(traffic: Traffic) -> str:
     return f"{traffic.latency / 1000:.3g} ms"
 
 
-def _held(flip: Flip) -> str:
+def _held(promotion: Promotion) -> str:
     """Words about why there is no verdict, and what a person may do; empty: its time is not over."""
-    if not flip.held_since:
+    if not promotion.held_since:
         return ""
     choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
-    return f"; there is no verdict yet, because {flip.message}; {choice}"
+    return f"; there is no verdict yet, because {promotion.message}; {choice}"
 
 
-def _after_canary(flip: Flip) -> str:
+def _after_canary(promotion: Promotion) -> str:
     """Words about the canary before the move; empty if there was none."""
-    return f"; its canary before that: {', '.join(flip.steps)}" if flip.steps else ""
+    return f"; its canary before that: {', '.join(promotion.steps)}" if promotion.steps else ""

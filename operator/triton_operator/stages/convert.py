@@ -11,7 +11,7 @@ from triton_converters.contract.text import shortened
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import Run, next_try, run, waiting
@@ -31,7 +31,7 @@ def convert(context: Context, progress: Referred) -> Referred:
     """
     candidates = combinations(context.spec)
     found = converted(context, progress.dump, candidates)
-    if found.verdict.reason is Reason.ALL_CANDIDATES_FAILED:
+    if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
         found = converted(context, progress.dump, candidates, repeats=True)
     return progress.after(found)
 
@@ -124,7 +124,7 @@ def _is_active(context: Context, work: AnyWork) -> bool:
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 
-def _verdict(attempts: list[Attempt]) -> Verdict:
+def _verdict(attempts: list[Attempt]) -> Statement:
     """Return the condition Converted: what is still converted, that none was, or which were."""
     failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
@@ -134,11 +134,11 @@ def _verdict(attempts: list[Attempt]) -> Verdict:
         names_ = ", ".join(each.name for each in waiting_for if each.state == "Converting")
         running = trouble.reason in (Reason.RUNNING, None)
         message = f"{done} of {len(attempts)} candidates are done; converting {names_}" if running else trouble.message
-        return Verdict("Converted", False, trouble.reason or Reason.RUNNING, message)
+        return Statement("Converted", False, trouble.reason or Reason.RUNNING, message)
     if len(failed) == len(attempts):
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in failed)
-        return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate was converted: {reasons}")
+        return Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate was converted: {reasons}")
     message = f"{len(attempts) - len(failed)} of {len(attempts)} candidates were converted"
     if failed:
         message += f"; not converted: {', '.join(f'{each.name} ({each.reason})' for each in failed)}"
-    return Verdict("Converted", True, Reason.CONVERTED, message)
+    return Statement("Converted", True, Reason.CONVERTED, message)

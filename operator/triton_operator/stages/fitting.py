@@ -15,7 +15,7 @@ from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.stages.source import Sourced
 
 
@@ -26,7 +26,7 @@ def check(context: Context, progress: Sourced) -> Sourced:
     if misfit is None:
         return progress
     reason, message = misfit
-    return progress.waiting(Verdict("Converted", False, reason, message), stalled=True)
+    return progress.waiting(Statement("Converted", False, reason, message), stalled=True)
 
 
 def asks_for_batches(spec: TritonDeploymentSpec) -> bool:

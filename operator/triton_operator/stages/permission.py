@@ -6,7 +6,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.uris import split
 from triton_operator.api.source import Source
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
@@ -21,7 +21,7 @@ def permit(context: Context, progress: Progress) -> Progress:
     # What has ended stays as it is recorded, for the time when the spec or the installation changes.
     ended = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
     effects = Effects(jobs=ended, failures=context.observed.failures)
-    return progress.waiting(Verdict("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
+    return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
 
 
 def _refusals(context: Context) -> Iterator[str]:

@@ -14,7 +14,7 @@ from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
@@ -31,7 +31,7 @@ def profile(context: Context, progress: Referred) -> Referred:
     What passes by itself is tried again only if no candidate is left, as in `convert`.
     """
     found = profiled(context, progress.dump, progress.attempts)
-    if found.verdict.reason is Reason.ALL_CANDIDATES_FAILED:
+    if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
         found = profiled(context, progress.dump, progress.attempts, repeats=True)
     return progress.after(found)
 
@@ -127,27 +127,27 @@ def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
-def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Verdict:
+def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
     """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
     busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:
         current = next((each for each in busy if each.state == "Profiling"), busy[0])
         if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
-            return Verdict("Verified", False, current.reason, current.message)
+            return Statement("Verified", False, current.reason, current.message)
         rest = f"then {len(busy) - 1} more" if len(busy) > 1 else "the last one"
         message = f"profiling candidate {current.name}, {rest}"
-        return Verdict("Verified", False, Reason.RUNNING, message)
+        return Statement("Verified", False, Reason.RUNNING, message)
     if waits := [each for each in attempts if each.state == "Profiled"]:
-        return Verdict("Verified", False, waits[0].reason or Reason.RUNNING, waits[0].message)
+        return Statement("Verified", False, waits[0].reason or Reason.RUNNING, waits[0].message)
     if not passed:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
-        return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
+        return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     if context.spec.dataloader is None:
         unjudged = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
         words = "; ".join([message, *dump.result.warnings, unjudged])
-        return Verdict("Verified", True, Reason.GENERATED_INPUTS, words)
+        return Statement("Verified", True, Reason.GENERATED_INPUTS, words)
     if not context.spec.accuracy.thresholds:
-        return Verdict("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
-    return Verdict("Verified", True, Reason.VERIFIED, message)
+        return Statement("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
+    return Statement("Verified", True, Reason.VERIFIED, message)

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 
 P = TypeVar("P", bound="Progress")
 T = TypeVar("T", bound="Progress")
@@ -17,7 +17,7 @@ T = TypeVar("T", bound="Progress")
 class Round:
     """What became of candidates in one stage."""
 
-    verdict: Verdict
+    condition: Statement
     effects: Effects
     attempts: tuple[Attempt, ...]
     again_after: float | None = None
@@ -33,7 +33,7 @@ class Progress:
 
     attempts: tuple[Attempt, ...]
     """Every candidate as far as it came."""
-    verdicts: tuple[Verdict, ...] = ()
+    conditions: tuple[Statement, ...] = ()
     effects: Effects = field(default_factory=Effects)
     waits: bool = False
     """No later step is taken in this pass: this one goes on, or it failed."""
@@ -53,30 +53,30 @@ class Progress:
         return False
 
     @property
-    def blocking(self) -> Verdict | None:
+    def blocking(self) -> Statement | None:
         """What a revision that is on its way waits for or failed at; None: nothing, or none is on its way."""
         return None
 
     @property
-    def soaks(self) -> Verdict | None:
+    def soaks(self) -> Statement | None:
         """The condition of a soak that goes on and may undo the active revision; None: none does."""
         return None
 
-    def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
+    def waiting(self, condition: Statement, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
-        return replace(self.noting(verdict, effects), waits=True, stalled=stalled)
+        return replace(self.noting(condition, effects), waits=True, stalled=stalled)
 
     def after(self, round: Round) -> Self:
         """Return the progress of a step that took the candidates through a stage."""
-        reached = replace(self.noting(round.verdict, round.effects), attempts=round.attempts)
-        if round.verdict.status:
+        reached = replace(self.noting(round.condition, round.effects), attempts=round.attempts)
+        if round.condition.status:
             return reached
-        failed = round.verdict.reason is Reason.ALL_CANDIDATES_FAILED
+        failed = round.condition.reason is Reason.ALL_CANDIDATES_FAILED
         return replace(reached, waits=True, stalled=failed, again_after=round.again_after)
 
-    def noting(self, verdict: Verdict, effects: Effects | None = None) -> Self:
+    def noting(self, condition: Statement, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""
-        return replace(self, verdicts=(*self.verdicts, verdict), effects=self.effects + (effects or Effects()))
+        return replace(self, conditions=(*self.conditions, condition), effects=self.effects + (effects or Effects()))
 
     def reached(self, kind: type[T], **found: Any) -> T:
         """Return the progress of a step that found out what ``kind`` holds besides; ``found``: that, by its fields."""

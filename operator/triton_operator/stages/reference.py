@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.jobs.reference import Dump, reference_work
 from triton_operator.jobs.run import run
 from triton_operator.observed.trouble import Trouble
@@ -34,8 +34,8 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     result = this.result
     if result is not None:
         if refusal := rehearsal_refused(context, result):
-            verdict = Verdict("Converted", False, refusal.reason, f"reference: {refusal.message}")
-            return progress.waiting(verdict, this.effects, stalled=True)
+            condition = Statement("Converted", False, refusal.reason, f"reference: {refusal.message}")
+            return progress.waiting(condition, this.effects, stalled=True)
         dump = Dump(progress.source, work.key, result, this.image_id)
         return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
     return unfinished(context, progress, "Converted", "the reference Job", this, prefix="reference: ")

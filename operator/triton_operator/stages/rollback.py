@@ -7,7 +7,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.observed.revision import Revision
 from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
@@ -34,20 +34,20 @@ class RolledBack(RolledOut):
 def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
     name, history = context.spec.rollout.revision or "", context.observed.history
-    revision = history.named(name, history.of_server(context.serving) or active.serves(context))
+    revision = history.named(name, history.of_server(context.active_server) or active.recorded_revision(context))
     progress = replace(progress, effects=progress.effects + _ended(context, revision))
     if revision is None or revision.template is None:
-        verdict = Verdict("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
-        return progress.waiting(verdict, stalled=True)
+        condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
+        return progress.waiting(condition, stalled=True)
     words = refusal(context, revision.server, revision.key, revision.template)
     if words is not None:
         words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
-        return progress.waiting(Verdict("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
+        return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
     rollout = roll_out(context, _find(context, revision))
     needed = Effects(needed=frozenset(history.state(revision).records))
-    for verdict in (*_recorded(name, revision), rollout.available):
-        progress = progress.noting(verdict)
-    noted = progress.noting(rollout.measured.verdict, rollout.effects + needed)
+    for condition in (*_recorded(name, revision), rollout.available):
+        progress = progress.noting(condition)
+    noted = progress.noting(rollout.measured.condition, rollout.effects + needed)
     return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
@@ -68,11 +68,14 @@ def _ended(context: Context, revision: Revision | None) -> Effects:
 
 def _find(context: Context, revision: Revision) -> ObservedTarget:
     """What is observed of the revision."""
-    view, serves = context.observed.servers.get(revision.server), context.serving == revision.server
+    view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
     state, waits = started(context, revision.server, view)
     if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
-        state, waits = Server.LATE, Verdict("Available", False, damage.reason, _damaged(context, revision, damage))
-    figures = "; status.performance has its figures" if serves else ""
+        state, waits = (
+            Server.LATE,
+            Statement("Available", False, damage.reason, _damaged(context, revision, damage)),
+        )
+    figures = "; status.performance has its figures" if is_active else ""
     words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
         revision=revision.key,
@@ -82,12 +85,12 @@ def _find(context: Context, revision: Revision) -> ObservedTarget:
         view=view,
         server=state,
         waits=waits,
-        serves=serves,
-        measured=Measured(Figures.PASSED, Verdict("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
+        is_active=is_active,
+        measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
         soak=soak.skipped(context),
         canary=canary.release(context, revision.server),
         undone=None,
-        alone=context.serving is None,
+        alone=context.active_server is None,
         yields=state is not Server.READY and room.yields(context, view),
         proven=True,
     )
@@ -101,7 +104,7 @@ def _damage(context: Context, revision: Revision, view: ServerView | None) -> Tr
     if view is not None and view.damage is not None:
         return view.damage
     known = context.observed.damaged.get(revision.key)
-    if known is None or known.retry != context.deployment.retry or context.serving == revision.server:
+    if known is None or known.retry != context.deployment.retry or context.active_server == revision.server:
         return None
     return Trouble(known.reason, known.message)
 
@@ -115,18 +118,18 @@ def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
     )
 
 
-def _recorded(name: str, revision: Revision) -> Iterator[Verdict]:
+def _recorded(name: str, revision: Revision) -> Iterator[Statement]:
     """Yield the conditions of the steps that are not taken."""
     for kind in RECORDED:
         words = (
             f"done when revision {revision.key} was made; nothing is read or made while spec.rollout.revision names it"
         )
-        yield Verdict(kind, True, Reason.ROLLED_BACK, words)
+        yield Statement(kind, True, Reason.ROLLED_BACK, words)
     words = (
         f"spec.rollout.revision holds revision {name} (candidate {revision.candidate}), which served before;"
         " remove the field to serve what the rest of the spec asks for"
     )
-    yield Verdict("Selected", True, Reason.ROLLED_BACK, words)
+    yield Statement("Selected", True, Reason.ROLLED_BACK, words)
 
 
 def _refusal(context: Context, name: str) -> str:

@@ -20,7 +20,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import configuration
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import run, waiting
@@ -90,7 +90,7 @@ class SearchProgress:
     """The profiled candidates, then the candidates that the searches found."""
     effects: Effects = field(default_factory=Effects)
     searches: tuple[CandidateSearch, ...] = ()
-    waits: Verdict | None = None
+    waits: Statement | None = None
     """The condition while a search goes on, or a Job of a candidate that one found; None: all are done."""
 
 
@@ -216,28 +216,28 @@ def _proved(context: Context, dump: Dump, found: SearchProgress, better: Sequenc
         return found
     conversions = converted(context, dump, better)
     tuned = _after(found, found.attempts, conversions)
-    if not conversions.verdict.status:
+    if not conversions.condition.status:
         return tuned
     return _after(tuned, found.attempts, profiled(context, dump, conversions.attempts))
 
 
 def _after(found: SearchProgress, others: tuple[Attempt, ...], round: Round) -> SearchProgress:
     """What was found after a stage; ``others``: the attempts that did not take part in it."""
-    waits = not round.verdict.status and round.verdict.reason is not Reason.ALL_CANDIDATES_FAILED
+    waits = not round.condition.status and round.condition.reason is not Reason.ALL_CANDIDATES_FAILED
     return replace(
         found,
         effects=found.effects + round.effects,
         attempts=others + round.attempts,
-        waits=_of(round.verdict) if waits else None,
+        waits=_of(round.condition) if waits else None,
     )
 
 
-def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> Verdict:
+def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> Statement:
     """The condition while a search goes on."""
     current = searches[-1]
     pending = current.pending or Trouble(Reason.RUNNING, "")
     if pending.reason not in (Reason.RUNNING, Reason.WAITING):
-        return Verdict("Selected", False, pending.reason, pending.message)
+        return Statement("Selected", False, pending.reason, pending.message)
     measured = sum(each.measurements for each in searches)
     message = (
         f"searching for a configuration of {current.candidate}: {measured} of at most {most} measurements are done"
@@ -246,10 +246,10 @@ def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> 
         message += f"; best so far: {context.spec.selection.constraints.told(current.best.row)}"
     if current.job:
         message += f"; the log of Job {current.job} has a line for each new measurement"
-    return Verdict("Selected", False, Reason.SEARCHING, message)
+    return Statement("Selected", False, Reason.SEARCHING, message)
 
 
-def _of(verdict: Verdict) -> Verdict:
+def _of(condition: Statement) -> Statement:
     """Turn the condition of another stage into that of the search it is part of."""
-    reason = Reason.SEARCHING if verdict.reason is Reason.RUNNING else verdict.reason
-    return Verdict("Selected", False, reason, f"candidates found by the search: {verdict.message}")
+    reason = Reason.SEARCHING if condition.reason is Reason.RUNNING else condition.reason
+    return Statement("Selected", False, reason, f"candidates found by the search: {condition.message}")

@@ -11,7 +11,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.remeasuring import unmet
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.search import Searched
@@ -75,18 +75,18 @@ def choose(context: Context, progress: Searched) -> Searched:
     if not choices:
         scenario = context.spec.selection.scenario
         message = f"no candidate has a measurement of scenario {scenario}; add spec.performance.{scenario.lower()}"
-        return progress.waiting(Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
+        return progress.waiting(Statement("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
     ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
     decision = _decide(context, ranking)
     message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
     by_name = {choice.name: choice for choice in choices}
     judged = tuple(_judge(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts)
-    verdict = Verdict("Selected", decision.taken is not None, decision.reason, message)
+    condition = Statement("Selected", decision.taken is not None, decision.reason, message)
     if decision.taken is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
-        return replace(progress, attempts=judged).waiting(verdict, _unmet(context, judged, decision), stalled=stalled)
+        return replace(progress, attempts=judged).waiting(condition, _unmet(context, judged, decision), stalled=stalled)
     target = next(attempt for attempt in judged if attempt.state == "Selected")
-    return progress.noting(verdict).reached(Chosen, attempts=judged, target=target)
+    return progress.noting(condition).reached(Chosen, attempts=judged, target=target)
 
 
 def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
@@ -121,7 +121,7 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
             return _Decision(None, Reason.CONSTRAINTS_NOT_MET, message)
         message = f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {beyond}"
         found = _Decision(choice, Reason.CLOSEST_SELECTED, message)
-    if selection.approval == "Automatic" or selection.approved_revision or _serves(context, ranking, choice):
+    if selection.approval == "Automatic" or selection.approved_revision or _is_active(context, ranking, choice):
         return found
     return _awaiting(ranking, choice, found.message)
 
@@ -131,7 +131,7 @@ def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
     choice = ranking.of_revision(key)
     if choice is not None:
         return _Decision(choice, Reason.APPROVED, f"approved: {_figures(context, choice)}")
-    if key == context.serving_revision or record_name("convert", key) in context.observed.history.records:
+    if key == context.active_revision or record_name("convert", key) in context.observed.history.records:
         return _awaiting(ranking, ranking.best, _lead(context, ranking))
     failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
     what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"
@@ -152,27 +152,27 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     """
     minimum, best = context.spec.selection.min_improvement_percent, ranking.best
     active = context.deployment.status.active
-    serves = ranking.of_revision(context.serving_revision)
-    if serves is None and active is not None and context.serving is not None:
-        serves = ranking.named(active.candidate)
-    if not minimum or serves is None or serves.name == best.name or serves.distance > best.distance:
+    current = ranking.of_revision(context.active_revision)
+    if current is None and active is not None and context.active_server is not None:
+        current = ranking.named(active.candidate)
+    if not minimum or current is None or current.name == best.name or current.distance > best.distance:
         return None
-    ours, theirs = (ranking.attempts[each.name].profile for each in (best, serves))
+    ours, theirs = (ranking.attempts[each.name].profile for each in (best, current))
     assert ours is not None
     assert theirs is not None
     obstacles = list(differences(ours.environment, theirs.environment))
-    gain = improvement(best, serves)
+    gain = improvement(best, current)
     if gain >= minimum and not obstacles:
         return None
     why = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
     if obstacles:
         why = f"not comparable with it: {obstacles[0]}"
-    words = f"{_figures(context, serves)}; the active candidate is kept: {best.name} is {why}"
-    return _Decision(serves, Reason.KEPT, words)
+    words = f"{_figures(context, current)}; the active candidate is kept: {best.name} is {why}"
+    return _Decision(current, Reason.KEPT, words)
 
 
-def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
-    return ranking.is_revision(choice, context.serving_revision)
+def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:
+    return ranking.is_revision(choice, context.active_revision)
 
 
 def _lead(context: Context, ranking: _Ranking) -> str:

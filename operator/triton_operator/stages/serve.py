@@ -10,7 +10,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.reference import Dump
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made
@@ -23,8 +23,8 @@ from triton_operator.rollout.canary import Canary
 from triton_operator.rollout.decision import (
     FAILED,
     GIVES_BACK,
-    MOVES_TO,
-    TAKES_OVER,
+    POINTS_TO,
+    PROMOTES,
     Figures,
     Move,
     RolloutFacts,
@@ -42,11 +42,11 @@ from triton_operator.stages.selection import Chosen
 class RevisionRollout:
     """How far the rollout of the target revision came."""
 
-    available: Verdict
+    available: Statement
     """The condition of what the Service points to."""
     measured: Measured
     """The target's measurement."""
-    blocking: Verdict | None
+    blocking: Statement | None
     """What the target waits for or failed at; None: nothing."""
     stalled: bool
     """Whether the target failed; only a change ends that."""
@@ -57,19 +57,19 @@ class RevisionRollout:
     """Name of the target's candidate."""
     server: str
     """Name of the target's Deployment."""
-    serves: bool
+    is_active: bool
     """Whether the Service points to the target, as observed."""
     soak: Soaking
     """The soak of the active revision, which may not be the target."""
     canary: Canary
     """The target's canary, or what is left of another one's."""
-    undone: Verdict | None
+    undone: Statement | None
     """Why the target, which was active or had a canary, is not any more; None: it was not undone."""
 
     @property
     def is_complete(self) -> bool:
         """Whether the target revision serves and nothing of it is left to do."""
-        return self.serves and self.blocking is None
+        return self.is_active and self.blocking is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +89,14 @@ class RolledOut(Progress):
         return self.rollout.is_complete
 
     @property
-    def blocking(self) -> Verdict | None:
+    def blocking(self) -> Statement | None:
         """What the revision waits for or failed at; None: nothing."""
         return self.rollout.blocking
 
     @property
-    def soaks(self) -> Verdict | None:
+    def soaks(self) -> Statement | None:
         """The condition of a soak that goes on and may undo the active revision; None: none does."""
-        return self.rollout.soak.verdict if self.rollout.soak.goes_on else None
+        return self.rollout.soak.condition if self.rollout.soak.goes_on else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class TargetRolledOut(Chosen, RolledOut):
 def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _find(context, progress.dump, progress.target))
-    noted = progress.noting(rollout.available).noting(rollout.measured.verdict, rollout.effects)
+    noted = progress.noting(rollout.available).noting(rollout.measured.condition, rollout.effects)
     again = rollout.measured.again_after
     return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
 
@@ -126,13 +126,13 @@ class ObservedTarget:
     """The target's Deployment, as it would be made now."""
     view: ServerView | None
     server: Server
-    waits: Verdict | None
+    waits: Statement | None
     """What the target's server waits for; None: nothing."""
-    serves: bool
+    is_active: bool
     measured: Measured
     soak: Soaking
     canary: Canary
-    undone: Verdict | None
+    undone: Statement | None
     alone: bool
     yields: bool
     proven: bool = False
@@ -149,7 +149,7 @@ class ObservedTarget:
         held = self.canary.holds and not self.proven
         trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if held else Trial.NONE
         undone, figures = self.undone is not None, self.measured.figures
-        return RolloutFacts(self.server, figures, trial, self.serves, self.alone, undone, self.yields)
+        return RolloutFacts(self.server, figures, trial, self.is_active, self.alone, undone, self.yields)
 
 
 def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
@@ -166,8 +166,8 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
         revision=found.revision,
         candidate=found.candidate,
         server=found.name,
-        serves=found.serves,
-        soak=replace(found.soak, verdict=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
+        is_active=found.is_active,
+        soak=replace(found.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
         canary=found.canary,
         undone=found.undone,
     )
@@ -179,19 +179,19 @@ def _find(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
     state, waits = started(context, name, view)
-    serves, barred = context.serving == name, moves.excluded(context, target)
-    soaked = soak.soak(context, successor="" if serves or barred or state is Server.UNWANTED else name)
-    undone = barred if not serves else soaked.verdict if soaked.back_to else None
+    is_active, barred = context.active_server == name, moves.excluded(context, target)
+    soaked = soak.soak(context, successor="" if is_active or barred or state is Server.UNWANTED else name)
+    undone = barred if not is_active else soaked.condition if soaked.back_to else None
     trial = canary.release(context, "" if undone else name)
-    enough = view is not None and (room.is_enough(context, view) or (serves and view.answers))
+    enough = view is not None and (room.is_enough(context, view) or (is_active and view.answers))
     # Another one's canary still has the preview Service, through which the target is measured.
     held = trial.holds is not None
-    measured = measure(context, dump, target, waits=not enough, held=held, serves=serves)
+    measured = measure(context, dump, target, waits=not enough, held=held, is_active=is_active)
     idle = measured.figures is Figures.MISSING and not measured.runs
     if idle and state is Server.READY and room.is_spent(context, view):
-        words = f"the measurement of Deployment {name} did not begin in the time for which {context.serving} made room"
-        message = f"{words}: {measured.verdict.message}"
-        state, waits = Server.LATE, Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
+        words = f"the measurement of Deployment {name} did not begin in the time for which"
+        message = f"{words} {context.active_server} made room: {measured.condition.message}"
+        state, waits = Server.LATE, Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
     found = ObservedTarget(
         revision=target.key,
         candidate=target.name,
@@ -200,27 +200,27 @@ def _find(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
         view=view,
         server=state,
         waits=waits,
-        serves=serves,
+        is_active=is_active,
         measured=measured,
         soak=soaked,
         canary=trial,
         undone=undone,
-        alone=context.serving is None,
+        alone=context.active_server is None,
         yields=idle and room.yields(context, view),
     )
     # A canary that has begun goes on while no pod is ready, so it counts what would come next if one were.
-    if view is None or state is Server.LATE or next_move(replace(found.facts, server=Server.READY)) not in MOVES_TO:
+    if view is None or state is Server.LATE or next_move(replace(found.facts, server=Server.READY)) not in PROMOTES:
         return found
     trial = canary.advance(context, view, is_ready=state is Server.READY)
-    return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
+    return replace(found, canary=trial, undone=trial.condition if trial.holds else None)
 
 
-def _blocking(context: Context, found: ObservedTarget, move: Move) -> Verdict | None:
+def _blocking(context: Context, found: ObservedTarget, move: Move) -> Statement | None:
     """What the target waits for or failed at; None: nothing."""
-    measured = found.measured.verdict
+    measured = found.measured.condition
     by_move = {
         Move.UNDO: found.undone,
-        Move.SHARE: found.canary.verdict,
+        Move.SHARE: found.canary.condition,
         Move.SETTLE: measured,
         Move.YIELD: _suspended(context, found),
         Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else found.waits,
@@ -231,9 +231,9 @@ def _blocking(context: Context, found: ObservedTarget, move: Move) -> Verdict | 
     return by_move.get(move)
 
 
-def _suspended(context: Context, found: ObservedTarget) -> Verdict:
-    words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.serving} has the GPUs again"
-    return Verdict("PerformanceMeasured", False, Reason.SUSPENDED, words)
+def _suspended(context: Context, found: ObservedTarget) -> Statement:
+    words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.active_server} has the GPUs again"
+    return Statement("PerformanceMeasured", False, Reason.SUSPENDED, words)
 
 
 def _effects(context: Context, found: ObservedTarget, move: Move) -> Effects:
@@ -243,17 +243,17 @@ def _effects(context: Context, found: ObservedTarget, move: Move) -> Effects:
     replicas = room.replicas(context, found.view, failed=failed, done=done)
     body = as_made(found.body, found.view, notes(context, found.view, replicas))
     # Without replicas no target is kept, so that its deadline begins anew with them.
-    stays = move is not Move.UNDO and (found.serves or context.spec.serving.replicas > 0)
+    stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
     objects = [body | {"spec": body["spec"] | {"replicas": replicas}}] if stays else []
     objects.append(preview_service(context, found.canary.holds or name))
     effects = Effects(tuple(objects)) + found.measured.effects + found.canary.effects
     effects += room.old_server(context, found.view, failed)
     if found.server is Server.LATE and found.waits is not None:
         effects += remembered(context, name, found.view, found.waits)
-    points_to = found.soak.back_to or (name if move in TAKES_OVER else context.serving)
+    points_to = found.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
         effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)
-    if found.view is not None and points_to == name and not found.serves and not found.proven:
+    if found.view is not None and points_to == name and not found.is_active and not found.proven:
         effects += moves.moved(context, found.view)
     return effects
 
@@ -278,8 +278,8 @@ def measures_active(context: Context, progress: Progress) -> bool:
 
 def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
-    if context.serving is None:
+    if context.active_server is None:
         return Effects()
-    points_to = soaked.back_to or context.serving
+    points_to = soaked.back_to or context.active_server
     effects = Effects((service(context, points_to),)) + pointed(context, points_to) + trial.effects
     return effects + room.old_server(context, None, failed=True)

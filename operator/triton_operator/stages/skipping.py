@@ -9,7 +9,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.source import Sourced
 
@@ -40,7 +40,7 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
         return progress
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
     message = f"no candidate can be tried: {reasons}"
-    return progress.waiting(Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
+    return progress.waiting(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
 
 
 def refused(context: Context, candidate: Combination) -> Trouble | None:

@@ -13,7 +13,7 @@ from triton_converters.contract.results import SourceResult
 from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Verdict
+from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.run import run
 from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, works
 from triton_operator.observed.failures import Failure
@@ -49,8 +49,10 @@ def resolve(context: Context, progress: Progress) -> Progress:
     results = [this.result for *_, this in runs if this.result is not None]
     messages = [_published(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
     result = results[0]
-    verdict = Verdict("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
-    return progress.noting(verdict, sum((this.effects for *_, this in runs), Effects())).reached(Sourced, source=result)
+    condition = Statement("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
+    return progress.noting(condition, sum((this.effects for *_, this in runs), Effects())).reached(
+        Sourced, source=result
+    )
 
 
 def _found(context: Context, result: SourceResult) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _renamed(this: SourceRun, field: str) -> SourceRun:
     return replace(this, failure=renamed(this.failure), failing=renamed(this.failing))
 
 
-def _claim_lost(context: Context) -> Verdict | None:
+def _claim_lost(context: Context) -> Statement | None:
     """The condition where the claim's volume is gone, and every result with it."""
     claim = context.observed.claim
     if claim is None or claim.get("status", {}).get("phase") != "Lost":
@@ -111,4 +113,4 @@ def _claim_lost(context: Context) -> Verdict | None:
         f"PersistentVolumeClaim {name} lost its volume {volume}; delete the claim, and the operator makes it and all"
         " results again"
     )
-    return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
+    return Statement("SourceResolved", False, Reason.CLAIM_LOST, message)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Statement
 from triton_operator.jobs.passing import due_after, lasted
 from triton_operator.jobs.run import Run, waiting
 from triton_operator.stages.progress import Progress
@@ -27,13 +27,13 @@ def unfinished(
     failing = this.failing
     if failing is not None and (this.failure is not None or (this.active and this.pending is None)):
         # Also while the next try runs, so that the condition does not change with each of them.
-        verdict = Verdict(condition, False, failing.reason, f"{prefix}{failing.message}; trying again")
+        condition = Statement(condition, False, failing.reason, f"{prefix}{failing.message}; trying again")
         stalled_after = STALLED_SECONDS - lasted(failing, context.now)
         later = [each for each in (stalled_after, due_after(failing, context.now)) if each > 0]
-        waits = progress.waiting(verdict, this.effects, stalled=stalled_after <= 0)
+        waits = progress.waiting(condition, this.effects, stalled=stalled_after <= 0)
         return replace(waits, again_after=min(later, default=None))
     if this.failure is not None:
-        verdict = Verdict(condition, False, this.failure.reason, f"{prefix}{this.failure.message}")
-        return progress.waiting(verdict, this.effects, stalled=True)
+        condition = Statement(condition, False, this.failure.reason, f"{prefix}{this.failure.message}")
+        return progress.waiting(condition, this.effects, stalled=True)
     reason, message = waiting(work, this, context)
-    return progress.waiting(Verdict(condition, False, reason, message), this.effects)
+    return progress.waiting(Statement(condition, False, reason, message), this.effects)

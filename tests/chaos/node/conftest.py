@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hack.devcluster.paths import cluster_paths
-from tests.chaos.node import flipping, refusals, room, sharing
+from tests.chaos.node import promoting, refusals, room, sharing
 from tests.chaos.node.place import Place
 from tests.e2e import workbench
 from tests.e2e.conftest import cluster, installed, kubeconfig
@@ -24,7 +24,7 @@ from tests.e2e.watching import Watch
 __all__ = ["cluster", "installed", "kubeconfig"]
 
 LANES: dict[str, Callable[[Place], Any]] = {
-    "flipped": flipping.run,
+    "promoted": promoting.run,
     "shared": sharing.run,
     "roomless": room.run,
     "refused": refusals.run,
@@ -67,9 +67,9 @@ def lanes(request: pytest.FixtureRequest, place: Place) -> Iterator[dict[str, "F
 
 
 @pytest.fixture(scope="session")
-def flipped(lanes: dict[str, "Future[Any]"]) -> flipping.Flipped:
+def promoted(lanes: dict[str, "Future[Any]"]) -> promoting.Promoted:
     """Outcome of the lane."""
-    return lanes["flipped"].result()
+    return lanes["promoted"].result()
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,19 @@
 """What serves goes on: over roll-outs under load, without a free GPU, and on a claim that two objects share."""
 
-from tests.chaos.node.flipping import Flipped
+from tests.chaos.node.promoting import Promoted
 from tests.chaos.node.refusals import Refused
 from tests.chaos.node.room import Room
 from tests.chaos.node.sharing import Shared
 from tests.conftest import Fault
 
 
-def test_no_request_fails_while_revisions_change_under_load(flipped: Flipped, fault: Fault) -> None:
+def test_no_request_fails_while_revisions_change_under_load(promoted: Promoted, fault: Fault) -> None:
     what = "revision changed under perf_analyzer's load on lasting gRPC connections"
-    fault(what, flipped.flips)
-    assert flipped.flips >= 3
-    assert flipped.exit_code == 0, flipped.said
-    assert flipped.exit_code_without_server != 0, "perf_analyzer says when a request fails"
-    fault(what, flipped.flips, "no request failed")
+    fault(what, promoted.flips)
+    assert promoted.flips >= 3
+    assert promoted.exit_code == 0, promoted.said
+    assert promoted.exit_code_without_server != 0, "perf_analyzer says when a request fails"
+    fault(what, promoted.flips, "no request failed")
 
 
 def test_two_objects_of_one_key_share_one_revision(shared: Shared, fault: Fault) -> None:

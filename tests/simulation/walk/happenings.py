@@ -10,7 +10,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.api_server import Body
 from tests.simulation.cluster import ORDER, accepted
 from tests.simulation.test_properties import FATES, STAGES
@@ -34,14 +34,14 @@ KINDS = (
 )
 """Of the children that the operator makes."""
 ORDERS = (ORDER, ("containers", "job", "pod"), ("job", "containers", "pod"))
-MORE_FATES: Mapping[str, Fate] = {
-    "hangs": Fate(hangs=True),
-    "no node": Fate(pending={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}),
-    "evicted": Fate(evicted="the node was low on resource: memory"),
-    "rehearsed": Fate(rehearsed=True),
-    "inaccurate": Fate(accuracy=0.5),
-    "another TensorRT": Fate(server_tensorrt="10.8.0.1"),
-} | {f"fate {number}": fate for number, fate in enumerate(FATES)}
+MORE_FATES: Mapping[str, Script] = {
+    "hangs": Script(hangs=True),
+    "no node": Script(pending={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}),
+    "evicted": Script(evicted="the node was low on resource: memory"),
+    "rehearsed": Script(rehearsed=True),
+    "inaccurate": Script(accuracy=0.5),
+    "another TensorRT": Script(server_tensorrt="10.8.0.1"),
+} | {f"script {number}": script for number, script in enumerate(FATES)}
 REFUSED = [
     ["status", "TritonDeployment"],
     *([verb, kind] for verb in ("create", "apply", "delete") for kind in KINDS),
@@ -103,12 +103,12 @@ def _requests(chance: Random) -> Any:
 
 
 def _suffer(world: World, chosen: Any) -> None:
-    fates = {(stage, candidate): MORE_FATES[name] for stage, candidate, name in chosen}
+    scripts = {(stage, candidate): MORE_FATES[name] for stage, candidate, name in chosen}
 
-    def fate(stage: str, candidate: str, request: Any) -> Fate:
-        return fates.get((stage, candidate)) or fates.get((stage, "")) or GOOD
+    def script(stage: str, candidate: str, request: Any) -> Script:
+        return scripts.get((stage, candidate)) or scripts.get((stage, "")) or GOOD
 
-    world.cluster.fates = fate
+    world.cluster.scripts = script
 
 
 def _edit(world: World, name: str) -> None:
@@ -367,7 +367,7 @@ ROWS: Mapping[str, Row] = {
     "scaled": Row(4, _number(5), _scale),
     "an approval": Row(3, _number(6), _approve),
     "a retry": Row(3, _nothing, _retry),
-    "fates": Row(6, _fates, _suffer),
+    "scripts": Row(6, _fates, _suffer),
     "requests": Row(
         3, lambda chance: [chance.choice([0, 10]), chance.choice([0, 0, 0.5]), chance.choice([1, 3])], _ask
     ),

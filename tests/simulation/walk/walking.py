@@ -129,7 +129,7 @@ class Walk:
         """Let everything be well, and look that the object is."""
         world, cluster = self.world, self.world.cluster
         world.api.refused, world.api.broken, world.api.fails_after, world.skew = set(), set(), None, timedelta()
-        cluster.fates, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
+        cluster.scripts, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
         cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = self.gpus, False, None, ""
         cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS
         cluster.gpu_product_exists = None

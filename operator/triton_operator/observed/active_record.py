@@ -12,7 +12,7 @@ from triton_operator.observed.revision import check_names
 
 
 @dataclass(frozen=True)
-class Active(Document):
+class ActiveRecord(Document):
     """The active revision's Deployment."""
 
     server: str

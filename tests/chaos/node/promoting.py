@@ -7,7 +7,7 @@ from tests.chaos.node.place import Place, delayed, server_pods
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.manifests import read
 
-NAME = "flipping"
+NAME = "promoting"
 CONNECTIONS = 4
 WINDOW_MILLISECONDS = 30_000
 """perf_analyzer looks three times 1.2 windows, so for 108 s; nothing ends it before but a request that fails."""
@@ -17,7 +17,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class Flipped:
+class Promoted:
     """What became of the load, and of the revisions meanwhile."""
 
     flips: int
@@ -29,7 +29,7 @@ class Flipped:
     """Of another run, whose server is killed: perf_analyzer does tell."""
 
 
-def run(place: Place) -> Flipped:
+def run(place: Place) -> Promoted:
     """Make both revisions, then change between them until perf_analyzer has ended."""
     applied = place.new(NAME)
     applied.wait_ready(applied.apply())
@@ -52,7 +52,7 @@ def run(place: Place) -> Flipped:
     without = control.ended()
     assert without is not None
     place.kubectl.delete("td", NAME)
-    return Flipped(flips, int(end["exitCode"]), said, int(without["exitCode"]))
+    return Promoted(flips, int(end["exitCode"]), said, int(without["exitCode"]))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from triton_converters.contract.text import is_time
 
 
 @dataclass(frozen=True)
-class Flip(Document):
+class Promotion(Document):
     """A move of the Service from one Deployment to another, or the canary before it."""
 
     revision: str
