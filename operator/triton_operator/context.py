@@ -15,6 +15,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images, ServingStatus
+from triton_operator.observed.active_server import ActiveFacts, Leads, Recorded, Teller, teller
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
@@ -133,32 +134,57 @@ class Context:
             "ownerReferences": [self.deployment.owner_reference],
         }
 
-    @property
+    @cached_property
     def active_server(self) -> str | None:
-        """Name of the active revision's Deployment.
+        """Name of the active revision's Deployment, which may have been deleted; None: no revision is active."""
+        told = self._told_server
+        recorded, service = self._recorded, self.observed.routed_server
+        by_teller = {
+            Teller.RECORD: self.observed.active_record.server if self.observed.active_record is not None else None,
+            Teller.SERVICE: service,
+            Teller.STATUS: told,
+        }
+        return by_teller[teller(ActiveFacts(recorded, self._leads, told is not None))]
 
-        It is the recorded one, if the status agrees: an older operator writes no record, and the Service may not have
-        moved yet, or may not be written. Else the Service tells or, if somebody deleted that or pointed it to nothing,
-        the status.
-        """
-        active, recorded = self.deployment.status.active, self.observed.active_record
-        if active is not None and recorded is not None and self._tells_of(active, recorded.server, recorded.revision):
-            view = self.observed.servers.get(recorded.server)
-            stays = (
-                bool(recorded.previous) and self.observed.routed_server == recorded.previous in self.observed.servers
-            )
-            if self.observed.routed_server is None or (view is not None and view.uid == recorded.uid and not stays):
-                return recorded.server
-        if self.observed.routed_server in self.observed.servers or active is None:
-            return self.observed.routed_server
+    @property
+    def _recorded(self) -> Recorded:
+        active, known = self.deployment.status.active, self.observed.active_record
+        if active is None or known is None or not self._tells_of(active, known.server, known.revision):
+            return Recorded.NOTHING
+        view = self.observed.servers.get(known.server)
+        return Recorded.THERE if view is not None and view.uid == known.uid else Recorded.GONE
+
+    @property
+    def _leads(self) -> Leads:
+        to, known = self.observed.routed_server, self.observed.active_record
+        if to is None:
+            return Leads.NOWHERE
+        if to not in self.observed.servers:
+            return Leads.ASTRAY
+        return Leads.BACK if known is not None and to == known.previous else Leads.THERE
+
+    @property
+    def _told_server(self) -> str | None:
+        """The Deployment of which the last status tells: one that answers, else the oldest; None: none is there."""
+        active = self.deployment.status.active
+        if active is None:
+            return None
         servers = self.observed.servers.values()
         told = [each for each in servers if self._tells_of(active, each.name, each.revision_key)]
-        by_age = sorted(told, key=lambda each: (not each.answers, each.created_at))
-        return by_age[0].name if by_age else self.observed.routed_server
+        return min(told, key=lambda each: (not each.answers, each.created_at)).name if told else None
 
     def _tells_of(self, active: ServingStatus, server: str, revision: str) -> bool:
         """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
-        return active.selector == names.selector(self.name, server) if active.selector else active.revision == revision
+        return names.selects(active.selector, self.name, server) if active.selector else active.revision == revision
+
+    def server_label(self, server: str | None) -> str:
+        """The label with a Deployment's name on its pods; that of a Deployment which is not there yet is today's."""
+        view = self.observed.servers.get(server or "")
+        return names.SERVER_LABEL if view is None else view.server_label
+
+    def server_pods(self, server: str) -> dict[str, str]:
+        """The labels by which a Deployment's pods are selected."""
+        return {names.DEPLOYMENT_LABEL: self.name, self.server_label(server): server}
 
     @property
     def served_name(self) -> str:

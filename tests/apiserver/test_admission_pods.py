@@ -183,7 +183,7 @@ ATTACKS: list[tuple[str, str, Body, str]] = [
 
 OF_A_JOB: list[tuple[str, str, Body, str]] = [
     ("no object", "labels", {names.DEPLOYMENT_LABEL: GONE}, LABELS + names.DEPLOYMENT_LABEL),
-    ("a server", "labels", {names.REVISION_LABEL: "digits-0"}, LABELS + names.REVISION_LABEL),
+    ("a server", "labels", {names.SERVER_LABEL: "digits-0"}, LABELS + names.SERVER_LABEL),
     ("another stage", "labels", {names.STAGE_LABEL: "source"}, LABELS),
     ("no stage", "labels", {names.STAGE_LABEL: GONE}, LABELS),
     ("pods of its choice", "job", {"manualSelector": True, "selector": PROFILES}, "the pods of its own"),
@@ -198,7 +198,8 @@ OF_A_SERVER: list[tuple[str, str, Body, str]] = [
     ("a hook before the end", "server", {"lifecycle": {"preStop": {"exec": {"command": ["sh"]}}}}, "nothing but sleep"),
     ("a hook to another host", "server", {"lifecycle": {"preStop": {"httpGet": HOST}}}, "nothing but sleep"),
     ("a hook at the start", "server", {"lifecycle": {"postStart": {"sleep": {"seconds": 1}}}}, "nothing but sleep"),
-    ("another revision", "labels", {names.STAGE_LABEL: "measure"}, LABELS + names.STAGE_LABEL),
+    ("a Job", "labels", {names.STAGE_LABEL: "measure"}, LABELS + names.STAGE_LABEL),
+    ("another server", "labels", {names.SERVER_LABEL: "digits-9"}, LABELS + names.SERVER_LABEL),
 ]  # fmt: skip
 
 

@@ -167,7 +167,8 @@ class Cluster(Controllers):
     def serving(self) -> str | None:
         """Name of the Deployment that the Service points to."""
         service = self.objects.get(("Service", "digits"))
-        return None if service is None else service["spec"]["selector"][names.REVISION_LABEL]
+        selected = {} if service is None else service["spec"]["selector"]
+        return selected.get(names.server_label(selected))
 
     def condition(self, kind: str) -> Body:
         """A condition of the status."""

@@ -101,7 +101,7 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
         cluster.counters = counting(cluster, what)
     elif kind == "restart":
         for pod in cluster.of_kind("Pod"):
-            if names.REVISION_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
+            if names.SERVER_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
                 cluster.restart(pod["metadata"]["name"])
     elif kind == "scripts":
         cluster.scripts = told(what)

@@ -31,7 +31,7 @@ def served(**fields: Any) -> Cluster:
 def restart(cluster: Cluster, number: int = 0) -> None:
     """Delete a pod of the active server."""
     name = cluster.serving()
-    pods = [each for each in cluster.of_kind("Pod") if each["metadata"]["labels"].get(names.REVISION_LABEL) == name]
+    pods = [each for each in cluster.of_kind("Pod") if each["metadata"]["labels"].get(names.SERVER_LABEL) == name]
     del cluster.objects["Pod", pods[number]["metadata"]["name"]]
 
 
@@ -40,7 +40,7 @@ def running(cluster: Cluster) -> list[str]:
     return [
         each["metadata"]["labels"][names.KEY_LABEL]
         for each in cluster.of_kind("Pod")
-        if each["metadata"]["labels"].get(names.REVISION_LABEL) and each["status"]["phase"] == "Running"
+        if each["metadata"]["labels"].get(names.SERVER_LABEL) and each["status"]["phase"] == "Running"
     ]
 
 

@@ -240,7 +240,7 @@ def test_a_server_that_does_not_start_leaves_what_serves(cluster: Cluster) -> No
 def moves(wanted: Plan, old: str) -> bool:
     """Whether the pass moves the Service."""
     (service,) = [each for each in wanted.objects if (each["kind"], each["metadata"]["name"]) == ("Service", "digits")]
-    return bool(service["spec"]["selector"][names.REVISION_LABEL] != old)
+    return bool(service["spec"]["selector"][names.SERVER_LABEL] != old)
 
 
 @pytest.mark.parametrize("died", range(8))
@@ -264,7 +264,7 @@ def test_a_model_that_was_renamed_answers_by_its_former_name() -> None:
     cluster.settle()
     roll_back(cluster, first)
     cluster.settle()
-    recorded = observe("digits", cluster.objects.values()).active
+    recorded = observe("digits", cluster.objects.values()).active_record
     assert recorded is not None
     assert (active(cluster), recorded.model, cluster.status["serving"]["model"]) == (first, "digits", "digits")
     assert "/v2/models/digits/" in first_request(parse(cluster.body(), cluster.objects[RESULTS]))

@@ -9,7 +9,8 @@ import pytest
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
-from tests.simulation.edits import Edit, another_revision
+from tests.simulation.edits import Edit, a_wider_batch, another_revision
+from tests.simulation.older import label_as_before
 from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.resources import pod
@@ -234,6 +235,45 @@ def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> Non
     assert images(serving) == OLD_IMAGES
     assert edited(serving, another_revision()) == ["server", "promotion"]
     assert images(serving) == NEW_IMAGES
+
+
+def labels(cluster: Cluster) -> dict[str, str]:
+    """The labels by which the Service selects the active revision's pods, which all of them have."""
+    selected: dict[str, str] = cluster.objects["Service", "digits"]["spec"]["selector"]
+    pods = cluster.pods_of(cluster.serving() or "")
+    assert pods
+    assert all(selected.items() <= each["metadata"]["labels"].items() for each in pods)
+    text = ",".join(f"{name}={value}" for name, value in selected.items())
+    assert cluster.status["serving"]["selector"] == text
+    return selected
+
+
+def test_servers_with_older_labels_serve_on_until_an_edit_replaces_them(serving: Cluster) -> None:
+    label_as_before(serving)
+    first, story, template = serving.serving(), list(serving.story), deepcopy(serving.of_kind("Deployment"))
+    serving.settle()
+    assert (serving.serving(), serving.story) == (first, story)
+    assert [each["spec"]["template"] for each in serving.of_kind("Deployment")] == [
+        each["spec"]["template"] for each in template
+    ]
+    assert labels(serving) == {names.DEPLOYMENT_LABEL: "digits", names.OLD_SERVER_LABEL: first}
+    assert "promotion" in edited(serving, a_wider_batch())
+    assert labels(serving) == {names.DEPLOYMENT_LABEL: "digits", names.SERVER_LABEL: serving.serving()}
+
+
+def test_a_server_with_older_labels_comes_back_with_the_present_ones(serving: Cluster) -> None:
+    """Rolled back to, and after somebody deleted it."""
+    first, key = serving.serving(), serving.status["serving"]["revision"]
+    edited(serving, a_wider_batch())
+    label_as_before(serving)
+    assert edited(serving, rollout={"revision": key}) == ["server", "promotion"]
+    assert serving.serving() == first
+    assert labels(serving)[names.SERVER_LABEL] == first
+    label_as_before(serving)
+    del serving.objects["Deployment", first or ""]
+    serving.settle()
+    assert serving.serving() == first
+    assert labels(serving)[names.SERVER_LABEL] == first
 
 
 def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> None:

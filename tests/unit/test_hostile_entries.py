@@ -126,13 +126,13 @@ def test_a_change_at_no_time_counts_as_absent(field: str, text: str) -> None:
     ],
 )
 def test_what_is_active_has_names(field: str, value: Any) -> None:
-    assert read(**{"soak.active": json.dumps(ACTIVE)}).active is not None
-    assert read(**{"soak.active": json.dumps(ACTIVE | {field: value})}).active is None
+    assert read(**{"soak.active": json.dumps(ACTIVE)}).active_record is not None
+    assert read(**{"soak.active": json.dumps(ACTIVE | {field: value})}).active_record is None
 
 
 @pytest.mark.parametrize("deployment", [{}, {"spec": 1}, {"spec": {"template": [1]}}], ids=str)
 def test_what_is_active_may_have_no_template(deployment: Any) -> None:
-    active = read(**{"soak.active": json.dumps(ACTIVE | {"deployment": deployment})}).active
+    active = read(**{"soak.active": json.dumps(ACTIVE | {"deployment": deployment})}).active_record
     assert active is not None
     assert active.template == {}
 

@@ -48,7 +48,7 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fate",
+    "script",
     [
         Script(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED, message=f"model.py: {HOSTILE}"),
         Script(exit_code=139, answer=f"Segmentation fault {HOSTILE}"),

@@ -25,6 +25,7 @@ POD = {
         "team": "vision",
         "triton-operator.dev/deployment": "another",
         "triton-operator.dev/revision": "another-0123456789",
+        "triton-operator.dev/server": "another-0123456789",
         "app.kubernetes.io/instance": "another",
         "pod-template-hash": "0123456789",
         "batch.kubernetes.io/job-name": "another",
@@ -315,7 +316,7 @@ def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Bo
             ours = each["metadata"]["labels"]
             assert labels == ours | {"team": "vision"}, name
             assert (ours.get("team") == "vision") is (each["kind"] == "Job"), "Kueue looks at the Job's labels"
-            assert ("triton-operator.dev/revision" in labels) is (name == "Deployment")
+            assert ("triton-operator.dev/server" in labels) is (name == "Deployment")
             logged = {"kubectl.kubernetes.io/default-container": "run"} if name in IN_A_BOX else {}
             assert metadata["annotations"] == {"prometheus.io/scrape": "true"} | logged
             assert each["kind"] != "Job" or each["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}

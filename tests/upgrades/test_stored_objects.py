@@ -56,6 +56,11 @@ EXCEPTIONS = (
         ("installing-packages",),
     ),
     Named(
+        "A Service that leads to a Deployment which is gone selects by the new label.",
+        ("change Service: spec.selector",),
+        ("undone", "soaked-and-undone"),
+    ),
+    Named(
         "An edit whose revision is undone is now `Stalled` and not `Ready`.",
         ("condition Ready: True SoakFailed is False SoakFailed",),
         ("undone", "canary-undone", "soaked-and-undone"),

@@ -35,7 +35,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verdict:
     """What the accuracy gate says of one candidate."""
 
     accuracy: tuple[Accuracy, ...]
@@ -45,19 +45,19 @@ class Judgement:
     message: str = ""
 
 
-def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) -> Judgement:
+def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) -> Verdict:
     """Judge the candidate whose outputs the profile with that key kept."""
     found = next((each for each in result.candidates if each.profile == profile), None)
     if found is None:
         message = f"the metrics Job's result does not hold the metrics of profile {profile}"
-        return Judgement((), Reason.RESULT_MISSING, message)
+        return Verdict((), Reason.RESULT_MISSING, message)
     if found.reason:
-        return Judgement((), _reason(found), found.message)
+        return Verdict((), _reason(found), found.message)
     for threshold in thresholds:
         if threshold.metric not in result.metrics:
             known = ", ".join(result.metrics) or "none"
             message = f"the metrics entrypoint did not compute the metric {threshold.metric!r}; it computed: {known}"
-            return Judgement((), Reason.METRIC_MISSING, message)
+            return Verdict((), Reason.METRIC_MISSING, message)
     framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
     bound = {threshold.metric for threshold in thresholds}
     accuracy = [
@@ -66,8 +66,8 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
     ]
     finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
     if failed := [each for each in accuracy if not each.passed]:
-        return Judgement(finite, Reason.THRESHOLD_NOT_MET, "; ".join(map(_words, failed)))
-    return Judgement(finite)
+        return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(map(_words, failed)))
+    return Verdict(finite)
 
 
 def _reason(metrics: CandidateMetrics) -> Reason:

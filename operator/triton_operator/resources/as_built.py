@@ -184,12 +184,17 @@ def _is_unreserved(value: Any) -> bool:
 
 def _labels(made: Made) -> Callable[[Any], bool]:
     """The test whether labels are those of the object's own server, and else only a user's."""
-    own = names.labels(made.deployment, "server") | {names.REVISION_LABEL: made.server, names.KEY_LABEL: made.key}
-    return lambda labels: (
-        isinstance(labels, dict)
-        and own.items() <= labels.items()
-        and not any(map(names.is_reserved, labels.keys() - own.keys()))
-    )
+
+    def test(labels: Any) -> bool:
+        if not isinstance(labels, dict):
+            return False
+        own = names.labels(made.deployment, "server")
+        own |= {names.OLD_SERVER_LABEL: made.server, names.KEY_LABEL: made.key}
+        known = own | {names.SERVER_LABEL: made.server}
+        reserved = {key: value for key, value in labels.items() if key in known or names.is_reserved(key)}
+        return own.items() <= reserved.items() <= known.items()
+
+    return test
 
 
 def _is_variable(variable: Any) -> bool:

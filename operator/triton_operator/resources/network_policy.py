@@ -34,7 +34,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     asks nobody but the collector of traces, if it has to send some. The kubelet's probes come from the node, which
     policies do not keep out.
     """
-    servers = _having(context, names.REVISION_LABEL)
+    servers = _having(context, names.OLD_SERVER_LABEL)
     measure, snapshot = (
         {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")

@@ -246,7 +246,7 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
         "maxSkew": spread.max_skew,
         "whenUnsatisfiable": spread.when_unsatisfiable,
         "labelSelector": {"matchLabels": selector},
-        "matchLabelKeys": [names.REVISION_LABEL],
+        "matchLabelKeys": [names.SERVER_LABEL],
     }
 
 

@@ -155,7 +155,7 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
 def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
     name = names.server(context.name, revision.key, serving_inputs(context))
-    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision.key}
+    labels = names.server_labels(name, revision.key)
     check = CheckRequest(
         SERVE,
         revision.key,
@@ -175,7 +175,8 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
 
 def deployment(context: Context, name: str, revision_key: str, template: dict[str, Any]) -> dict[str, Any]:
     """The Deployment of that name with a template of pods, which may have been made for an earlier spec."""
-    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
+    labels = names.server_labels(name, revision_key, context.server_label(name))
+    metadata = template.get("metadata", {})
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -183,8 +184,9 @@ def deployment(context: Context, name: str, revision_key: str, template: dict[st
         "spec": {
             "replicas": context.spec.serving.replicas,
             "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,
-            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
-            "template": template,
+            # A selector cannot be changed: it is the one that older operators ask for too.
+            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.OLD_SERVER_LABEL: name}},
+            "template": template | {"metadata": metadata | {"labels": metadata.get("labels", {}) | labels}},
         },
     }
 

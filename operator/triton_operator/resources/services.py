@@ -45,7 +45,7 @@ def _service(context: Context, name: str, component: str, server_name: str) -> d
         "kind": "Service",
         "metadata": context.metadata(name, component),
         "spec": {
-            "selector": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: server_name},
+            "selector": context.server_pods(server_name),
             "ports": [_port(context, port, number) for port, number in PORTS.items()],
         },
     }

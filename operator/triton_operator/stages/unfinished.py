@@ -17,9 +17,7 @@ STALLED_SECONDS = 60.0
 shorter than a person waits before they ask."""
 
 
-def unfinished(
-    context: Context, progress: P, condition: ConditionType, work: str, this: Run[Any], *, prefix: str = ""
-) -> P:
+def unfinished(context: Context, progress: P, kind: ConditionType, work: str, this: Run[Any], *, prefix: str = "") -> P:
     """Return the progress of a stage whose Job has no result yet.
 
     ``work``: what the Job is called in the words for its progress. ``prefix``: comes before the words of a failure.
@@ -27,13 +25,13 @@ def unfinished(
     failing = this.failing
     if failing is not None and (this.failure is not None or (this.active and this.pending is None)):
         # Also while the next try runs, so that the condition does not change with each of them.
-        condition = Statement(condition, False, failing.reason, f"{prefix}{failing.message}; trying again")
+        condition = Statement(kind, False, failing.reason, f"{prefix}{failing.message}; trying again")
         stalled_after = STALLED_SECONDS - lasted(failing, context.now)
         later = [each for each in (stalled_after, due_after(failing, context.now)) if each > 0]
         waits = progress.waiting(condition, this.effects, stalled=stalled_after <= 0)
         return replace(waits, again_after=min(later, default=None))
     if this.failure is not None:
-        condition = Statement(condition, False, this.failure.reason, f"{prefix}{this.failure.message}")
+        condition = Statement(kind, False, this.failure.reason, f"{prefix}{this.failure.message}")
         return progress.waiting(condition, this.effects, stalled=True)
     reason, message = waiting(work, this, context)
-    return progress.waiting(Statement(condition, False, reason, message), this.effects)
+    return progress.waiting(Statement(kind, False, reason, message), this.effects)

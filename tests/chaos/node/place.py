@@ -72,7 +72,7 @@ def told(applied: Applied, kind: str, reason: str, since: float, within: float) 
 
 def server_pods(applied: Applied) -> list[Object]:
     """Pods of its servers that are not about to go."""
-    found = [pod for pod in applied.children("pods") if names.REVISION_LABEL in pod["metadata"]["labels"]]
+    found = [pod for pod in applied.children("pods") if names.SERVER_LABEL in pod["metadata"]["labels"]]
     return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
 

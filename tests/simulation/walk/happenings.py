@@ -185,7 +185,7 @@ def _point(world: World, number: int) -> None:
     servers = [each["metadata"]["name"] for each in world.cluster.of_kind("Deployment")]
     if service is not None:
         known = world.service.is_recorded
-        service["spec"]["selector"][names.REVISION_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
+        service["spec"]["selector"][names.SERVER_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
         if not known:
             world.service.forget()
 
@@ -220,14 +220,14 @@ def _scale_by_hand(world: World, replicas: int) -> None:
 def _reboot(world: World, _: None) -> None:
     """A node: every server is started again."""
     for pod in world.cluster.of_kind("Pod"):
-        if names.REVISION_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
+        if names.SERVER_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
             world.cluster.restart(pod["metadata"]["name"])
     world.service.rebooted = True
 
 
 def _crash(world: World, number: int) -> None:
     """One server ends, and is started again."""
-    pods = [each for each in world.cluster.of_kind("Pod") if names.REVISION_LABEL in each["metadata"]["labels"]]
+    pods = [each for each in world.cluster.of_kind("Pod") if names.SERVER_LABEL in each["metadata"]["labels"]]
     running = [each for each in pods if each["status"]["phase"] == "Running"]
     if running:
         world.cluster.restart(running[number % len(running)]["metadata"]["name"])
