@@ -27,9 +27,9 @@ class Statement:
 
 
 def conditions_of(
-    conditions: Iterable[Statement], old: Iterable[Condition], generation: int, now: datetime
+    statements: Iterable[Statement], old: Iterable[Condition], generation: int, now: datetime
 ) -> list[Condition]:
-    """Return the verdicts as conditions of a generation of the spec. No other function makes a condition.
+    """Return the statements as conditions of a generation of the spec. No other function makes a condition.
 
     ``old``: the conditions of the last status. One of the same type and status says when that status began; else it
     begins ``now``, which has a time zone. A message that is too long keeps its two ends.
@@ -44,7 +44,7 @@ def conditions_of(
             observed_generation=generation,
             last_transition_time=since.get((each.type, status)) or timestamp(now),
         )
-        for each in conditions
+        for each in statements
     ]
 
 

@@ -130,7 +130,7 @@ KEPT = [("True", "Ready"), ("False", "Ready"), ("False", "NoStall")]
 UNDONE = [("False", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
 
 
-def test_without_the_field_the_old_revision_goes_at_the_flip(serving: Cluster) -> None:
+def test_without_the_field_the_old_revision_goes_at_the_promotion(serving: Cluster) -> None:
     promoted(serving)
     serving.settle()
     assert len(servers(serving)) == 1

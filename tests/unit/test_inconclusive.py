@@ -45,7 +45,7 @@ def test_an_undo_without_a_verdict_says_so_and_one_with_a_verdict_says_that() ->
     assert found.words == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
 
 
-def test_a_flip_that_an_older_version_recorded_is_read_and_one_that_is_not_held_is_as_before() -> None:
+def test_a_promotion_that_an_older_version_recorded_is_read_and_one_that_is_not_held_is_as_before() -> None:
     at = "2026-11-21T00:00:00+00:00"
     old = f'{{"at":"{at}","previous":"digits-1","previous_uid":"1","revision":"0a","server":"digits-2"}}'
     assert Promotion.from_json(old) == Promotion("0a", "digits-2", "digits-1", "1", at)

@@ -1,4 +1,4 @@
-"""Makes conditions from the stages' verdicts, and Events from the difference of two statuses. Pure."""
+"""Makes conditions from what the stages state, and Events from the difference of two statuses. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -74,7 +74,7 @@ def conditions(
 
 
 def _undecided(condition: Statement) -> Statement:
-    """Turn a stage's verdict to Unknown while the stage goes on. False means failed, in trouble or not available."""
+    """Turn a stage's condition to Unknown while the stage goes on. False means failed, in trouble or not available."""
     return (
         replace(condition, status=None)
         if condition.reason in UNDECIDED and condition.type != "Available"
@@ -223,7 +223,7 @@ def _serves(context: Context, newest: Statement) -> Iterator[Statement]:
 
 
 def _newest(context: Context, stands: Standing, soaks: Statement | None) -> Statement:
-    """The condition UpToDate of what serves as the spec asks. ``soaks``: the verdict on its soak; None: it has none."""
+    """The condition UpToDate of what serves as the spec asks. ``soaks``: what its soak says; None: it has none."""
     if stands is Standing.ROLLED_BACK:
         words = (
             f"spec.rollout.revision names revision {context.active_revision}, so nothing newer is looked for, and no"

@@ -60,7 +60,7 @@ def status_of(
 ) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
-    ``extras``: the verdicts on what the spec may have besides a server, such as a soak.
+    ``extras``: what is stated of all that the spec may have besides a server, such as a soak.
     """
     up = context.active_server is not None
     constraints = context.spec.selection.constraints

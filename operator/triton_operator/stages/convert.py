@@ -71,7 +71,7 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *
             free -= 1
             making |= each.files - made
         attempts.append(_attempt(context, each, this))
-    return Round(_verdict(attempts), effects, tuple(attempts), next_try(context, tries))
+    return Round(_condition(attempts), effects, tuple(attempts), next_try(context, tries))
 
 
 def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
@@ -124,7 +124,7 @@ def _is_active(context: Context, work: AnyWork) -> bool:
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 
-def _verdict(attempts: list[Attempt]) -> Statement:
+def _condition(attempts: list[Attempt]) -> Statement:
     """Return the condition Converted: what is still converted, that none was, or which were."""
     failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]

@@ -70,7 +70,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repe
         if metrics is not None:
             effects += metrics.effects
             tries.append(metrics)
-    return Round(_verdict(context, dump, attempts), effects, tuple(attempts), next_try(context, tries))
+    return Round(_condition(context, dump, attempts), effects, tuple(attempts), next_try(context, tries))
 
 
 def is_measuring(context: Context) -> bool:
@@ -127,7 +127,7 @@ def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
-def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
+def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
     """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
     busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]

@@ -20,7 +20,7 @@ VERSION = "1"
 class Promoted:
     """What became of the load, and of the revisions meanwhile."""
 
-    flips: int
+    promotions: int
     """That began and were Ready while the load ran."""
     exit_code: int
     said: str
@@ -36,10 +36,10 @@ def run(place: Place) -> Promoted:
     applied.wait_ready(applied.apply(delayed(100)))
     load = Load(place.kubectl, place.image, "load")
     load.start()
-    flips = 0
+    promotions = 0
     while load.ended() is None:
-        applied.wait_ready(applied.apply(delayed(100) if flips % 2 else {}))
-        flips += load.ended() is None
+        applied.wait_ready(applied.apply(delayed(100) if promotions % 2 else {}))
+        promotions += load.ended() is None
     end, said = load.ended(), place.kubectl.logs("load", tail=25)
     assert end is not None
     control = Load(place.kubectl, place.image, "load-control")
@@ -52,7 +52,7 @@ def run(place: Place) -> Promoted:
     without = control.ended()
     assert without is not None
     place.kubectl.delete("td", NAME)
-    return Promoted(flips, int(end["exitCode"]), said, int(without["exitCode"]))
+    return Promoted(promotions, int(end["exitCode"]), said, int(without["exitCode"]))
 
 
 @dataclass(frozen=True)

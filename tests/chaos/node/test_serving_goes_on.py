@@ -9,11 +9,11 @@ from tests.conftest import Fault
 
 def test_no_request_fails_while_revisions_change_under_load(promoted: Promoted, fault: Fault) -> None:
     what = "revision changed under perf_analyzer's load on lasting gRPC connections"
-    fault(what, promoted.flips)
-    assert promoted.flips >= 3
+    fault(what, promoted.promotions)
+    assert promoted.promotions >= 3
     assert promoted.exit_code == 0, promoted.said
     assert promoted.exit_code_without_server != 0, "perf_analyzer says when a request fails"
-    fault(what, promoted.flips, "no request failed")
+    fault(what, promoted.promotions, "no request failed")
 
 
 def test_two_objects_of_one_key_share_one_revision(shared: Shared, fault: Fault) -> None:
