@@ -1,10 +1,11 @@
 """The controllers of a simulated cluster: Jobs, Deployments, routes and Kueue, which get on by one change a step."""
 
 from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.simulation.answers import GOOD, counted, message, mismatch
+from tests.simulation.answers import counted, message, mismatch
 from tests.simulation.kubelet import Kubelet, checks_tensorrt, has_node, has_started
 from tests.simulation.objects import Body
 from triton_converters.contract.stages import STAGES
@@ -70,8 +71,8 @@ class Controllers(Kubelet):
         request: Any = STAGES[stage].request.from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
         script = self.scripts(stage, candidate, request)
-        if stage == "snapshot" and script == GOOD:
-            script = counted(request, self.counters)
+        if stage == "snapshot" and script.exit_code == 0 and script.answer is None:
+            script = replace(script, answer=counted(request, self.counters).answer)
         before = deepcopy(pod["status"])
         if script.pending is not None:
             pod["status"] = deepcopy(script.pending)

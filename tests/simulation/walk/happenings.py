@@ -5,7 +5,7 @@ What is drawn is JSON, so that a printed walk can be walked again.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -34,7 +34,7 @@ KINDS = (
 )
 """Of the children that the operator makes."""
 ORDERS = (ORDER, ("containers", "job", "pod"), ("job", "containers", "pod"))
-MORE_FATES: Mapping[str, Script] = {
+MORE_SCRIPTS: Mapping[str, Script] = {
     "hangs": Script(hangs=True),
     "no node": Script(pending={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}),
     "evicted": Script(evicted="the node was low on resource: memory"),
@@ -89,10 +89,10 @@ def _number(below: int) -> Callable[[Random], int]:
     return lambda chance: chance.randrange(below)
 
 
-def _fates(chance: Random) -> Any:
+def _scripts(chance: Random) -> Any:
     candidates = ["", "", "onnx-fp32", "ts-trace-fp32", "onnx-fp32.tuned"]
     return [
-        [stage, chance.choice(candidates), chance.choice(list(MORE_FATES))]
+        [stage, chance.choice(candidates), chance.choice(list(MORE_SCRIPTS))]
         for stage in chance.sample([*STAGES, "metrics", "packages", "clean"], chance.randrange(3))
     ]
 
@@ -103,10 +103,12 @@ def _requests(chance: Random) -> Any:
 
 
 def _suffer(world: World, chosen: Any) -> None:
-    scripts = {(stage, candidate): MORE_FATES[name] for stage, candidate, name in chosen}
+    scripts = {(stage, candidate): MORE_SCRIPTS[name] for stage, candidate, name in chosen}
 
     def script(stage: str, candidate: str, request: Any) -> Script:
-        return scripts.get((stage, candidate)) or scripts.get((stage, "")) or GOOD
+        chosen = scripts.get((stage, candidate)) or scripts.get((stage, "")) or GOOD
+        # Code in a Job with a GPU is not rehearsed: it gets the GPU, or fails.
+        return replace(chosen, rehearsed=chosen.rehearsed and not world.cluster.spec.get("gpu"))
 
     world.cluster.scripts = script
 
@@ -367,7 +369,7 @@ ROWS: Mapping[str, Row] = {
     "scaled": Row(4, _number(5), _scale),
     "an approval": Row(3, _number(6), _approve),
     "a retry": Row(3, _nothing, _retry),
-    "scripts": Row(6, _fates, _suffer),
+    "scripts": Row(6, _scripts, _suffer),
     "requests": Row(
         3, lambda chance: [chance.choice([0, 10]), chance.choice([0, 0, 0.5]), chance.choice([1, 3])], _ask
     ),
