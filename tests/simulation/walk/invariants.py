@@ -122,7 +122,10 @@ class Service:
         """Only where GPUs lack may what serves stop."""
         require(verb != "delete", f"Deployment {self.active} is deleted while it is active")
         gpu = self.cluster.spec.get("gpu") or {}
-        helps = self.cluster.gpus is not None and gpu_of(body["spec"]["template"]["spec"]) == gpu.get("resourceName")
+        # GPUs that were added right now are in no pod's status yet, which is all that the operator can see.
+        waits = any(each["status"].get("phase") == "Pending" for each in self.cluster.of_kind("Pod"))
+        lacks = self.cluster.gpus is not None or waits
+        helps = lacks and gpu_of(body["spec"]["template"]["spec"]) == gpu.get("resourceName")
         wanted = self.cluster.spec.get("serving", {}).get("replicas", 1)
         before = self.cluster.objects.get(("Deployment", body["metadata"]["name"]))
         runs = before is not None and before["spec"]["replicas"] > 0
