@@ -182,6 +182,18 @@ def test_a_pass_that_succeeds_clears_it(bench: Bench) -> None:
     assert bench.said() == before, "the time begins anew"
 
 
+def test_a_failure_after_an_invalid_spec_is_another_one(bench: Bench) -> None:
+    bench.reconcile(ValueError("no"))
+    body = bench.owner
+    bench.put(body | {"spec": body["spec"] | {"selection": {"constraints": {"p99Latency": "soon"}}}})
+    assert bench.reconcile() == Result()
+    assert bench.said()["Stalled"] == ("True", "InvalidSpec")
+    bench.put(bench.owner | {"spec": body["spec"]})
+    bench.now += TOLD_AFTER
+    bench.reconcile(ValueError("no"))
+    assert bench.said()["Stalled"] == ("True", "InvalidSpec"), "it may pass"
+
+
 def test_an_edit_that_no_pass_got_through_is_not_taken_for_served(bench: Bench) -> None:
     before = bench.owner["status"]["images"]
     bench.edit()
