@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.search_status import SearchStatus
-from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, ServingStatus
+from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
 from triton_plugin.progress import STAGES, picture
@@ -65,6 +65,8 @@ def _outcome(subject: Subject) -> str:
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
+    elif subject.failing is not None:
+        lines.append(f"{name} is in progress.")
     else:
         now = picture(subject.status)
         found = subject.condition(now.stage)
@@ -77,7 +79,7 @@ def _outcome(subject: Subject) -> str:
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
             if waits:
                 lines += _to_do(subject, now.reason)
-    return "\n".join([*lines, *_notices(subject)])
+    return "\n".join([*lines, *_failing(subject), *_notices(subject)])
 
 
 def _newer(subject: Subject) -> Iterator[str]:
@@ -95,6 +97,13 @@ def _newer(subject: Subject) -> Iterator[str]:
         yield from _trouble(subject)
 
 
+def _failing(subject: Subject) -> Iterator[str]:
+    """Why passes of the operator fail, which changes nothing of what serves."""
+    if subject.failing is not None:
+        yield "The operator cannot get on with it, and tries again:"
+        yield from _told_of(subject, subject.failing)
+
+
 def _notices(subject: Subject) -> Iterator[str]:
     """What the user should know, whatever becomes of the object."""
     for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
@@ -108,8 +117,12 @@ def _trouble(subject: Subject) -> Iterator[str]:
     observed = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
     wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
     found = next(wrong, None)
-    if found is None:
-        return
+    if found is not None:
+        yield from _told_of(subject, found)
+
+
+def _told_of(subject: Subject, found: Condition) -> Iterator[str]:
+    """What a condition says, what that means, and what to do."""
     yield f"  what:  {found.type}: {found.reason}: {found.message}"
     if found.reason in DOCS:
         yield f"  means: {DOCS[found.reason]}"

@@ -1,6 +1,6 @@
 """Shows what a TritonDeployment is doing, from its conditions and candidates alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import FAILING, CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
@@ -31,7 +31,7 @@ class Picture:
     """The state of the object, in a form that changes only when the status does."""
 
     stage: str
-    """The first condition that is not true yet; Ready once all are."""
+    """The first condition that is not true yet; Ready once all are, and Reconciling while passes fail."""
     reason: str
     message: str
     candidates: tuple[tuple[str, str], ...]
@@ -65,6 +65,8 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
     if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED:
         stage = SOAK
+    if _fails(conditions):
+        stage = "Reconciling"
     found = conditions.get(stage)
     return Picture(
         stage=stage,
@@ -92,13 +94,19 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
     """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
-    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate"):
+    failing = ["Reconciling"] if _fails(conditions) else []
+    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate", *failing):
         found = conditions.get(name)
-        mark, style = MARKS[found.status if found else "Unknown"]
+        mark, style = MARKS["False" if name in failing else found.status if found else "Unknown"]
         words = [found.reason, found.message] if found else ["not observed yet", ""]
         stages.add_row(Text(mark, style), name, Text(words[0]), Text(words[1], "dim"))
     last = [Text(f"   last: {measured}")] if measured else []
     return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates), *last)
+
+
+def _fails(conditions: Mapping[str, Condition]) -> bool:
+    """Whether passes of the operator fail, and are made again."""
+    return "Reconciling" in conditions and conditions["Reconciling"].reason in FAILING
 
 
 def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:

@@ -24,6 +24,23 @@ def explained(case: str) -> str:
     return explain(parse(*golden(case)))
 
 
+@pytest.mark.parametrize("case", ["ready", "converting-in-parallel", "undone"])
+def test_an_object_over_which_passes_fail_says_so_whatever_serves(case: str) -> None:
+    body, results = copy.deepcopy(golden(case))
+    body["status"] = expected(case)
+    before = explain(parse(body, results))
+    for each in body["status"]["conditions"]:
+        if each["type"] == "Reconciling":
+            each |= {"reason": "RequestFailed", "message": "a request to the API server failed: nodes is forbidden"}
+    text = explain(parse(body, results))
+    assert (
+        "The operator cannot get on with it, and tries again:\n  what:  Reconciling: RequestFailed: a request" in text
+    )
+    assert "\n  to do: Nothing at first" in text
+    assert text.count("nodes is forbidden") == 1
+    assert "The operator cannot" not in before
+
+
 @pytest.mark.parametrize(
     ("case", "words"),
     [

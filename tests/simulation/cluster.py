@@ -19,6 +19,7 @@ from triton_operator.api.deployment import parse
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan, plan
+from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
@@ -91,7 +92,8 @@ class Cluster(Controllers):
         """The operator's passes over that API server until one of them reports; what the queue is told.
 
         A pass that makes room, or starts Jobs, is followed by another one at once. One that reports is followed by the
-        next one after a step: the operator itself would look again before time passes.
+        next one after a step: the operator itself would look again before time passes. Where the operator is broken,
+        it is so for long enough to be told.
         """
         known = [(SCALED_OBJECT, self.has_keda), (HTTP_ROUTE, self.has_gateway_api)]
         operator = Reconciler(
@@ -102,6 +104,9 @@ class Cluster(Controllers):
             lambda: self.now,
             optional=[kind for kind, served in known if served],
         )
+        if self.broken:
+            operator.reconcile(KEY)
+            self.now += TOLD_AFTER
         for _ in range(MOST_PASSES):
             before = api.starts
             result = operator.reconcile(KEY)

@@ -23,8 +23,8 @@ def test_an_apply_of_what_is_stored_is_no_write(serving: Cluster) -> None:
 def test_a_pass_that_fails_fails_the_test(serving: Cluster) -> None:
     serving.broken = "no such stage"
     serving.act()
-    assert serving.has("InternalError", "Stalled", "no such stage")
+    assert serving.has("InternalError", "Reconciling", "no such stage")
     serving.broken = ""
     serving.settings = None  # type: ignore[assignment]  # a bug that no test asked for
-    with pytest.raises(AssertionError, match=r"a pass failed: .*InternalError"):
+    with pytest.raises(AssertionError, match="a pass failed: "):
         serving.act()

@@ -1,15 +1,17 @@
-"""A pass that raises says so in the status: what serves, and all that is known, stays as it was."""
+"""Passes that raise say so in the status once that lasts: what serves, and all that is known, stays as it was."""
 
 import re
 from copy import deepcopy
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.simulation.settled import settled
-from triton_operator.kube.cluster import ForbiddenError, InvalidError, UnavailableError
+from triton_operator.kube.cluster import ForbiddenError, InvalidError, ServerError, UnavailableError
 from triton_operator.kube.kinds import kind_of
 from triton_operator.names import KEY_LABEL
+from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
@@ -36,7 +38,9 @@ class Bench:
         self._key = Key("vision", "digits")
         for body in bodies:
             self.put(body)
-        self._reconciler = Reconciler(self, self._store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]  # a stand-in
+        self.now = cluster.now
+        self.metrics = Metrics()
+        self._reconciler = Reconciler(self, self._store, cluster.settings, self.metrics, lambda: self.now)  # type: ignore[arg-type]  # a stand-in
 
     def put(self, body: Body) -> Body:
         self.version += 1
@@ -61,16 +65,25 @@ class Bench:
         self.put(body)
 
     def reconcile(self, error: Exception | None = None) -> Result:
-        """One pass, in which the plan raises that error."""
+        """One pass, in which looking at the cluster raises that error."""
         if error is None:
             return self._reconciler.reconcile(self._key)
 
-        def fail(*_: Any) -> Any:
+        def fail(*_: Any, **__: Any) -> Any:
             raise error
 
         with self._monkeypatch.context() as patch:
-            patch.setattr(reconcile_module, "plan", fail)
+            patch.setattr(reconcile_module, "observe", fail)
             return self._reconciler.reconcile(self._key)
+
+    def fails(self, error: Exception) -> Result:
+        """Passes that raise it, for as long as it takes until that is told; what the queue is told of the last one."""
+        assert self.reconcile(error).failed
+        self.now += TOLD_AFTER
+        return self.reconcile(error)
+
+    def said(self) -> dict[str, tuple[str, str]]:
+        return {kind: (each["status"], each["reason"]) for kind, each in self.conditions().items()}
 
     def apply_status(self, body: Body) -> Body:
         if self.refuses is not None:
@@ -103,63 +116,154 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(monkeypatch)
 
 
-def test_a_bug_is_named_in_the_status_and_nothing_else_changes(bench: Bench) -> None:
-    before = bench.owner["status"]
-    assert bench.reconcile(ValueError("no such stage\nand more")) == Result(failed=True)
-    found = bench.conditions()
-    assert {kind: found[kind]["status"] for kind in SUMMARY} == {
-        "Ready": "False",
-        "UpToDate": "False",
-        "Reconciling": "False",
-        "Stalled": "True",
-    }
-    assert {found[kind]["reason"] for kind in SUMMARY} == {"InternalError"}
-    message = found["Stalled"]["message"]
-    assert message.startswith("the operator failed: ValueError: no such stage. ")
+@pytest.mark.parametrize(
+    ("error", "reason", "words"),
+    [
+        (ValueError("no such stage\nand more"), "InternalError", "the operator failed: ValueError: no such stage. "),
+        (ServerError("etcd: timed out"), "RequestFailed", "a request to the API server failed: etcd: timed out. "),
+        (UnavailableError("no answer"), "RequestFailed", "a request to the API server failed: no answer. "),
+        (
+            ForbiddenError("cannot list nodes"),
+            "RequestFailed",
+            "a request to the API server failed: cannot list nodes. ",
+        ),
+    ],
+)
+def test_what_ends_every_pass_is_told_by_reconciling_alone(
+    bench: Bench, error: Exception, reason: str, words: str
+) -> None:
+    before, said = bench.owner["status"], bench.said()
+    for seconds in (0, 14.9):
+        bench.now += timedelta(seconds=seconds)
+        assert bench.reconcile(error) == Result(failed=True)
+        assert bench.owner["status"] == before, "it may pass"
+    bench.now += timedelta(seconds=0.1)
+    assert bench.reconcile(error) == Result(failed=True)
+    assert bench.said() == said | {"Reconciling": ("True", reason)}
+    message = bench.conditions()["Reconciling"]["message"]
+    assert message.startswith(words)
     assert "and more" not in message
-    assert "the operator's log" in message
     after = bench.owner["status"]
+    assert [each for each in after["conditions"] if each["type"] != "Reconciling"] == [
+        each for each in before["conditions"] if each["type"] != "Reconciling"
+    ], "also the time since when it is so"
     assert {**after, "conditions": None} == {**before, "conditions": None}
-    assert [each for each in after["conditions"] if each["type"] not in SUMMARY] == [
-        each for each in before["conditions"] if each["type"] not in SUMMARY
-    ]
-    assert [(each["type"], each["reason"]) for each in bench.events] == [("Warning", "InternalError")]
+    assert [(each["type"], each["reason"]) for each in bench.events] == [("Warning", reason)]
+
+
+def test_an_alert_can_tell_which_object_it_is(bench: Bench) -> None:
+    bench.fails(ServerError("etcd: timed out"))
+    bench.reconcile(ServerError("etcd: timed out"))
+    labels = {"namespace": "vision", "object": "digits", "reason": "RequestFailed"}
+    assert bench.metrics.registry.get_sample_value("triton_operator_failing", labels) == 1
+    bench.reconcile()
+    bench.reconcile()
+    assert bench.metrics.registry.get_sample_value("triton_operator_failing", labels) is None
 
 
 def test_the_same_bug_again_writes_nothing(bench: Bench) -> None:
     for number in range(5):
-        bench.reconcile(ValueError(f"<object at {hex(7000 + number)}> after {number}.5 s"))
+        bench.fails(ValueError(f"<object at {hex(7000 + number)}> after {number}.5 s"))
     assert [len(bench.written), len(bench.events)] == [1, 1]
     bench.reconcile(KeyError("another"))
-    assert "KeyError" in bench.conditions()["Stalled"]["message"]
+    assert "KeyError" in bench.conditions()["Reconciling"]["message"]
+    assert [len(bench.written), len(bench.events)] == [2, 1]
 
 
 def test_a_pass_that_succeeds_clears_it(bench: Bench) -> None:
-    def said() -> dict[str, tuple[str, str]]:
-        return {kind: (each["status"], each["reason"]) for kind, each in bench.conditions().items()}
-
-    before = said()
-    bench.reconcile(ValueError("no"))
-    assert said() != before
+    before = bench.said()
+    bench.fails(ValueError("no"))
+    assert bench.said() != before
     assert bench.reconcile() == Result(again_after=0.0)
     assert bench.reconcile() == Result()
-    assert said() == before
+    assert bench.said() == before
+    bench.now += TOLD_AFTER
+    bench.reconcile(ValueError("no"))
+    assert bench.said() == before, "the time begins anew"
 
 
-def test_an_edit_that_no_pass_got_through_counts_as_seen_and_changes_no_image(bench: Bench) -> None:
+def test_a_failure_after_an_invalid_spec_is_another_one(bench: Bench) -> None:
+    bench.reconcile(ValueError("no"))
+    body = bench.owner
+    bench.put(body | {"spec": body["spec"] | {"selection": {"constraints": {"p99Latency": "soon"}}}})
+    assert bench.reconcile() == Result()
+    assert bench.said()["Stalled"] == ("True", "InvalidSpec")
+    bench.put(bench.owner | {"spec": body["spec"]})
+    bench.now += TOLD_AFTER
+    bench.reconcile(ValueError("no"))
+    assert bench.said()["Stalled"] == ("True", "InvalidSpec"), "it may pass"
+
+
+def test_an_edit_that_no_pass_got_through_is_not_taken_for_served(bench: Bench) -> None:
     before = bench.owner["status"]["images"]
     bench.edit()
-    bench.reconcile(ValueError("no"))
+    bench.fails(ValueError("no"))
     assert bench.owner["status"]["observedGeneration"] == 2
-    assert bench.conditions()["Stalled"]["observedGeneration"] == 2
+    found = bench.conditions()
+    assert (found["Ready"]["status"], found["Ready"]["observedGeneration"]) == ("True", 1), "of the spec before"
+    assert (found["Reconciling"]["status"], found["Reconciling"]["observedGeneration"]) == ("True", 2)
     assert bench.owner["status"]["images"] == before
     assert len(bench.written) == 1
 
 
-def test_a_new_object_counts_as_seen(bench: Bench) -> None:
-    bench.put(bench.owner | {"status": {"observedGeneration": -1}})
+def test_an_edit_lifts_a_stall_though_no_pass_gets_through(bench: Bench) -> None:
+    body = bench.owner
+    for each in body["status"]["conditions"]:
+        if each["type"] in SUMMARY:
+            each |= {"status": str(each["type"] == "Stalled"), "reason": "SourceNotFound"}
+    bench.put(body)
+    bench.fails(ValueError("no"))
+    said = bench.said()
+    assert (said["Stalled"], said["Reconciling"]) == (("True", "SourceNotFound"), ("False", "InternalError"))
+    bench.edit()
     bench.reconcile(ValueError("no"))
+    said = bench.said()
+    assert (said["Stalled"], said["Reconciling"]) == (("False", "NoStall"), ("True", "InternalError"))
+
+
+def test_an_object_stays_done_while_only_something_newer_is_held_up(bench: Bench) -> None:
+    body = bench.owner
+    for each in body["status"]["conditions"]:
+        if each["type"] == "UpToDate":
+            each |= {"status": "False", "reason": "Running"}
+    bench.put(body)
+    before = bench.said()
+    bench.fails(ValueError("no"))
+    assert bench.said() == before | {"Reconciling": ("False", "InternalError")}
+
+
+@pytest.mark.parametrize("reason", ["InternalError", "StatusRefused"])
+def test_what_version_0_1_0_called_a_stall_is_none(bench: Bench, reason: str) -> None:
+    body = bench.owner
+    for each in body["status"]["conditions"]:
+        if each["type"] in SUMMARY:
+            each |= {"status": str(each["type"] == "Stalled"), "reason": reason}
+    bench.put(body)
+    bench.fails(ValueError("no"))
+    said = bench.said()
+    assert (said["Stalled"], said["Reconciling"]) == (("False", "NoStall"), ("True", "InternalError"))
+
+
+def test_an_object_of_version_0_1_0_stays_ready(bench: Bench) -> None:
+    """It has no condition UpToDate."""
+    body = bench.owner
+    body["status"]["conditions"] = [each for each in body["status"]["conditions"] if each["type"] != "UpToDate"]
+    bench.put(body)
+    before = bench.said()
+    bench.fails(ValueError("no"))
+    assert bench.said() == before | {"Reconciling": ("True", "InternalError")}
+
+
+def test_a_new_object_has_all_conditions(bench: Bench) -> None:
+    bench.put(bench.owner | {"status": {"observedGeneration": -1}})
+    bench.fails(ValueError("no"))
     assert bench.owner["status"]["observedGeneration"] == 1
+    assert bench.said() == {
+        "Ready": ("False", "InternalError"),
+        "UpToDate": ("False", "InternalError"),
+        "Reconciling": ("True", "InternalError"),
+        "Stalled": ("False", "NoStall"),
+    }
 
 
 def test_a_status_that_the_api_server_refuses_is_told_of(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,16 +273,22 @@ def test_a_status_that_the_api_server_refuses_is_told_of(bench: Bench, monkeypat
     take = Bench.apply_status
 
     def refuse(self: Bench, body: Body) -> Body:
-        if body["status"]["conditions"][0]["reason"] != "StatusRefused":
+        if "StatusRefused" not in {each["reason"] for each in body["status"]["conditions"]}:
             raise InvalidError("status.candidates: Too many: 19")
         return take(self, body)
 
     monkeypatch.setattr(Bench, "apply_status", refuse)
+    assert bench.reconcile() == Result(failed=True)
+    assert bench.written == []
     for _ in range(3):
+        bench.now += TOLD_AFTER
         assert bench.reconcile() == Result(failed=True)
-    ready = bench.conditions()["Ready"]
-    assert (ready["reason"], len(bench.written)) == ("StatusRefused", 1)
-    assert "the API server refuses the status of this object: status.candidates: Too many: 19. " in ready["message"]
+    told = bench.conditions()["Reconciling"]
+    assert (told["status"], told["reason"], len(bench.written)) == ("True", "StatusRefused", 1)
+    assert "the API server refuses the status of this object: status.candidates: Too many: 19. " in told["message"]
+    assert bench.metrics.registry.get_sample_value(
+        "triton_operator_reconcile_errors_total", {"reason": "StatusRefused"}
+    )
     assert [each["reason"] for each in bench.events] == ["StatusRefused"]
 
 
@@ -194,16 +304,16 @@ def test_where_the_status_cannot_be_written_the_log_says_so(
     bench: Bench, caplog: pytest.LogCaptureFixture, refusal: Exception, words: str
 ) -> None:
     bench.refuses = refusal
-    assert bench.reconcile(ValueError("no")) == Result(failed=True)
+    assert bench.fails(ValueError("no")) == Result(failed=True)
     assert re.search("ValueError: no", caplog.text)
     assert words in caplog.text
     assert bench.written == bench.events == []
 
 
 def test_a_long_error_is_cut(bench: Bench) -> None:
-    bench.reconcile(ValueError("x" * 10_000))
-    assert len(bench.conditions()["Stalled"]["message"]) < 600
-    assert bench.conditions()["Stalled"]["message"].endswith("in the operator's log")
+    bench.fails(ValueError("x" * 10_000))
+    assert len(bench.conditions()["Reconciling"]["message"]) < 600
+    assert bench.conditions()["Reconciling"]["message"].endswith("in the operator's log")
 
 
 def test_an_object_that_is_being_deleted_is_left_alone(bench: Bench) -> None:

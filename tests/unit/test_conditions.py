@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.states.moments import MOMENTS
+from tests.states.passes import planned
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.effects import Statement, conditions_of
+from triton_operator.planning.summary import SUMMARY, holds
 
 OPERATOR = Path(__file__).parents[2] / "operator/triton_operator"
 NOW = datetime(2026, 11, 26, 10, 0, 5, tzinfo=UTC)
@@ -98,3 +101,10 @@ def read(reason: Any) -> TritonDeploymentStatus:
     }
     candidate = {"name": "onnx-fp32", "state": "Profiling", "reason": reason}
     return parse_status({"status": {"conditions": [condition], "candidates": [candidate]}})
+
+
+@pytest.mark.parametrize("case", sorted(MOMENTS))
+def test_a_plan_carries_the_facts_that_decided_its_conditions(case: str) -> None:
+    wanted = planned(case)
+    said = {each.type: each.status == "True" for each in wanted.status.conditions if each.type in SUMMARY}
+    assert said == holds(wanted.facts)

@@ -11,7 +11,7 @@ from celpy.adapter import json_to_cel
 from lupa.lua51 import LuaRuntime
 
 from tests.states.moments import MOMENTS
-from tests.states.passes import reached, status
+from tests.states.passes import reached, reported, status
 from triton_plugin.validation.validate import check, deployments
 
 Body = dict[str, Any]
@@ -125,6 +125,12 @@ def test_argo_cd_says_what_is_newer() -> None:
     (newer,) = [each for each in recorded("newer-files-fail")["status"]["conditions"] if each["type"] == "UpToDate"]
     assert argo(recorded("newer-files-fail"))[1].endswith(f"; UpToDate: {newer['reason']}: {newer['message']}")
     assert "UpToDate: " not in argo(recorded("ready"))[1]
+
+
+def test_an_object_over_which_passes_fail_is_in_progress_and_argo_cd_says_why() -> None:
+    body = recorded("ready") | {"status": copy.deepcopy(dict(reported("pass-failed").status))}
+    assert (kstatus(body), argo(body)[0], flux(body)) == expected("converting-in-parallel")
+    assert "; Reconciling: InternalError: the operator failed: ValueError: no such stage." in argo(body)[1]
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -132,6 +132,13 @@ def test_a_stalled_object_tells_why() -> None:
     assert told(cluster)["triton_operator_stalled"] == [(("vision", "digits", "UserCodeFailed"), 1)]
 
 
+def test_an_object_over_which_passes_fail_tells_why() -> None:
+    cluster = a_deployment().settled().where(broken="no such stage").cluster()
+    cluster.act()
+    assert told(cluster)["triton_operator_failing"] == [(("vision", "digits", "InternalError"), 1)]
+    assert told(cluster)["triton_operator_stalled"] == []
+
+
 def test_a_figure_that_is_no_number_is_left_out() -> None:
     cluster = a_deployment().settled().cluster()
     cluster.status["serving"]["throughput"] = "fast"

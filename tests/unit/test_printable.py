@@ -17,7 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.api.deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
-from triton_operator.planning.setbacks import failed
+from triton_operator.planning.setbacks import internal_error, report
 from triton_operator.runtime.printable_log import protect
 
 ANYTHING = st.text(st.one_of(st.characters(), st.sampled_from(HOSTILE)))
@@ -94,7 +94,7 @@ def test_whatever_is_measured_reaches_the_status_printable() -> None:
 
 def test_an_error_of_the_operator_and_an_event_are_printable() -> None:
     error, now = ValueError(f"cannot read {HOSTILE}"), a_deployment().cluster().now
-    status = status_body(OWNER, failed(OWNER, error, now).status)["status"]
+    status = status_body(OWNER, report(OWNER, internal_error(error), None, now).status)["status"]
     assert "cannot read" in json.dumps(status)
     assert obeyed(json.dumps(status, ensure_ascii=False)) == set()
     event = event_body(OWNER, "Warning", "Crashed", f"what happened {HOSTILE}", now)

@@ -1,14 +1,28 @@
 """The status of a pass that could not do all that it wanted, or anything at all."""
 
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tests.unit.truth_table import ANY, Rows, decided, idle
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import Condition, TritonDeploymentStatus
 from triton_operator.planning.plan import Event, Plan
-from triton_operator.planning.setbacks import Report, failed, held_up, not_stored, stalled
+from triton_operator.planning.setbacks import (
+    TOLD_AFTER,
+    Report,
+    apply_failed,
+    apply_refused,
+    internal_error,
+    invalid,
+    is_told,
+    report,
+    request_failed,
+    status_refused,
+)
+from triton_operator.planning.summary import Hindrance, SummaryFacts, holds
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)
 
@@ -19,10 +33,48 @@ def an_owner(stored: TritonDeploymentStatus) -> dict[str, Any]:
     return {"metadata": {"name": "digits", "generation": 3}, "status": status}
 
 
+SETTLED = SummaryFacts(True, False, True, True, False, False, False)
+NEWER = replace(SETTLED, complete=False)
+FAILED = replace(NEWER, met=False, stalled=True)
+BEGUN = replace(NEWER, met=False)
+"""The facts of a plan, but for what hinders it."""
+
+
+def a_plan(status: TritonDeploymentStatus, facts: SummaryFacts) -> Plan:
+    return Plan((), (), status, (), None, facts)
+
+
 def a_condition(type: Any, status: Any, time: str = "2026-11-21T09:00:00Z") -> Condition:
     return Condition(
         type=type, status=status, reason="Some", message="", observed_generation=2, last_transition_time=time
     )
+
+
+def said_of(facts: SummaryFacts) -> list[Any]:
+    """Type and status of the conditions that summarize."""
+    return [(type, str(value)) for type, value in holds(facts).items()]
+
+
+TOLD: Rows = {
+    # hindrance, how long passes fail -> whether the user is told
+    "what may pass by itself has just begun": (Hindrance.FAILS, timedelta(), False),
+    "what may pass by itself is not long": (Hindrance.FAILS, TOLD_AFTER - timedelta(microseconds=1), False),
+    "all else": (ANY, ANY, True),
+}
+
+
+def test_what_waits_for_a_person_is_told_at_once_and_all_else_once_it_lasts() -> None:
+    ages = [timedelta(), TOLD_AFTER - timedelta(microseconds=1), TOLD_AFTER, timedelta(days=1)]
+    every = [_Case(hindrance, age) for hindrance in Hindrance for age in ages]
+    for each in every:
+        assert is_told(each.hindrance, NOW, NOW + each.age) is decided(TOLD, each), each
+    assert idle(TOLD, every) == []
+
+
+@dataclass
+class _Case:
+    hindrance: Hindrance
+    age: timedelta
 
 
 def test_stalled_keeps_what_is_known_and_the_time_it_began() -> None:
@@ -33,10 +85,10 @@ def test_stalled_keeps_what_is_known_and_the_time_it_began() -> None:
         observed_generation=2,
         conditions=[a_condition("Ready", "True"), a_condition("Converted", "True"), a_condition("Stalled", "False")],
     )
-    report = stalled(an_owner(old), wanted, Reason.APPLY_REFUSED, "Job j: no", NOW)
-    status = report.status
-    found = {item.type: (item.status, item.reason, item.last_transition_time) for item in status.conditions}
-    assert found == {
+    setback = apply_refused("Job j: no")
+    found = report(an_owner(old), setback, a_plan(wanted, SETTLED), NOW)
+    status = found.status
+    assert {item.type: (item.status, item.reason, item.last_transition_time) for item in status.conditions} == {
         "Ready": ("False", "ApplyRefused", "2026-11-21T10:00:05Z"),
         "UpToDate": ("False", "ApplyRefused", "2026-11-21T10:00:05Z"),
         "Reconciling": ("False", "ApplyRefused", "2026-11-21T10:00:05Z"),
@@ -44,80 +96,89 @@ def test_stalled_keeps_what_is_known_and_the_time_it_began() -> None:
         "Converted": ("True", "Some", "2026-11-21T09:00:00Z"),
     }
     assert status.observed_generation == 3
-    again = stalled(an_owner(status), wanted, Reason.APPLY_REFUSED, "Job j: no", NOW)
+    again = report(an_owner(status), setback, a_plan(wanted, SETTLED), NOW)
     assert again == Report(status), "then nothing is written, and no Event posted"
 
 
-def test_a_refusal_of_what_something_newer_needs_leaves_the_object_ready() -> None:
-    met = [("Ready", "True"), ("UpToDate", "False"), ("Reconciling", "False"), ("Stalled", "False")]
-    wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in met])
-
-    def found(reason: Reason) -> dict[str, tuple[str, str]]:
-        status = stalled(an_owner(wanted), wanted, reason, "Job j: exceeded quota", NOW).status
-        return {item.type: (item.status, item.reason) for item in status.conditions}
-
-    assert found(Reason.APPLY_REFUSED) == {
-        "Ready": ("True", "Some"),
+@pytest.mark.parametrize("reason", ["Running", "RolloutHeld"])
+def test_a_refusal_of_what_something_newer_needs_leaves_the_object_ready(reason: str) -> None:
+    """Also while its canary is held, which has the reason of a soak that is held."""
+    wanted = TritonDeploymentStatus(
+        observed_generation=3,
+        conditions=[a_condition(*each).model_copy(update={"reason": reason}) for each in said_of(NEWER)],
+    )
+    status = report(an_owner(wanted), apply_refused("Job j: exceeded quota"), a_plan(wanted, NEWER), NOW).status
+    assert {item.type: (item.status, item.reason) for item in status.conditions} == {
+        "Ready": ("True", reason),
         "UpToDate": ("False", "ApplyRefused"),
         "Reconciling": ("False", "ApplyRefused"),
-        "Stalled": ("False", "Some"),
+        "Stalled": ("False", "NoStall"),
     }
-    assert {each[0] for each in found(Reason.INVALID_SPEC).values()} == {"False", "True"}
-    assert found(Reason.INVALID_SPEC)["Ready"] == ("False", "InvalidSpec"), "the spec is another one"
-
-
-SETTLED = [("Ready", "True"), ("UpToDate", "True"), ("Reconciling", "False"), ("Stalled", "False")]
-NEWER = [("Ready", "True"), ("UpToDate", "False"), ("Reconciling", "False"), ("Stalled", "False")]
-FAILED = [("Ready", "False"), ("UpToDate", "False"), ("Reconciling", "False"), ("Stalled", "True")]
-BEGUN = [("Ready", "False"), ("UpToDate", "False"), ("Reconciling", "True"), ("Stalled", "False")]
+    status = report(an_owner(wanted), invalid(Reason.INVALID_SPEC, "no"), None, NOW).status
+    assert {item.type: (item.status, item.reason) for item in status.conditions}["Ready"] == ("False", "InvalidSpec")
 
 
 @pytest.mark.parametrize(
-    ("before", "reconciling"), [(SETTLED, "True"), (BEGUN, "True"), (NEWER, "False"), (FAILED, "False")]
+    ("facts", "reconciling"), [(SETTLED, "True"), (BEGUN, "True"), (NEWER, "False"), (FAILED, "False")]
 )
-def test_what_fails_for_long_is_told_by_reconciling_alone(before: list[Any], reconciling: str) -> None:
-    wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in before])
-    report = held_up(an_owner(wanted), Plan((), (), wanted, (), None), "Service digits: webhook down", NOW)
-    found = {each.type: (each.status, each.reason) for each in report.status.conditions}
-    assert found == {each.type: (each.status, each.reason) for each in wanted.conditions} | {
-        "Reconciling": (reconciling, "ApplyFailed")
-    }
+def test_what_fails_for_long_is_told_by_reconciling_alone(facts: SummaryFacts, reconciling: str) -> None:
+    says = said_of(facts)
+    wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in says])
+    wanted = wanted.model_copy(update={"conditions": [*wanted.conditions, a_condition("Converted", "True")]})
+    done = Event("Normal", "Converted", "Converted: yes")
+    plan = replace(a_plan(wanted, facts), events=(done,))
+    found = report(an_owner(wanted), apply_failed("Service digits: webhook down"), plan, NOW)
+    told = {each.type: each for each in found.status.conditions}
+    assert (told["Reconciling"].status, told["Reconciling"].reason) == (reconciling, "ApplyFailed")
+    assert [(type, told[type].status) for type, _ in says if type != "Reconciling"] == [
+        each for each in says if each[0] != "Reconciling"
+    ]
+    assert {each.reason for type, each in told.items() if type not in ("Reconciling", "Stalled")} == {"Some"}
     message = "objects could not be written, and the operator tries again: Service digits: webhook down"
-    assert report.events == (Event("Warning", "ApplyFailed", message),)
+    assert found.events == (done, Event("Warning", "ApplyFailed", message))
 
 
 def test_the_same_failure_by_another_port_changes_nothing() -> None:
-    wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in SETTLED])
-    plan = Plan((), (), wanted, (), None)
-    first = held_up(an_owner(wanted), plan, "Service digits: read tcp 10.0.0.1:51234: connection reset", NOW)
-    again = held_up(an_owner(first.status), plan, "Service digits: read tcp 10.0.0.1:51250: connection reset", NOW)
-    assert again == Report(first.status)
-    other = held_up(an_owner(first.status), plan, "ConfigMap digits-results: connection refused", NOW)
+    says = said_of(SETTLED)
+    wanted = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition(*each) for each in says])
+    plan = a_plan(wanted, SETTLED)
+
+    def again(stored: TritonDeploymentStatus, words: str) -> Report:
+        return report(an_owner(stored), apply_failed(words), plan, NOW)
+
+    first = again(wanted, "Service digits: read tcp 10.0.0.1:51234: connection reset")
+    assert again(first.status, "Service digits: read tcp 10.0.0.1:51250: connection reset") == Report(first.status)
+    other = again(first.status, "ConfigMap digits-results: connection refused")
     assert other.status != first.status
     assert other.events == ()
 
 
 @pytest.mark.parametrize(
-    ("tell", "reason", "words"),
+    ("setback", "reason", "words"),
     [
-        (failed, "InternalError", "the operator failed: ValueError: no such stage. "),
-        (not_stored, "StatusRefused", "the API server refuses the status of this object: no such stage. "),
+        (internal_error, "InternalError", "the operator failed: ValueError: no such stage. "),
+        (request_failed, "RequestFailed", "a request to the API server failed: no such stage. "),
+        (status_refused, "StatusRefused", "the API server refuses the status of this object: no such stage. "),
     ],
 )
-def test_what_ends_a_pass_leaves_the_rest_of_the_status(tell: Any, reason: str, words: str) -> None:
-    conditions = [a_condition(*each) for each in (*SETTLED, ("Verified", "True"))]
+def test_what_ends_a_pass_leaves_the_rest_of_the_status(setback: Any, reason: str, words: str) -> None:
+    says = said_of(SETTLED)
+    conditions = [a_condition(*each) for each in (*says, ("Verified", "True"))]
     stored = TritonDeploymentStatus(observed_generation=2, conditions=conditions)
-    report = tell(an_owner(stored), ValueError("no such stage"), NOW)
-    found = {each.type: each for each in report.status.conditions}
-    assert {each.reason for kind, each in found.items() if kind != "Verified"} == {reason}
-    assert found["Verified"] == conditions[-1]
-    assert found["Stalled"].message.startswith(words)
-    assert [each.reason for each in report.events] == [reason]
-    assert tell(an_owner(report.status), ValueError("no such stage"), NOW).status == report.status
+    found = report(an_owner(stored), setback(ValueError("no such stage")), None, NOW)
+    told = {each.type: each for each in found.status.conditions}
+    assert [each for each in conditions if told[each.type] != each] == [conditions[2], conditions[3]]
+    assert (told["Reconciling"].status, told["Reconciling"].reason) == ("True", reason)
+    assert (told["Stalled"].status, told["Stalled"].reason) == ("False", "NoStall")
+    assert told["Reconciling"].message.startswith(words)
+    assert [each.reason for each in found.events] == [reason]
+    again = report(an_owner(found.status), setback(ValueError("no such stage")), None, NOW)
+    assert again == Report(found.status)
 
 
 def test_a_refusal_while_nothing_newer_is_worked_on_stalls_the_object() -> None:
     soaked = [a_condition("Ready", "True"), a_condition("UpToDate", "False").model_copy(update={"reason": "Soaking"})]
     wanted = TritonDeploymentStatus(observed_generation=3, conditions=soaked)
-    status = stalled(an_owner(wanted), wanted, Reason.APPLY_REFUSED, "Service digits: no", NOW).status
+    plan = a_plan(wanted, replace(SETTLED, soaks=True))
+    status = report(an_owner(wanted), apply_refused("Service digits: no"), plan, NOW).status
     assert {item.type: item.status for item in status.conditions}["Ready"] == "False"

@@ -16,7 +16,11 @@ from triton_operator.settings import Settings
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent
-STORED: Mapping[str, Body] = json.loads(lzma.decompress((HERE / "stored-2bb6dae5.json.xz").read_bytes()))
+STORED: Mapping[str, Body] = {
+    name: each
+    for file in ("stored-2bb6dae5.json.xz", "late-2bb6dae5.json.xz")
+    for name, each in json.loads(lzma.decompress((HERE / file).read_bytes())).items()
+}
 """By the name of the state."""
 
 

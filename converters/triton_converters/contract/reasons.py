@@ -151,7 +151,14 @@ class Reason(StrEnum):
         "ApplyFailed",
         "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
     )
-    STATUS_REFUSED = "StatusRefused", "The API server refuses the status; the active revision stays as it is."
+    REQUEST_FAILED = (
+        "RequestFailed",
+        "A request to the API server, such as one that reads an object, fails for some time; the operator tries again.",
+    )
+    STATUS_REFUSED = (
+        "StatusRefused",
+        "The API server refuses the status for some time; the operator tries again, and the active revision stays.",
+    )
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
     # Failures that last until the user changes something.

@@ -21,6 +21,10 @@ if stalled ~= nil and stalled.status == "True" then
   health.status = "Degraded"
 elseif reconciling ~= nil and reconciling.status == "True" then
   health.status = "Progressing"
+  -- While passes of the operator fail, Ready says nothing of it.
+  if ready.status == "True" then
+    health.message = health.message .. "; Reconciling: " .. reconciling.reason .. ": " .. reconciling.message
+  end
 elseif ready.status == "True" then
   health.status = "Healthy"
   -- What the commit asks for serves. Files that are newer than it, or newer images, are no fault of the commit.

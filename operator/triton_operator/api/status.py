@@ -45,6 +45,8 @@ NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailab
 """All conditions that are there only while they are True. Those that are no risks only inform."""
 OF_ACTIVE = frozenset({Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK})
 """Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
+FAILING = frozenset({Reason.APPLY_FAILED, Reason.REQUEST_FAILED, Reason.STATUS_REFUSED, Reason.INTERNAL_ERROR})
+"""Reasons of Reconciling that tell of passes that fail, and are made again until one succeeds."""
 ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
 """Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""
 CandidateState = Literal[
@@ -283,10 +285,12 @@ class TritonDeploymentStatus(StatusType):
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
     conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
-    verified; UpToDate while nothing newer is wanted than the active revision. ServerVulnerable and ClaimShared are
-    warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while they
-    are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with
-    `serving.soak`; the others do not depend on them."""
+    verified; UpToDate while nothing newer is wanted than the active revision. Stalled is True while nothing is tried
+    until somebody changes something. If the operator itself fails for some time, Reconciling tells why, and the others
+    stay as they are. ServerVulnerable and ClaimShared are warnings, Rehearsed, NewCandidatesAvailable and
+    NewImagesAvailable are notices. These five are there only while they are True, Autoscaling only with
+    `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`; the others do not
+    depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None

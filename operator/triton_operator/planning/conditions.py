@@ -19,7 +19,16 @@ from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.pins import differing
-from triton_operator.planning.summary import Activity, Standing, SummaryFacts, activity, standing
+from triton_operator.planning.summary import (
+    NEWEST,
+    SUMMARY,
+    Activity,
+    Standing,
+    SummaryFacts,
+    activity,
+    holds,
+    standing,
+)
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
@@ -43,12 +52,8 @@ QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUS
 
 CLEAR = Statement("Stalled", False, Reason.NO_STALL, "nothing is in the way")
 """The condition of an object that nothing stops."""
-NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
-"""What the flow has come to its end for."""
 NAMED_NEIGHBOURS = 3
 """How many other objects on the claim a message names: enough to find them, and it stays one line."""
-SUMMARY = ("Ready", "UpToDate", "Reconciling", "Stalled")
-"""The conditions that summarize all others, in their order."""
 STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
@@ -62,15 +67,22 @@ def conditions(
 
     ``new_images``: what the status tells of the installation's images.
     """
-    conditions = {condition.type: condition for condition in progress.conditions}
-    for kind in STAGES:
-        if kind not in conditions:
-            conditions[kind] = _not_reached(context, kind)
-    stages = [_undecided(conditions[kind]) for kind in STAGES]
+    stages = _stages(context, progress)
     summary = _summary(context, progress, stages)
     told = (*summary, *stages, *_notices(context, progress, new_images), *extras)
     deployment = context.deployment
     return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
+
+
+def summary_facts(context: Context, progress: Progress) -> SummaryFacts:
+    """Return what decides the conditions that summarize."""
+    return _facts(context, progress, _stages(context, progress))
+
+
+def _stages(context: Context, progress: Progress) -> list[Statement]:
+    """The conditions of the stages, also of those that are not reached."""
+    known = {condition.type: condition for condition in progress.conditions}
+    return [_undecided(known.get(kind) or _not_reached(context, kind)) for kind in STAGES]
 
 
 def _undecided(condition: Statement) -> Statement:
@@ -172,28 +184,38 @@ def _images(context: Context, found: Images | None) -> Iterator[Statement]:
     yield Statement("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
 
 
-def _summary(context: Context, progress: Progress, stages: Sequence[Statement]) -> list[Statement]:
-    """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
-    decisive, soaks = _decisive(progress, stages), progress.soaks
-    available = next(each for each in stages if each.type == "Available")
-    facts = SummaryFacts(
+def _facts(context: Context, progress: Progress, stages: Sequence[Statement]) -> SummaryFacts:
+    return SummaryFacts(
         complete=progress.is_complete,
         rolled_back=context.spec.rollout.revision is not None,
         met=is_met(context),
-        available=bool(available.status),
-        soaks=soaks is not None,
+        available=bool(_available(stages).status),
+        soaks=progress.soaks is not None,
         stalled=progress.stalled,
-        paused=decisive.reason in PAUSED,
+        paused=_decisive(progress, stages).reason in PAUSED,
     )
-    stands, doing = standing(facts), activity(facts)
-    reconciling = _reconciling(doing, soaks if doing is Activity.SOAKS and soaks is not None else decisive)
+
+
+def _summary(context: Context, progress: Progress, stages: Sequence[Statement]) -> list[Statement]:
+    """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
+    decisive, soaks = _decisive(progress, stages), progress.soaks
+    facts = _facts(context, progress, stages)
+    stands, doing, says = standing(facts), activity(facts), holds(facts)
+    waits = soaks if doing is Activity.SOAKS and soaks is not None else decisive
+    reconciling = Statement("Reconciling", says["Reconciling"], *_activity_words(doing, waits))
+    stalled = replace(decisive, type="Stalled", status=True) if says["Stalled"] else CLEAR
     if stands in NEWEST:
-        return [*_serves(context, _newest(context, stands, soaks)), reconciling, CLEAR]
-    if stands is Standing.SERVES_OLDER:
-        return [*_serves_on(context, decisive), replace(reconciling, status=False), CLEAR]
-    lacks = available if stands is Standing.UNAVAILABLE else decisive
-    stalled = replace(decisive, type="Stalled", status=True) if doing is Activity.STALLED else CLEAR
-    return [*(replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate")), reconciling, stalled]
+        pair = _serves(context, _newest(context, stands, soaks))
+    elif stands is Standing.SERVES_OLDER:
+        pair = _serves_on(context, decisive)
+    else:
+        lacks = _available(stages) if stands is Standing.UNAVAILABLE else decisive
+        pair = (replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate"))
+    return [*pair, reconciling, stalled]
+
+
+def _available(stages: Sequence[Statement]) -> Statement:
+    return next(each for each in stages if each.type == "Available")
 
 
 def _decisive(progress: Progress, stages: Sequence[Statement]) -> Statement:
@@ -205,14 +227,13 @@ def _decisive(progress: Progress, stages: Sequence[Statement]) -> Statement:
     return moves if progress.is_rolled_out else next(unfinished)
 
 
-def _reconciling(doing: Activity, decisive: Statement) -> Statement:
-    """The condition Reconciling. ``decisive``: what is waited for."""
-    by_work = {
-        Activity.NONE: (False, Reason.READY, "nothing is left to do"),
-        Activity.STALLED: (False, decisive.reason, "nothing more is tried until something changes"),
-        Activity.PAUSED: (False, decisive.reason, decisive.message),
-    }
-    return Statement("Reconciling", *by_work.get(doing, (True, Reason.PROGRESSING, decisive.message)))
+def _activity_words(doing: Activity, waits: Statement) -> tuple[Reason, str]:
+    """Reason and message of Reconciling. ``waits``: what is waited for."""
+    if doing is Activity.NONE:
+        return Reason.READY, "nothing is left to do"
+    if doing is Activity.STALLED:
+        return waits.reason, "nothing more is tried until something changes"
+    return (waits.reason if doing is Activity.PAUSED else Reason.PROGRESSING), waits.message
 
 
 def _serves(context: Context, newest: Statement) -> Iterator[Statement]:
@@ -238,8 +259,7 @@ def _newest(context: Context, stands: Standing, soaks: Statement | None) -> Stat
 def _serves_on(context: Context, newer: Statement) -> Iterator[Statement]:
     """Ready and UpToDate while the spec is met, and something newer is worked on, waits or failed.
 
-    Reconciling and Stalled are False then: to a tool that waits for a commit the object is done. The reason of
-    Reconciling still tells whether work goes on.
+    The reason of Reconciling, which is False then, tells whether work goes on.
     """
     words = f"revision {context.active_revision} serves, as the spec asks; UpToDate tells what is newer"
     yield Statement("Ready", True, Reason.READY, words)

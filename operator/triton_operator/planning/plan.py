@@ -17,6 +17,7 @@ from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Draft, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
+from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
 from triton_operator.resources.results import results_config_map
@@ -94,6 +95,8 @@ class Plan:
     """To be posted once the status is written."""
     requeue_after: float | None
     """Seconds; None: a change wakes the next pass."""
+    facts: SummaryFacts
+    """What decided the conditions that summarize, so that a pass that cannot carry out the plan decides by the same."""
 
 
 def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
@@ -110,6 +113,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         status=draft.status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, draft.status)),
         requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
+        facts=conditions.summary_facts(context, draft.progress),
     )
 
 

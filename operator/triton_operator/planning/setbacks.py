@@ -1,41 +1,43 @@
 """The status where a plan could not be carried out, or none could be made. Pure.
 
-| What happened | Conditions |
-|---|---|
-| The spec is invalid, or the API server refuses an object | stalled |
-| It refuses an object that nothing else needs | that object's own condition |
-| An object fails for long, and may succeed by itself | Reconciling |
-| It refuses the status, or the operator has a bug | stalled, and the rest as it was |
+| What happened | Told | As |
+|---|---|---|
+| The spec is invalid | at once | an invalid spec: nothing serves as it asks |
+| The API server refuses an object | at once | a refusal: stalled, or only what is newer |
+| It refuses an object that nothing else needs | at once | that object's own condition |
+| Objects, requests or statuses fail, or the operator does | once it lasts | Reconciling |
+
+`summary.py` has the table of what each makes of the conditions that summarize.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.deployment import parse_status
-from triton_operator.api.status import OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
+from triton_operator.api.status import FAILING, OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.effects import Statement, conditions_of
+from triton_operator.planning.conditions import CLEAR
 from triton_operator.planning.plan import Event, Plan
+from triton_operator.planning.summary import SUMMARY, Hindrance, SummaryFacts, hindered, holds
 
 Body = dict[str, Any]
-STALLED: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
-"""The conditions of an object that is stalled."""
-ONLY_NEWER_STALLED: Mapping[ConditionType, bool] = {"UpToDate": False, "Reconciling": False}
-"""The conditions of an object whose spec is met, while something newer than the active revision is stalled."""
 STAYS: Mapping[ConditionType, str] = {
     "Autoscaling": "the replicas stay as they are",
     "Routed": "the route stays as it is",
 }
 """What holds while the object that a condition tells of is refused."""
+TOLD_AFTER = timedelta(seconds=15)
+"""How long passes fail before the status says so. Neither an API server nor the pod of a webhook takes longer to start
+again, and a race of the operator with itself is over by the next pass."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
-WITH_NUMBERS = {Reason.APPLY_FAILED, Reason.STATUS_REFUSED, Reason.INTERNAL_ERROR}
-"""Reasons whose messages may have an address or a port that differs each time. If each pass stored another message, it
-would wake the next one at once."""
+GOES_ON = "The active revision stays as it is, and the operator tries again"
+"""What the words of a failure that ends a pass have in common."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +49,81 @@ class Report:
     """To be posted if the status differs from the one that is stored."""
 
 
-def stalled(owner: Body, status: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> Report:
-    """Report that the object is stalled until somebody changes something.
+@dataclass(frozen=True)
+class Setback:
+    """What kept a pass from being done, in words."""
 
-    ``owner``: the TritonDeployment as it is stored. ``status``: all else that is known of it by now. If the API server
-    refuses what something newer needs, while the spec is met, only that does not go on.
+    hindrance: Hindrance
+    reason: Reason
+    message: str
+
+
+def invalid(reason: Reason, words: str) -> Setback:
+    """Return the setback of a spec that its user has to correct."""
+    return Setback(Hindrance.INVALID, reason, words)
+
+
+def apply_refused(words: str) -> Setback:
+    """Return the setback of objects that the API server refuses until somebody changes something."""
+    return Setback(Hindrance.REFUSED, Reason.APPLY_REFUSED, words)
+
+
+def apply_failed(words: str) -> Setback:
+    """Return the setback of objects that could not be written; they may be by themselves."""
+    return _failing(Reason.APPLY_FAILED, f"objects could not be written, and the operator tries again: {words}")
+
+
+def request_failed(error: Exception) -> Setback:
+    """Return the setback of a request that ended the pass, such as one that reads an object."""
+    return _failing(
+        Reason.REQUEST_FAILED,
+        f"a request to the API server failed: {_words(error)}. {GOES_ON}; if it is forbidden, upgrade the operator's"
+        " release, because the chart grants it",
+    )
+
+
+def status_refused(error: Exception) -> Setback:
+    """Return the setback of a status that the API server refuses."""
+    return _failing(
+        Reason.STATUS_REFUSED,
+        f"the API server refuses the status of this object: {_words(error)}. {GOES_ON}; update the"
+        " CustomResourceDefinition, or change the policy",
+    )
+
+
+def internal_error(error: Exception) -> Setback:
+    """Return the setback of an error of the operator, in its first line."""
+    first_line = str(error).strip().partition("\n")[0]
+    words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
+    return _failing(
+        Reason.INTERNAL_ERROR,
+        f"the operator failed: {words}. {GOES_ON}; if the error stays, report it with the traceback in the operator's"
+        " log",
+    )
+
+
+def is_told(hindrance: Hindrance, since: datetime, now: datetime) -> bool:
+    """Return whether the user is told: at once of what waits for a person, and of all else once it lasts.
+
+    ``since``: when passes began to fail.
     """
-    only_newer = reason is Reason.APPLY_REFUSED and _only_newer(status)
-    summary = ONLY_NEWER_STALLED if only_newer else STALLED
-    stored = parse_status(owner).conditions
-    known = any(each.type in ("Stalled", "UpToDate") and each.reason == reason for each in stored)
-    events = () if known else (Event("Warning", reason, message),)
-    told = {type: (value, reason, message) for type, value in summary.items()}
-    return Report(_with(owner, status, told, now), events)
+    return hindrance is not Hindrance.FAILS or now - since >= TOLD_AFTER
+
+
+def report(owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> Report:
+    """Report a setback.
+
+    ``owner``: the TritonDeployment as it is stored. ``wanted``: the plan that could not be carried out; None: there was
+    none, so all that the setback does not change stays as it is stored.
+    """
+    stored = parse_status(owner)
+    status, facts = (wanted.status, wanted.facts) if wanted else (stored, _stored_facts(owner, stored))
+    told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
+    known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
+    events = () if known else (Event("Warning", setback.reason, setback.message),)
+    # Of a stalled object, the plan's Events would tell what it was before it stalled.
+    planned = wanted.events if wanted and setback.hindrance is Hindrance.FAILS else ()
+    return Report(_with(owner, status, told, now), (*planned, *events))
 
 
 def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Report:
@@ -74,69 +138,56 @@ def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
     for type, message in told.items():
         if type not in known:
             events.append(Event("Warning", Reason.APPLY_REFUSED, f"{type}: {message}"))
-    new = {type: (False, Reason.APPLY_REFUSED, message) for type, message in told.items()}
+    new = [Statement(type, False, Reason.APPLY_REFUSED, message) for type, message in told.items()]
     return Report(_with(owner, wanted.status, new, now), tuple(events))
 
 
-def held_up(owner: Body, wanted: Plan, words: str, now: datetime) -> Report:
-    """Report the plan's status, except that objects could not be written for long, and may be by themselves.
+def _failing(reason: Reason, message: str) -> Setback:
+    return Setback(Hindrance.FAILS, reason, message)
 
-    An object whose spec is met while something newer is held up stays done to tools that wait for Reconciling, and one
-    that is stalled has failed for them, whatever else is tried.
+
+def _words(error: Exception) -> str:
+    return shortened(str(error), LONGEST_ERROR)
+
+
+def _stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
+    """The facts as the last status has them, for a pass that found out none; of another spec, nothing is known.
+
+    Version 0.1.0 had no UpToDate, was Ready with the newest alone, and called a failure of its own a stall.
     """
-    message = f"objects could not be written, and the operator tries again: {words}"
-    is_stalled = any((each.type, each.status) == ("Stalled", "True") for each in wanted.status.conditions)
-    goes_on = not is_stalled and not _only_newer(wanted.status)
-    known = any(each.reason == Reason.APPLY_FAILED for each in parse_status(owner).conditions)
-    told = () if known else (Event("Warning", Reason.APPLY_FAILED, message),)
-    status = _with(owner, wanted.status, {"Reconciling": (goes_on, Reason.APPLY_FAILED, message)}, now)
-    return Report(status, (*wanted.events, *told))
-
-
-def not_stored(owner: Body, error: Exception, now: datetime) -> Report:
-    """Report that the API server refused the status, with its own words. All else stays as it is stored."""
-    message = (
-        f"the API server refuses the status of this object: {shortened(str(error), LONGEST_ERROR)}. The active revision"
-        " stays as it is, and the operator tries again; update the CustomResourceDefinition, or change the policy"
+    generation = owner["metadata"]["generation"]
+    known = {each.type: each for each in stored.conditions if each.observed_generation == generation}
+    ready, newest, stalled = known.get("Ready"), known.get("UpToDate"), known.get("Stalled")
+    serves = ready is not None and ready.status == "True"
+    return SummaryFacts(
+        complete=serves and (newest is None or newest.status == "True" or newest.reason in OF_ACTIVE),
+        rolled_back=newest is not None and newest.reason == Reason.ROLLED_BACK,
+        met=serves,
+        available=serves,
+        soaks=newest is not None and newest.reason == Reason.SOAKING,
+        stalled=stalled is not None and stalled.status == "True" and stalled.reason not in FAILING,
+        paused=False,
     )
-    return _as_it_was(owner, Reason.STATUS_REFUSED, message, now)
 
 
-def failed(owner: Body, error: Exception, now: datetime) -> Report:
-    """Report an error of the operator. All else stays as it is stored."""
-    first_line = str(error).strip().partition("\n")[0]
-    words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
-    message = (
-        f"the operator failed: {words}. The active revision stays as it is, and the operator tries again; if the error"
-        " stays, report it with the traceback in the operator's log"
-    )
-    return _as_it_was(owner, Reason.INTERNAL_ERROR, message, now)
-
-
-def _as_it_was(owner: Body, reason: Reason, message: str, now: datetime) -> Report:
-    """The stored status, stalled. Another failure of the same reason has another message, and so its own Event."""
-    report = stalled(owner, parse_status(owner), reason, message, now)
-    return Report(report.status, (Event("Warning", reason, message),))
-
-
-def _only_newer(status: TritonDeploymentStatus) -> bool:
-    """Whether the spec is met, and only something newer than the active revision is worked on."""
-    held = {each.type: each for each in status.conditions}
-    ready, newest = held.get("Ready"), held.get("UpToDate")
-    if ready is None or newest is None or newest.reason in OF_ACTIVE:
-        return False
-    return (ready.status, newest.status) == ("True", "False")
+def _told(facts: SummaryFacts, setback: Setback, status: TritonDeploymentStatus) -> Iterator[Statement]:
+    """The conditions that the setback changes."""
+    says = holds(facts)
+    # A new object has no conditions that could stay.
+    changed = hindered(facts) if any(each.type == "Ready" for each in status.conditions) else SUMMARY
+    for type in changed:
+        yield Statement(type, says[type], setback.reason, setback.message)
+    if not says["Stalled"]:
+        # The stored one may be of another spec.
+        yield CLEAR
 
 
 def _with(
-    owner: Body,
-    status: TritonDeploymentStatus,
-    told: Mapping[ConditionType, tuple[bool, Reason, str]],
-    now: datetime,
+    owner: Body, status: TritonDeploymentStatus, told: Iterable[Statement], now: datetime
 ) -> TritonDeploymentStatus:
-    """The status with other conditions in the place of its own: whether each holds, why, and in words."""
+    """The status with other conditions in the place of its own."""
     generation, stored = owner["metadata"]["generation"], parse_status(owner).conditions
-    new = conditions_of([Statement(type, *each) for type, each in told.items()], stored, generation, now)
+    new = conditions_of(told, stored, generation, now)
     merged = {each.type: each for each in (*status.conditions, *new)}.values()
     return status.model_copy(
         update={"observed_generation": generation, "conditions": [_steady(each, stored) for each in merged]}
@@ -144,8 +195,11 @@ def _with(
 
 
 def _steady(new: Condition, stored: Iterable[Condition]) -> Condition:
-    """The condition as it is stored, if it tells of the same error with other numbers."""
-    if new.reason not in WITH_NUMBERS:
+    """The condition as it is stored, if it tells of the same failure with other numbers, such as a port.
+
+    If each pass stored another message, it would wake the next one at once.
+    """
+    if new.reason not in FAILING:
         return new
     return next((old for old in stored if _without_numbers(old) == _without_numbers(new)), new)
 

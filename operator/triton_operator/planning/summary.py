@@ -1,7 +1,28 @@
-"""What the conditions that summarize say: facts in, two answers out. Pure, with truth tables as its test."""
+"""What the conditions that summarize say, whatever becomes of the pass. Pure, with truth tables as its test.
 
+The facts have two answers, what serves and what the operator does, and from these follow the four conditions.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+
+from triton_operator.api.status import ConditionType
+
+SUMMARY: tuple[ConditionType, ...] = ("Ready", "UpToDate", "Reconciling", "Stalled")
+"""The conditions that summarize all others, in their order."""
+
+
+class Hindrance(Enum):
+    """What keeps a pass from being done."""
+
+    NONE = auto()
+    FAILS = auto()
+    """Something fails that may succeed by itself: it is tried again, and what serves is as it was."""
+    REFUSED = auto()
+    """The API server refuses an object that the plan needs, until somebody changes something."""
+    INVALID = auto()
+    """The spec cannot be carried out, until its user corrects it; so nothing serves as it asks."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +43,12 @@ class SummaryFacts:
     """Whether nothing more is tried until something changes."""
     paused: bool
     """Whether the object waits for its user, without anything being wrong."""
+    hindrance: Hindrance = Hindrance.NONE
+    """What keeps the pass from being done. A plan is made before anything does, so its facts have none."""
 
 
 class Standing(Enum):
-    """What serves, compared with what the spec asks for: Ready and UpToDate."""
+    """What serves, compared with what the spec asks for."""
 
     UP_TO_DATE = auto()
     """All that is wanted serves."""
@@ -42,21 +65,34 @@ class Standing(Enum):
 
 
 class Activity(Enum):
-    """What the operator does: Reconciling, and Stalled unless a server answers as the spec asks."""
+    """What the operator does."""
 
     NONE = auto()
     """Nothing is left to do."""
     SOAKS = auto()
     """Only the soak of what serves may still undo it."""
     GOES_ON = auto()
+    HINDERED = auto()
+    """Something fails that may succeed by itself, so the pass is made again."""
     PAUSED = auto()
     """The object waits for its user, without anything being wrong."""
     STALLED = auto()
     """Nothing more is tried until something changes."""
 
 
+NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
+"""What the flow has come to its end for."""
+WORKS = {Activity.SOAKS, Activity.GOES_ON, Activity.HINDERED}
+"""What is Reconciling, unless only something newer than the spec asks for is worked on."""
+
+
 def standing(facts: SummaryFacts) -> Standing:
     """Return what serves; the first line that applies decides."""
+    if facts.hindrance is Hindrance.INVALID:
+        return Standing.UNMET
+    if facts.complete and facts.hindrance is Hindrance.REFUSED:
+        # There is nothing newer, so what is refused is a part of what serves.
+        return Standing.UNMET
     if facts.complete and facts.rolled_back:
         return Standing.ROLLED_BACK
     if facts.complete:
@@ -68,8 +104,37 @@ def standing(facts: SummaryFacts) -> Standing:
 
 def activity(facts: SummaryFacts) -> Activity:
     """Return what the operator does; the first line that applies decides."""
+    if facts.hindrance in (Hindrance.REFUSED, Hindrance.INVALID):
+        return Activity.STALLED
+    if facts.stalled and not facts.complete:
+        return Activity.STALLED
+    if facts.hindrance is Hindrance.FAILS:
+        return Activity.HINDERED
     if facts.complete:
         return Activity.SOAKS if facts.soaks and not facts.met else Activity.NONE
-    if facts.stalled:
-        return Activity.STALLED
     return Activity.PAUSED if facts.paused else Activity.GOES_ON
+
+
+def holds(facts: SummaryFacts) -> Mapping[ConditionType, bool]:
+    """Return whether each condition that summarizes holds.
+
+    While the spec is met, and only something newer is worked on, Reconciling and Stalled are False: to a tool that
+    waits for a commit the object is done.
+    """
+    stands, doing = standing(facts), activity(facts)
+    is_older = stands is Standing.SERVES_OLDER
+    return {
+        "Ready": is_older or stands in NEWEST,
+        "UpToDate": stands is Standing.UP_TO_DATE,
+        "Reconciling": doing in WORKS and not is_older,
+        "Stalled": doing is Activity.STALLED and not is_older,
+    }
+
+
+def hindered(facts: SummaryFacts) -> tuple[ConditionType, ...]:
+    """Return the conditions that name the hindrance as their reason; the others keep the one that they have."""
+    if facts.hindrance is Hindrance.NONE:
+        return ()
+    if facts.hindrance is Hindrance.FAILS:
+        return ("Reconciling",)
+    return ("UpToDate", "Reconciling") if standing(facts) is Standing.SERVES_OLDER else SUMMARY

@@ -42,7 +42,7 @@ def _late(context: Context, view: ServerView) -> Statement | None:
     words = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
         # With a retry, or a longer deadline, it starts again.
-        return _said_before(context, words) if not context.deployment.retry else None
+        return _said_by_old_status(context, words) if not context.deployment.retry else None
     if view.was_ready and view.ready_pods:
         # An autoscaler, or a user, asked for more pods than fit.
         return None
@@ -85,8 +85,11 @@ def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str,
     return noted | ({WAITS_ANNOTATION: since} if since else {})
 
 
-def _said_before(context: Context, late: str) -> Statement | None:
-    """What the status says of a server that was late; an earlier version of the operator kept that nowhere else."""
+def _said_by_old_status(context: Context, late: str) -> Statement | None:
+    """What the status says of a server that was late. The pass that reads it records it, so none reads it again.
+
+    Version 0.1.0, the last one that needs this, kept it nowhere else. It goes with the old names (api/old_status.py).
+    """
     for each in context.deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
             try:

@@ -16,7 +16,6 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from triton_operator.api.deployment import TritonDeployment
 from triton_operator.kube.cluster import ClusterError
 from triton_operator.observed.snapshot import Observed
 from triton_operator.runtime.object_metrics import ObjectMetrics
@@ -47,7 +46,7 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
-        for reason in ("Bug", "Conflict", "Fight", "Server", "Unavailable"):
+        for reason in ("Bug", "Conflict", "Fight", "Server", "StatusRefused", "Unavailable"):
             # A series that begins with 1 has no increase.
             self.reconcile_errors.labels(reason)
         self.writes = Counter(
@@ -75,9 +74,8 @@ class Metrics:
         """Count the TritonDeployments of a store by the reason of their Ready condition."""
         self.registry.register(_Deployments(store))
 
-    def seen(self, key: Key, deployment: TritonDeployment, observed: Observed, now: datetime) -> None:
-        """Tell of a TritonDeployment as a pass sees it, and log which Jobs ended since the pass before."""
-        self.objects.seen(key, deployment.spec, deployment.status)
+    def jobs_seen(self, key: Key, observed: Observed, now: datetime) -> None:
+        """Tell of a TritonDeployment's Jobs as a pass sees them, and log which ended since the pass before."""
         for ended in self.stages.seen(key, observed.jobs.values(), now):
             words, job = "%s: Job %s ended after %.0f s: %s", ended.job
             log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})

@@ -2,14 +2,14 @@
 
 store ─> parse ─> observe ─> plan ─> delete ─> apply what drifts ─> status ─> events
 
-A pass never waits and never raises. A user's error goes into the status, a transient error leads to a later pass, and a
-bug does both and leaves a traceback. A pass that wrote something is followed by another; one that wrote nothing is the
-last.
+A pass never waits and never raises. A user's error goes into the status; another error leads to a later pass, and goes
+into the status if it lasts; a bug leaves a traceback too. A pass that wrote something is followed by another; one that
+wrote nothing is the last.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
@@ -21,7 +21,7 @@ from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import Observed, observe
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Event, Plan, plan
-from triton_operator.planning.setbacks import Report
+from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
@@ -35,14 +35,8 @@ from triton_operator.stages.skipping import product_asked
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them: a Warning says so, the pauses grow,
 and a pass goes on after what it had to write again, so that nothing else of the object waits for that client."""
-TOLD_AFTER = timedelta(seconds=15)
-"""How long objects fail before the status says so. Neither an API server nor the pod of a webhook takes longer to start
-again."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest Retry-After that is respected, in seconds. The API server says 1; a proxy may say anything."""
-Told = Callable[[Body, Exception, datetime], Report]
-"""Makes of a stored object and of the error that ended its pass what the user is told."""
-
 log = logging.getLogger(__name__)
 
 
@@ -71,7 +65,7 @@ class Reconciler:
         self._writing_passes: dict[Key, int] = {}
         """How many passes in a row wrote something."""
         self._failing_since: dict[Key, datetime] = {}
-        """Since when every pass fails at an object that may succeed by itself."""
+        """Since when every pass fails."""
 
     def reconcile(self, key: Key) -> Result:
         """Make one pass; never raises."""
@@ -80,17 +74,15 @@ class Reconciler:
                 return self._pass(key)
             except StatusRefusedError as error:
                 log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
-                return self._ended(key, error, setbacks.not_stored)
-            except RefusedError as error:
-                # Refused objects are collected, so it is a read, which the chart should grant.
-                log.warning("%s: the API server refuses a read; the pass is repeated after a pause: %s", key, error)
-                return self._ended(key, error, setbacks.failed)
+                return self._ended(key, error, setbacks.status_refused(error))
             except ClusterError as error:
-                log.info("%s: the pass failed and is repeated after a pause: %s", key, error)
-                return self._ended(key, error)
+                # Refused objects are collected, so what is refused here is a read, which the chart should grant.
+                level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
+                log.log(level, "%s: the pass failed and is repeated after a pause: %s", key, error)
+                return self._ended(key, error, setbacks.request_failed(error))
             except Exception as error:
                 log.exception("%s: the pass failed because of a bug and is repeated after a pause", key)
-                return self._ended(key, error, setbacks.failed)
+                return self._ended(key, error, setbacks.internal_error(error))
 
     def _pass(self, key: Key) -> Result:
         """Observe, plan, carry out and report. Raises ClusterError if nothing gets through, or no status is taken."""
@@ -102,10 +94,11 @@ class Reconciler:
             deployment = parse(owner)
         except InvalidSpecError as error:
             return self._refuse(key, owner, error, now)
+        self._metrics.objects.seen(key, deployment.spec, deployment.status)
         known = self._store.children(key)
         children = ownership.ours(owner, known)
         observed = self._observe(key, deployment, children, known)
-        self._metrics.seen(key, deployment, observed, now)
+        self._metrics.jobs_seen(key, observed, now)
         wanted = plan(deployment, observed, self._settings, now)
         return self._carry_out(key, owner, wanted, CarryingOut(self._writer, owner, by_key(children), wanted), now)
 
@@ -118,8 +111,8 @@ class Reconciler:
 
     def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
         """Report a spec that the user has to correct."""
-        stored = parse_status(owner)
-        self._reporter.report(owner, setbacks.stalled(owner, stored, error.reason, str(error), now), now)
+        self._reporter.report(owner, setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now), now)
+        self._failing_since.pop(key, None)
         self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
         return Result()
 
@@ -158,30 +151,31 @@ class Reconciler:
             return self._again(key, owner, carried.written, now)
         if carried.failures:
             return self._fail(key, owner, wanted, carried.failures, now)
-        self._failing_since.pop(key, None)
         report = Report(wanted.status, wanted.events)
         if carried.without:
             self._metrics.failed(next(iter(carried.without.values()))[0])
-            report = setbacks.refused(owner, wanted, {told: str(each) for told, each in carried.without.items()}, now)
-        if self._reporter.report(owner, report, now) or carried.written:
+            report = setbacks.refused(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
+        told = self._reporter.report(owner, report, now)
+        self._failing_since.pop(key, None)
+        if told or carried.written:
             return self._again(key, owner, carried.written or ["the status"], now)
         self._writing_passes.pop(key, None)
         return Result(failed=True) if carried.without else Result(again_after=wanted.requeue_after)
 
     def _fail(self, key: Key, owner: Body, wanted: Plan, failures: Failures, now: datetime) -> Result:
-        """Report objects that could not be written, and have the pass repeated after a pause.
-
-        What the API server refuses is reported at once; what may succeed by itself, if it lasts.
-        """
+        """Report objects that could not be written, and have the pass repeated after a pause."""
         refused = failures.refused
         log.log(logging.WARNING if refused else logging.INFO, "%s: %s", key, failures)
         self._metrics.failed(failures[0])
-        if refused:
-            report = setbacks.stalled(owner, wanted.status, Reason.APPLY_REFUSED, str(refused), now)
-            self._reporter.report(owner, report, now)
-        elif now - self._failing_since.setdefault(key, now) >= TOLD_AFTER:
-            self._reporter.report(owner, setbacks.held_up(owner, wanted, str(failures), now), now)
+        setback = setbacks.apply_refused(str(refused)) if refused else setbacks.apply_failed(str(failures))
+        self._tell(key, owner, setback, wanted, now)
         return _after_a_pause(failures.retry_after)
+
+    def _tell(self, key: Key, owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> None:
+        """Report what kept a pass from being done, if it is time to."""
+        since = self._failing_since.setdefault(key, now)
+        if setbacks.is_told(setback.hindrance, since, now):
+            self._reporter.report(owner, setbacks.report(owner, setback, wanted, now), now)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
         """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""
@@ -199,16 +193,13 @@ class Reconciler:
         self._metrics.reconcile_errors.labels("Fight").inc()
         return Result(failed=True)
 
-    def _ended(self, key: Key, error: Exception, told: Told | None = None) -> Result:
-        """Count a pass that an error ended, tell the user of it, and have it repeated after a pause.
-
-        ``told``: what the user is told; None: nothing, because the error passes by itself.
-        """
+    def _ended(self, key: Key, error: Exception, setback: Setback) -> Result:
+        """Count a pass that an error ended, tell the user of it if it lasts, and have it repeated after a pause."""
         self._metrics.failed(error)
         try:
             owner, now = self._store.deployment(key), self._clock()
-            if told is not None and owner is not None and "deletionTimestamp" not in owner["metadata"]:
-                self._reporter.report(owner, told(owner, error, now), now)
+            if owner is not None and "deletionTimestamp" not in owner["metadata"]:
+                self._tell(key, owner, setback, None, now)
         except ClusterError as again:
             log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
         except Exception:
