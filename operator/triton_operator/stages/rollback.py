@@ -43,7 +43,7 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     if words is not None:
         words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
         return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
-    rollout = roll_out(context, _find(context, revision))
+    rollout = roll_out(context, _observe(context, revision))
     needed = Effects(needed=frozenset(history.state(revision).records))
     for condition in (*_recorded(name, revision), rollout.available):
         progress = progress.noting(condition)
@@ -66,8 +66,8 @@ def _ended(context: Context, revision: Revision | None) -> Effects:
     )
 
 
-def _find(context: Context, revision: Revision) -> ObservedTarget:
-    """What is observed of the revision."""
+def _observe(context: Context, revision: Revision) -> ObservedTarget:
+    """Return what is observed of the revision."""
     view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
     state, waits = started(context, revision.server, view)
     if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
@@ -88,7 +88,8 @@ def _find(context: Context, revision: Revision) -> ObservedTarget:
         is_active=is_active,
         measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
         soak=soak.skipped(context),
-        canary=canary.release(context, revision.server),
+        canary=None,
+        others_canary=canary.release(context, revision.server),
         undone=None,
         alone=context.active_server is None,
         yields=state is not Server.READY and room.yields(context, view),
