@@ -4,7 +4,6 @@ What is observed becomes facts, the facts become the next move, and the move bec
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates import server_image
@@ -13,7 +12,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.reference import Dump
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_made import as_made
+from triton_operator.resources.deployment import Parts, as_made, deployment
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.rollout import canary, moves, room, soak
@@ -116,14 +115,12 @@ def serve(context: Context, progress: Chosen) -> TargetRolledOut:
 class ObservedTarget:
     """The target and all that concerns it, as observed: what the facts are made of, and what each move needs."""
 
-    revision: str
-    """Key of the target revision."""
     candidate: str
     """Name of the target's candidate."""
     model: str
     """The name under which the target serves the model."""
-    body: dict[str, Any]
-    """The target's Deployment, as it would be made now."""
+    parts: Parts
+    """What the target's Deployment is made of; if it is there, its pods stay as they are."""
     view: ServerView | None
     """The target's Deployment, as observed; None: it is not there yet."""
     server: Server
@@ -152,7 +149,7 @@ class ObservedTarget:
     @property
     def name(self) -> str:
         """Name of the target's Deployment."""
-        return str(self.body["metadata"]["name"])
+        return self.parts.name
 
     @property
     def facts(self) -> RolloutFacts:
@@ -187,7 +184,7 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
         blocking=blocking,
         stalled=move in FAILED,
         effects=_effects(context, found, following),
-        revision=found.revision,
+        revision=found.parts.revision_key,
         candidate=found.candidate,
         server=found.name,
         is_active=found.is_active,
@@ -199,8 +196,8 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
 
 def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     """Return what is observed of the target."""
-    body = server(context, target, server_image.by_digest(context.images.server, target.image_id))
-    name = body["metadata"]["name"]
+    parts = server(context, target, server_image.by_digest(context.images.server, target.image_id))
+    name = parts.name
     view = context.observed.servers.get(name)
     state, waits = started(context, name, view)
     is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.excluded(context, target)
@@ -212,10 +209,9 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     measured = measure(context, dump, target, view, waits=not is_ready, held=held, is_active=is_active)
     idle = measured.figures is Figures.MISSING and not measured.runs
     return ObservedTarget(
-        revision=target.key,
         candidate=target.name,
         model=context.spec.served_name,
-        body=body,
+        parts=as_made(parts, view),
         view=view,
         server=state,
         waits=waits,
@@ -270,10 +266,10 @@ def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effec
     name, move, failed = found.name, following.move, following.move in GIVES_BACK
     done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
     replicas = room.replicas(context, found.view, failed=failed, done=done)
-    body = as_made(found.body, found.view, notes(context, found.view, replicas))
+    parts = replace(found.parts, replicas=replicas, notes=notes(context, found.view, replicas))
     # Without replicas no target is kept, so that its deadline begins anew with them.
     stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
-    objects = [body | {"spec": body["spec"] | {"replicas": replicas}}] if stays else []
+    objects = [deployment(context, parts)] if stays else []
     objects.append(preview_service(context, following.canary.holds or name))
     effects = Effects(tuple(objects)) + found.measured.effects + following.canary.effects
     effects += room.old_server(context, found.view, failed)
