@@ -1,9 +1,10 @@
-"""Connects to the cluster, and reads a command's subject from it or from a saved file."""
+"""All that the plugin asks of a cluster, and a command's subject from it or from a saved file."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,16 @@ class Cluster:
             _, active = config.list_kube_config_contexts()
             contexts, _ = config.list_kube_config_contexts()
             chosen = next((each for each in contexts if each["name"] == context), active)
-            self.api = config.new_client_from_config(context=context)
+            self._api = config.new_client_from_config(context=context)
         except ConfigException as error:
             raise SubjectError(
                 f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or name a --context of it"
             ) from error
         self.context: str = chosen["name"]
         self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
-        self._custom = client.CustomObjectsApi(self.api)
-        self._core = client.CoreV1Api(self.api)
+        self._custom = client.CustomObjectsApi(self._api)
+        self._core = client.CoreV1Api(self._api)
+        self._apps = client.AppsV1Api(self._api)
         self._measuring: Any = None
         """Metadata of the last pod that was seen to measure."""
 
@@ -161,6 +163,41 @@ class Cluster:
         log: str = answer.data.decode(errors="replace")
         return log
 
+    def operators(self, selector: str) -> list[dict[str, Any]]:
+        """Return the Deployments of all namespaces with the labels of a selector. Raises SubjectError."""
+        with answered("the operator's Deployment cannot be read"):
+            return _items(self._apps.list_deployment_for_all_namespaces, label_selector=selector)
+
+    def make_claim(self, body: dict[str, Any]) -> bool:
+        """Make a PersistentVolumeClaim unless it exists; return whether it was made. Raises SubjectError."""
+        name = body["metadata"]["name"]
+        with answered(f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"):
+            try:
+                _as_json(self._core.read_namespaced_persistent_volume_claim, name, self.namespace)
+            except ApiException as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise
+                _as_json(self._core.create_namespaced_persistent_volume_claim, self.namespace, body)
+                return True
+        return False
+
+    def make_pod(self, body: dict[str, Any]) -> None:
+        """Make a pod. Raises SubjectError."""
+        with answered(f"pod {body['metadata']['name']} cannot be made in namespace {self.namespace}"):
+            _as_json(self._core.create_namespaced_pod, self.namespace, body)
+
+    def pod(self, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return a pod, and the Events about it. Raises SubjectError."""
+        with answered(f"pod {name} cannot be read"):
+            found = _as_json(self._core.read_namespaced_pod, name, self.namespace)
+            about = f"involvedObject.uid={found['metadata']['uid']}"
+            return found, _items(self._core.list_namespaced_event, self.namespace, field_selector=about)
+
+    def delete_pod(self, name: str) -> None:
+        """Delete a pod, if it is there. Raises SubjectError."""
+        with suppress(MissingError), answered("it was not deleted"):
+            _as_json(self._core.delete_namespaced_pod, name, self.namespace)
+
     def _results(self, name: str) -> dict[str, Any] | None:
         try:
             with answered(f"ConfigMap {names.results(name)} cannot be read"):
@@ -170,6 +207,18 @@ class Cluster:
         except MissingError:
             return None
         return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": found.data or {}}
+
+
+def _as_json(request: Callable[..., Any], *arguments: Any, **options: str) -> dict[str, Any]:
+    """Send a request and return the answer as the API server wrote it."""
+    answer = request(*arguments, **options, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
+    found: dict[str, Any] = json.loads(answer.data)
+    return found
+
+
+def _items(request: Callable[..., Any], *arguments: str, **options: str) -> list[dict[str, Any]]:
+    """Send a request for a list and return its items as the API server wrote them."""
+    return list(_as_json(request, *arguments, **options)["items"])
 
 
 @contextmanager

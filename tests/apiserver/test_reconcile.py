@@ -148,11 +148,18 @@ def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl,
     assert kubectl.get("pvc", claim)["metadata"]["labels"]["team"] == "vision"
 
 
-def test_a_created_claim_outlives_its_object_by_a_merge_patch_alone(bench: Bench, kubectl: Kubectl) -> None:
-    """Claims of every version were created, and an apply removes nothing that a create has set."""
+@pytest.mark.parametrize("managed", ["created", "unknown"])
+def test_a_claim_outlives_its_object_by_a_merge_patch_alone(bench: Bench, kubectl: Kubectl, managed: str) -> None:
+    """Claims of every version were created, and an apply removes nothing that a create has set.
+
+    If somebody emptied the managed fields, no patch of them by the operator would tell that the owner is its own.
+    """
     claim = "digits-repository"
     while bench.reconcile().again_after == 0.0:
         pass
+    if managed == "unknown":
+        kubectl("patch", "pvc", claim, "--type=merge", "-p", json.dumps({"metadata": {"managedFields": [{}]}}))
+        bench.look()
     without = {"name": claim, "namespace": kubectl.namespace, "ownerReferences": []}
     body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": without}
     manager = f"--field-manager={FIELD_MANAGER}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
-from triton_operator.kube.managed_fields import FIELD_MANAGER
+from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 from triton_operator.planning.plan import Event
 from triton_operator.runtime.store import Key
 
@@ -100,6 +100,13 @@ class ApiServer:
         self._answer("apply", body)
         return self._applied(body)
 
+    def own(self, body: Body) -> Body:
+        """Have what was created of an object count as applied."""
+        self._answer("apply", body)
+        stored = self.cluster.objects[body["kind"], body["metadata"]["name"]]
+        stored["metadata"]["managedFields"] = as_applied(body)
+        return stored
+
     def apply_status(self, body: Body) -> Body:
         """Write the status."""
         self._answer("status", body)
@@ -139,7 +146,7 @@ class ApiServer:
 def owned(body: Body, version: int) -> Body:
     """The object as it is stored: with its version, and with the fields that an apply owns.
 
-    A Job, a claim or a NetworkPolicy is created, and owned by nobody's apply.
+    A Job or a claim is created, and owned by nobody's apply.
     """
     metadata = body["metadata"] | {"resourceVersion": str(version)}
     if not kind_of(body).created:

@@ -97,8 +97,8 @@ class Cluster(Controllers):
         """
         known = [(SCALED_OBJECT, self.has_keda), (HTTP_ROUTE, self.has_gateway_api)]
         operator = Reconciler(
-            api,  # type: ignore[arg-type]  # what the Reconciler asks of a Cluster, it answers
-            api,  # type: ignore[arg-type]  # and of a Store
+            api,
+            api,
             self.settings,
             METRICS,
             lambda: self.now,

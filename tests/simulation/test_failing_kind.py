@@ -93,7 +93,7 @@ def test_the_service_moves_only_once_its_record_is_written(walk: Walk) -> None:
         moving = replace(wanted, objects=tuple(map(changed, wanted.objects)))
         owner = api.deployment(KEY)
         assert owner is not None
-        carried = CarryingOut(Writer(api, api, world.metrics), owner, by_key(api.children(KEY)), moving)  # type: ignore[arg-type]  # a stand-in
+        carried = CarryingOut(Writer(api, api, world.metrics), owner, by_key(api.children(KEY)), moving)
         carried.take_steps(to_the_end=False)
         return world.cluster.serving()
 

@@ -81,6 +81,16 @@ def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, mome
     assert (serving.serving(), answering(serving)) == (active, 1)
 
 
+def test_a_deployment_that_was_orphaned_is_owned_again(serving: Cluster) -> None:
+    """Somebody deleted the object, let its children live, and applied it again: no owner and no record is left."""
+    body = serving.objects["Deployment", serving.serving() or ""]
+    (owner,) = body["metadata"].pop("ownerReferences")
+    del serving.objects["ConfigMap", "digits-results"]["data"]["soak.active"]
+    serving.run(3)
+    assert serving.objects["Deployment", serving.serving() or ""]["metadata"]["ownerReferences"] == [owner]
+    assert "soak.active" in serving.objects["ConfigMap", "digits-results"]["data"]
+
+
 def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving: Cluster) -> None:
     active = serving.serving() or ""
     serving.scripts = when("convert", Script(hangs=True))

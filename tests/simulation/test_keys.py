@@ -242,7 +242,7 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
     unseen: Any = None
     if work.stage in MEASURES:
         attempt = work.served or Attempt(combinations(context.spec)[0], asked["revision"])
-        unseen = server(context, attempt, context.images.server)["spec"]["template"]
+        unseen = server(context, attempt, context.images.server).template
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
         parts.append([container["image"], container["args"], container["resources"], _own_env(container)])

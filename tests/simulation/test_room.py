@@ -56,6 +56,19 @@ def test_a_suspended_roll_out_gives_the_gpu_back_and_goes_on_later(one_gpu: Clus
     assert one_gpu.serving() != old
 
 
+def test_what_others_set_on_a_server_that_makes_way_stays_theirs(one_gpu: Cluster) -> None:
+    old = one_gpu.serving() or ""
+    one_gpu.objects["Deployment", old]["metadata"]["labels"]["mesh"] = "on"
+    one_gpu.edit(serving=EDITED)
+
+    def made_smaller(cluster: Cluster) -> list[dict[str, Any]]:
+        servers = [each for each in cluster.intent().objects if each["kind"] == "Deployment"]
+        return [each for each in servers if each["metadata"]["name"] == old and each["spec"]["replicas"] == 0]
+
+    (wanted,) = made_smaller(one_gpu.until(made_smaller))
+    assert "mesh" not in wanted["metadata"]["labels"]
+
+
 def test_a_suspended_roll_out_stops_no_server(one_gpu: Cluster) -> None:
     one_gpu.edit(serving=EDITED)
     one_gpu.act()

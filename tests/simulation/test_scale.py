@@ -23,7 +23,7 @@ def calls_of_a_pass(others: int) -> int:
     cluster, bodies = settled()
     store = Store()
     filled(store, bodies, others + 1)
-    reconciler = Reconciler(NoAnswer(), store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]  # a stand-in
+    reconciler = Reconciler(NoAnswer(), store, cluster.settings, Metrics(), lambda: cluster.now)
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> None:

@@ -15,6 +15,9 @@ DECIDING = ("planning", "stages", "rollout", "jobs", "resources", "candidates", 
 MOST_PARAMETERS = 4
 FIELDS = {"apiVersion", "kind", "metadata"}
 """What a whole object has. A reference to one has no metadata."""
+COPIED = "the kind of another object"
+PARTS = {"metadata", "spec"}
+"""What a part of a whole object is replaced as, if one is laid over another."""
 
 
 def builders(folder: Path) -> Iterator[tuple[str, str, int]]:
@@ -34,15 +37,28 @@ def _kinds(function: ast.FunctionDef) -> Iterator[str]:
             continue
         pairs = zip(node.keys, node.values, strict=True)
         fields = {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
-        if fields.keys() >= FIELDS and (kind := _named(fields["kind"])):
-            yield kind
+        if fields.keys() >= FIELDS:
+            yield _named(fields["kind"])
 
 
 def _named(value: ast.expr) -> str:
-    """The kind, if it is written as a text or as a constant of names; empty if it is taken from another object."""
+    """The kind, if it is written as a text or as a constant of names."""
     if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "names":
         return str(getattr(names, value.attr))
-    return str(value.value) if isinstance(value, ast.Constant) else ""
+    return str(value.value) if isinstance(value, ast.Constant) else COPIED
+
+
+def laid_over(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines where a whole part of an object is replaced, as by `body | {"spec": ...}`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and isinstance(node.right, ast.Dict):
+            over = node.right
+        elif isinstance(node, ast.Dict) and None in node.keys:
+            over = node
+        else:
+            continue
+        if PARTS & {str(key.value) for key in over.keys if isinstance(key, ast.Constant)}:
+            yield node.lineno
 
 
 def found() -> Mapping[str, list[tuple[str, int]]]:
@@ -66,3 +82,17 @@ def test_a_kind_has_one_builder_of_few_parameters(kind: str) -> None:
     ((where, parameters),) = FOUND[kind]
     assert where.startswith("resources/")
     assert parameters <= MOST_PARAMETERS, where
+
+
+def test_a_kind_that_is_copied_is_seen() -> None:
+    (function,) = ast.parse('def f(b):\n  return {"apiVersion": b["v"], "kind": b["k"], "metadata": {}}').body
+    assert isinstance(function, ast.FunctionDef)
+    assert list(_kinds(function)) == [COPIED]
+
+
+def test_outside_of_the_builders_no_object_is_changed_after_it_was_built() -> None:
+    assert list(laid_over(ast.parse('a | {"spec": 1}\n{**a, "metadata": 1}\n{"spec": 1}\na | {"env": 1}'))) == [1, 2]
+    rooms = [each for each in DECIDING if each != "resources"]
+    files = {path for room in rooms for path in (ROOT / room).rglob("*.py")}
+    found = {path: list(laid_over(ast.parse(path.read_text(encoding="utf-8")))) for path in files}
+    assert {str(path.relative_to(ROOT)): lines for path, lines in found.items() if lines} == {}

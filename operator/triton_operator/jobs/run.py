@@ -211,8 +211,7 @@ def _waits(context: Context, found: _Unanswered) -> Run[Any]:
 
 def _runs(context: Context, found: _Unanswered) -> Run[Any]:
     pending = found.job.pending if found.job is not None else None
-    body = _begun(found.body, context.deployment.retry)
-    return Run(Effects((body,), jobs=frozenset({found.name})), pending=pending, active=True)
+    return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
 
 
 def _fails(context: Context, found: _Unanswered) -> Run[Any]:
@@ -237,17 +236,6 @@ _BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
     Fate.REPEATS: _repeats,
 }
 """What each fate asks of the cluster, and what it says."""
-
-
-def _begun(body: dict[str, Any], retry: str) -> dict[str, Any]:
-    """The Job with the retry that it belongs to. A retry that is asked for later asks for another try of it too."""
-    if not retry:
-        return body
-    metadata = body["metadata"]
-    return {
-        **body,
-        "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), RETRY_ANNOTATION: retry}},
-    }
 
 
 def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[str, Failure]:

@@ -25,10 +25,11 @@ class Kind:
     apply removes fields of it. A Job needs no removal: it is never changed, because its name changes with its
     content."""
     merged: bool = False
-    """Whether a change is a merge patch instead of an apply. An apply removes only what an apply has set, so it would
-    leave the owner that a claim was created with, and the claim would go with its object although `whenDeleted` says
-    Retain. A merge patch removes what the body sets to an empty list. Claims are not applied from their beginning
-    instead, because those that earlier versions created would stay as they are."""
+    """Whether a change is a merge patch instead of an apply. An apply removes only what its own manager alone has set,
+    and who set the owner of a claim is not known for sure: anybody may have emptied `metadata.managedFields`, and the
+    API server then counts all as set by another manager, which no apply overrules. The claim would go with its object,
+    and the user's models with it, although `whenDeleted` says Retain. A merge patch removes what the body sets to an
+    empty list without asking who set it."""
 
     @property
     def group(self) -> str:

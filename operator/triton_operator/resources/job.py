@@ -69,13 +69,12 @@ def job(context: Context, work: AnyWork) -> dict[str, Any]:
             "spec": _pod(context, work),
         },
     }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
-        | pod.pod_metadata(context, settings, work.stage, **labels),
-        "spec": spec,
-    }
+    metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
+    metadata |= pod.pod_metadata(context, settings, work.stage, **labels)
+    if retry := context.deployment.retry:
+        # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
+        metadata["annotations"] = metadata.get("annotations", {}) | {names.RETRY_ANNOTATION: retry}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 def _unqueued(settings: Pod) -> Pod:
@@ -88,8 +87,7 @@ def earlier_name(context: Context, work: AnyWork) -> str:
     """The name under which an operator that had the client share the server's /tmp recorded a failure of the work."""
     if work.boxed or work.sidecar is None:
         return ""
-    name: str = job(context, replace(work, shares_tmp=True))["metadata"]["name"]
-    return name
+    return str(job(context, replace(work, shares_tmp=True))["metadata"]["name"])
 
 
 def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tritonserver container, which serves and is profiled, and the Deployment of a revision."""
+"""The tritonserver container, which serves and is profiled, and the pods of a revision's Deployment."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import pod
+from triton_operator.resources.deployment import Parts
 
 Container = dict[str, Any]
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
@@ -152,10 +153,13 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     }
 
 
-def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
-    """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
+def server(context: Context, revision: Attempt, image: str) -> Parts:
+    """The Deployment of a revision, by its parts.
+
+    ``image``: the server's image, by the digest that was profiled if that is known.
+    """
     name = names.server(context.name, revision.key, serving_inputs(context))
-    labels = names.server_labels(name, revision.key)
+    labels = names.server_labels(name, revision.key, context.server_label(name))
     check = CheckRequest(
         SERVE,
         revision.key,
@@ -170,25 +174,7 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
         "metadata": pod.pod_metadata(context, context.server_pod, "server", **labels),
         "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
     }
-    return deployment(context, name, revision.key, template)
-
-
-def deployment(context: Context, name: str, revision_key: str, template: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment of that name with a template of pods, which may have been made for an earlier spec."""
-    labels = names.server_labels(name, revision_key, context.server_label(name))
-    metadata = template.get("metadata", {})
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": context.metadata(name, "server", **labels),
-        "spec": {
-            "replicas": context.spec.serving.replicas,
-            "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,
-            # A selector cannot be changed: it is the one that older operators ask for too.
-            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.OLD_SERVER_LABEL: name}},
-            "template": template | {"metadata": metadata | {"labels": metadata.get("labels", {}) | labels}},
-        },
-    }
+    return Parts(name, revision.key, template, context.spec.serving.replicas)
 
 
 def _pod(context: Context, first: list[Container], containers: list[Container], writes: bool) -> dict[str, Any]:

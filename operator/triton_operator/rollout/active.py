@@ -10,8 +10,7 @@ from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.revision import Revision
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_built import refusal
-from triton_operator.resources.as_made import as_made, scaled
-from triton_operator.resources.server import deployment
+from triton_operator.resources.deployment import deployment, from_record, scaled
 
 TOLD = {"source", "signature", "serving", "accuracy", "performance"}
 """The parts of a status that tell of the active revision."""
@@ -28,7 +27,7 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
     view, known = context.observed.servers.get(name), context.observed.active_record
     if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
         return Effects()
-    made = _as_made(view)
+    made = _made(context, view)
     # What was active before there were records, or comes back, has the name that is known of it.
     called = context.served_name if name == context.active_server else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
@@ -97,17 +96,12 @@ def restored(context: Context) -> Effects:
         return Effects()
     if refusal(context, known.server, known.revision, known.template) is not None:
         return Effects()
-    return Effects((as_made(deployment(context, known.server, known.revision, known.template), None),))
+    return Effects((deployment(context, from_record(context, known.server, known.revision, known.template)),))
 
 
-def _as_made(view: ServerView) -> dict[str, Any] | None:
+def _made(context: Context, view: ServerView) -> dict[str, Any] | None:
     """The Deployment without replicas and annotations; None if no annotation keeps its template."""
-    body = scaled(view, 0)
-    if body is None:
-        return None
-    metadata, spec = body["metadata"], body["spec"]
-    return {
-        **body,
-        "metadata": {name: value for name, value in metadata.items() if name != "annotations"},
-        "spec": {name: value for name, value in spec.items() if name != "replicas"},
-    }
+    body = scaled(context, view, 0)
+    if body is not None:
+        del body["metadata"]["annotations"], body["spec"]["replicas"]
+    return body

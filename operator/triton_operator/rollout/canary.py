@@ -19,8 +19,9 @@ from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.canary_decision import CanaryFacts, CanaryMove, Stage, next_step
+from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, Stage, next_step
 from triton_operator.rollout.counting import restarted, unread
+from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
 from triton_operator.rollout.judging import judge
 from triton_operator.rollout.moves import kept, spec_digest
@@ -42,36 +43,31 @@ class Canary:
     effects: Effects = field(default_factory=Effects)
     share: int = 0
     """Percent of the route's requests for the preview Service."""
-    goes_on: bool = False
-    """Whether the Service has to wait for it."""
     holds: str | None = None
     """Name of the Deployment that the preview Service still has to point to, because the canary ended just now."""
     again_after: float | None = None
     """Seconds until time alone changes it."""
 
 
-def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
-    """Go on with the canary of the target revision, which was measured.
-
-    ``is_ready``: whether it may begin.
-    """
-    seen = _observe(context, target, is_ready)
-    return _BECOMES[next_step(seen.facts)](context, seen)
-
-
 @dataclass(frozen=True)
-class _Seen:
-    """A canary and all that is observed of it."""
+class ObservedCanary:
+    """The canary of a target that was measured, and all that is observed of it."""
 
     facts: CanaryFacts
     target: ServerView
     active: ServerView | None = None
+    """The Deployment that the target is compared with; None: there is none that answers."""
     record: Promotion | None = None
     """What is recorded of the canary; None: nothing."""
     found: Verdict | None = None
     """What the present step of the canary shows; None: nothing yet."""
     effects: Effects = field(default_factory=Effects)
     """What it takes to observe the canary."""
+
+    @property
+    def trial(self) -> Trial:
+        """What comes next of the canary, if the target may share requests."""
+        return TRIALS[next_step(self.facts)]
 
     @property
     def promotion(self) -> Promotion:
@@ -86,16 +82,19 @@ class _Seen:
         return self.found
 
 
-def _observe(context: Context, target: ServerView, is_ready: bool) -> _Seen:
-    """Return what is observed of the canary, as far as it has come."""
+def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCanary:
+    """Return what is observed of the target's canary, as far as it has come.
+
+    ``is_ready``: whether the target's server is, so that the canary may begin.
+    """
     active, possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
     compared = active is not None and active.answers and not makes_way(context, target)
     facts = CanaryFacts(possible, compared, Stage.BEFORE, is_ready, None)
     if not possible or not compared or active is None:
-        return _Seen(facts, target)
+        return ObservedCanary(facts, target)
     known = context.observed.promotions.get(target.uid)
     promotion = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
-    seen = _Seen(facts, target, active, promotion)
+    seen = ObservedCanary(facts, target, active, promotion)
     if promotion is not None and len(promotion.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
         return replace(seen, facts=replace(facts, stage=Stage.PASSED))
@@ -106,20 +105,25 @@ def _observe(context: Context, target: ServerView, is_ready: bool) -> _Seen:
     return replace(seen, facts=replace(facts, stage=Stage.RUNS, course=follows), found=found, effects=effects)
 
 
-def _none(context: Context, seen: _Seen) -> Canary:
+def advance(context: Context, seen: ObservedCanary) -> Canary:
+    """Go on with the canary of a target that may share requests."""
+    return _BECOMES[next_step(seen.facts)](context, seen)
+
+
+def _none(context: Context, seen: ObservedCanary) -> Canary:
     return Canary()
 
 
-def _keep(context: Context, seen: _Seen) -> Canary:
+def _keep(context: Context, seen: ObservedCanary) -> Canary:
     observed = context.observed.http_route
     return Canary(share=observed.share if observed is not None and seen.target.answers else 0)
 
 
-def _hand_over(context: Context, seen: _Seen) -> Canary:
+def _hand_over(context: Context, seen: ObservedCanary) -> Canary:
     return Canary(share=_steps(context)[-1] if seen.target.answers else 0)
 
 
-def _begin(context: Context, seen: _Seen) -> Canary:
+def _begin(context: Context, seen: ObservedCanary) -> Canary:
     target, active, now = seen.target, seen.active, context.now.isoformat()
     assert active is not None
     begun = Promotion(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
@@ -128,7 +132,7 @@ def _begin(context: Context, seen: _Seen) -> Canary:
     return replace(_going_on(context, _noting(seen, begun)), share=0)
 
 
-def _going_on(context: Context, seen: _Seen) -> Canary:
+def _going_on(context: Context, seen: ObservedCanary) -> Canary:
     """The canary at its present step."""
     promotion, answers = seen.promotion, seen.target.answers
     end = due(promotion, _duration(context))
@@ -138,30 +142,29 @@ def _going_on(context: Context, seen: _Seen) -> Canary:
         effects=seen.effects,
         # Without a pod that is ready, its requests would fail.
         share=_share(context, promotion) if answers else 0,
-        goes_on=True,
         again_after=again_after(context, promotion, (end - context.now).total_seconds()),
     )
 
 
-def _pass(context: Context, seen: _Seen) -> Canary:
+def _pass(context: Context, seen: ObservedCanary) -> Canary:
     return _going_on(context, _noting(seen, _passed(context, seen.promotion, seen.verdict)))
 
 
-def _undo(context: Context, seen: _Seen) -> Canary:
+def _undo(context: Context, seen: ObservedCanary) -> Canary:
     found = wording.unjudged(seen.verdict)
     return _undone(context, seen, _failed(context, seen.promotion, _share(context, seen.promotion), found))
 
 
-def _hold(context: Context, seen: _Seen) -> Canary:
+def _hold(context: Context, seen: ObservedCanary) -> Canary:
     return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
 
 
-def _begin_anew(context: Context, seen: _Seen) -> Canary:
+def _begin_anew(context: Context, seen: ObservedCanary) -> Canary:
     promotion = held(context, seen.promotion, seen.verdict, _duration(context))
     return _going_on(context, _noting(seen, replace(promotion, canary_since=context.now.isoformat())))
 
 
-def _noting(seen: _Seen, promotion: Promotion) -> _Seen:
+def _noting(seen: ObservedCanary, promotion: Promotion) -> ObservedCanary:
     """Return the canary with another record from this pass on, and the wish to write it."""
     return replace(seen, record=promotion, effects=seen.effects + Effects(promotions={seen.target.uid: promotion}))
 
@@ -196,7 +199,7 @@ def _is_possible(context: Context) -> bool:
     return is_wanted and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
-_BECOMES: Mapping[CanaryMove, Callable[[Context, _Seen], Canary]] = {
+_BECOMES: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
     CanaryMove.NONE: _none,
     CanaryMove.KEEP: _keep,
     CanaryMove.HAND_OVER: _hand_over,
@@ -262,7 +265,7 @@ def _passed(context: Context, promotion: Promotion, found: Verdict) -> Promotion
     return replace(passed, canary_since=now, message="", held_since="", again_at="") if promotion.held_since else passed
 
 
-def _undone(context: Context, seen: _Seen, failed: Promotion) -> Canary:
+def _undone(context: Context, seen: ObservedCanary, failed: Promotion) -> Canary:
     return Canary(
         condition=Statement("Soaked", False, Reason.SOAK_FAILED, failed.message),
         effects=seen.effects + kept(context, seen.target) + Effects(promotions={seen.target.uid: failed}),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import Course
 
 
@@ -54,6 +55,19 @@ class CanaryMove(Enum):
     BEGIN_ANEW = auto()
     """The present step of the canary goes on past its time, and only requests from now on count."""
 
+
+TRIALS = {
+    CanaryMove.NONE: Trial.NONE,
+    CanaryMove.KEEP: Trial.NONE,
+    CanaryMove.HAND_OVER: Trial.NONE,
+    CanaryMove.BEGIN: Trial.GOES_ON,
+    CanaryMove.GO_ON: Trial.GOES_ON,
+    CanaryMove.PASS: Trial.GOES_ON,
+    CanaryMove.HOLD: Trial.GOES_ON,
+    CanaryMove.BEGIN_ANEW: Trial.GOES_ON,
+    CanaryMove.UNDO: Trial.FAILED,
+}
+"""What each move of the canary says to the table of the roll-out."""
 
 _FOLLOWS = {
     None: CanaryMove.GO_ON,

@@ -24,14 +24,19 @@ class Figures(Enum):
     """A constraint or the regression's bound is broken."""
     FAILED = auto()
     """There will be none: the Job failed."""
+    LATE = auto()
+    """The measurement did not begin in the time for which the active revision made room for the target."""
 
 
 class Trial(Enum):
-    """How far the target's canary is."""
+    """What comes next of the target's canary, if the target may share requests."""
 
     NONE = auto()
-    """None is asked for, or it is over and the Service may move."""
+    """No canary is asked for, or it is over, or it may not begin yet."""
     GOES_ON = auto()
+    """A step begins, or goes on."""
+    FAILED = auto()
+    """The canary ends without success."""
     HELD = auto()
     """The preview Service still has to point to a revision whose canary has ended."""
 
@@ -48,7 +53,7 @@ class RolloutFacts:
     alone: bool
     """Whether no revision is active."""
     undone: bool
-    """Whether the target was active, or had a canary, and failed."""
+    """Whether the target was active, or had a canary, and failed in an earlier pass, or fails its soak now."""
     yields: bool
     """Whether the spec is suspended while the active revision makes way for the target."""
 
@@ -82,10 +87,18 @@ FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
 """The moves after which only a change brings the target further."""
 GIVES_BACK = FAILED | {Move.YIELD}
 """The moves with which nothing makes way for the target."""
-PROMOTES = frozenset({Move.SETTLE, Move.PROMOTE})
-"""The moves with which the Service moves to the target."""
-POINTS_TO = PROMOTES | {Move.SERVE}
+POINTS_TO = frozenset({Move.SETTLE, Move.PROMOTE, Move.SERVE})
 """The moves with which the Service points to the target."""
+
+
+def may_share(facts: RolloutFacts) -> bool:
+    """Whether the target's canary counts: only the pods that are ready may be missing before the Service moves.
+
+    So a canary that has begun goes on while none of the target's pods is ready.
+    """
+    if facts.undone or facts.yields or facts.is_active:
+        return False
+    return facts.figures is Figures.PASSED and facts.server is not Server.LATE and facts.trial is not Trial.HELD
 
 
 def next_move(facts: RolloutFacts) -> Move:
@@ -94,11 +107,13 @@ def next_move(facts: RolloutFacts) -> Move:
         return Move.UNDO
     if facts.figures is Figures.MISSED and facts.alone and facts.server is Server.READY:
         return Move.SETTLE
-    if facts.figures in (Figures.MISSED, Figures.FAILED) or facts.server is Server.LATE:
+    if facts.figures in (Figures.MISSED, Figures.FAILED, Figures.LATE) or facts.server is Server.LATE:
         return Move.GIVE_UP
     if facts.yields:
         return Move.YIELD
-    if facts.trial is Trial.GOES_ON:
+    if facts.trial is Trial.FAILED and may_share(facts):
+        return Move.UNDO
+    if facts.trial is Trial.GOES_ON and may_share(facts):
         return Move.SHARE
     if facts.server is not Server.READY:
         return Move.STOP if facts.server is Server.UNWANTED else Move.START

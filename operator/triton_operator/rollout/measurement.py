@@ -13,7 +13,9 @@ from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
 from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
+from triton_operator.rollout import room
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.regression import compared
 
@@ -33,16 +35,27 @@ class Measured:
     finished_at: str = ""
     """When the measurement ended, in RFC 3339, UTC."""
     runs: bool = False
-    """Whether a pod measures now."""
+    """Whether a pod measures now, or a Job for one is created in this pass."""
+    late: Statement | None = None
+    """Why the measurement is not waited for any more, with figures that are LATE; None otherwise."""
     again_after: float | None = None
     """Seconds until a measurement that failed is tried again by itself; None: it is not."""
 
 
-def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, is_active: bool) -> Measured:
-    """Measure the target once its server is ready.
+def measure(
+    context: Context,
+    dump: Dump,
+    target: Attempt,
+    view: ServerView | None,
+    *,
+    waits: bool,
+    held: bool,
+    is_active: bool,
+) -> Measured:
+    """Return the target's figures, and what it takes to come to them once its server is ready.
 
-    ``waits``: its server is not ready. ``held``: the preview Service points to another revision's pods, so the sweep
-    may not begin. ``is_active``: the Service points to the target.
+    ``view``: the target's Deployment. ``waits``: its server is not ready. ``held``: the preview Service points to
+    another revision's pods, so the sweep may not begin. ``is_active``: the Service points to the target.
     """
     work = measure_work(context, dump, target)
     # What serves may make room for each try, and answer no request until that ends.
@@ -59,7 +72,10 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
         if not waits or known.active:
             reason, message = waiting("the online sweep through the preview Service", known, context)
             condition = Statement("PerformanceMeasured", False, reason, message)
-        return Measured(Figures.MISSING, condition, known.effects, runs=known.active and known.pending is None)
+        runs = known.active and known.pending is None
+        late = None if waits or runs else _late(context, view, condition)
+        figures = Figures.MISSING if late is None else Figures.LATE
+        return Measured(figures, condition, known.effects, runs=runs, late=late)
     # Constraints on another sweep say nothing about this one.
     selection, at = context.spec.selection, known.finished_at
     constraints = selection.constraints.asked if selection.scenario == "Online" else ()
@@ -84,6 +100,18 @@ def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> R
     if context.spec.serving.replicas or not known.active:
         return known
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
+
+
+def _late(context: Context, view: ServerView | None, measured: Statement) -> Statement | None:
+    """Why a measurement that has not begun is not waited for any more; None: it is.
+
+    ``measured``: its condition, which says what it waits for.
+    """
+    if view is None or not room.is_spent(context, view):
+        return None
+    words = f"the measurement of Deployment {view.name} did not begin in the time for which {context.active_server}"
+    message = f"{words} made room: {measured.message}"
+    return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
 
 
 def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str]:

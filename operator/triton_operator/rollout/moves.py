@@ -11,7 +11,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_made import scaled
+from triton_operator.resources.deployment import scaled
 from triton_operator.rollout import wording
 from triton_operator.rollout.room import makes_way
 
@@ -58,8 +58,10 @@ def excluded(context: Context, target: Attempt) -> Statement | None:
 
 def kept(context: Context, previous: ServerView | None) -> Effects:
     """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
-    body = scaled(previous, min(previous.replicas, context.spec.serving.replicas)) if previous is not None else None
-    return Effects((body,)) if body is not None else Effects()
+    if previous is None:
+        return Effects()
+    body = scaled(context, previous, min(previous.replicas, context.spec.serving.replicas))
+    return Effects() if body is None else Effects((body,))
 
 
 def spec_digest(context: Context) -> str:

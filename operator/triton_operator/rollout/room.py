@@ -18,7 +18,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.observed.pod import SERVER
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_made import scaled
+from triton_operator.resources.deployment import scaled
 
 ROOM_AFTER_SECONDS = 30.0
 """How long a profile's pod that is ending may still hold its GPU."""
@@ -98,7 +98,7 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
         wanted, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
     if (wanted, makes_way_for) == (old.replicas, old.makes_way_for):
         return Effects()
-    body = scaled(old, wanted, notes)
+    body = scaled(context, old, wanted, notes)
     return Effects() if body is None else Effects((body,))
 
 

@@ -15,7 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import Cluster, ClusterError, RefusedError
+from triton_operator.kube.cluster import ClusterError, RefusedError
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import Observed, observe
@@ -25,9 +25,10 @@ from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.outside import ApiServer, Known
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, StatusRefusedError
-from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.store import Key
 from triton_operator.runtime.writing import Body, Failures, Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
@@ -45,8 +46,8 @@ class Reconciler:
 
     def __init__(
         self,
-        cluster: Cluster,
-        store: Store,
+        cluster: ApiServer,
+        store: Known,
         settings: Settings,
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from triton_operator.api.deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
-from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.kube.cluster import ClusterError, NotFoundError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.planning.plan import Event
 from triton_operator.planning.setbacks import Report
-from triton_operator.runtime.store import Store
+from triton_operator.runtime.outside import ApiServer, Known
 from triton_operator.runtime.writing import Body, Writer
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class StatusRefusedError(RefusedError):
 class Reporter:
     """Writes statuses and posts Events."""
 
-    def __init__(self, cluster: Cluster, store: Store, writer: Writer) -> None:
+    def __init__(self, cluster: ApiServer, store: Known, writer: Writer) -> None:
         self._cluster = cluster
         self._store = store
         self._writer = writer

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import Cluster, ClusterError, ConflictError, DisconnectedError, RefusedError
+from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import JOB, Kind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
@@ -13,7 +13,7 @@ from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
 from triton_operator.runtime.bounds import check_bounds
 from triton_operator.runtime.metrics import Metrics
-from triton_operator.runtime.store import Store
+from triton_operator.runtime.outside import ApiServer, Known
 
 Body = dict[str, Any]
 Children = Mapping[tuple[Kind, str], Body]
@@ -52,7 +52,7 @@ class Failures(list[ClusterError]):
 class Writer:
     """Applies and deletes objects of TritonDeployments, and logs and counts each write."""
 
-    def __init__(self, cluster: Cluster, store: Store, metrics: Metrics) -> None:
+    def __init__(self, cluster: ApiServer, store: Known, metrics: Metrics) -> None:
         self._cluster = cluster
         self._store = store
         self._metrics = metrics

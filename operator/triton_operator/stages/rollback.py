@@ -1,7 +1,8 @@
 """Roll back: serve the revision that spec.rollout.revision names, from its record, in place of all other steps."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
@@ -12,7 +13,7 @@ from triton_operator.observed.revision import Revision
 from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.as_built import refusal
-from triton_operator.resources.server import deployment
+from triton_operator.resources.deployment import as_made, from_record
 from triton_operator.rollout import active, canary, room, soak
 from triton_operator.rollout.available import is_late_name, started
 from triton_operator.rollout.decision import Figures, Server
@@ -43,7 +44,7 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     if words is not None:
         words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
         return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
-    rollout = roll_out(context, _find(context, revision))
+    rollout = roll_out(context, _observe(context, revision, revision.template))
     needed = Effects(needed=frozenset(history.state(revision).records))
     for condition in (*_recorded(name, revision), rollout.available):
         progress = progress.noting(condition)
@@ -66,8 +67,8 @@ def _ended(context: Context, revision: Revision | None) -> Effects:
     )
 
 
-def _find(context: Context, revision: Revision) -> ObservedTarget:
-    """What is observed of the revision."""
+def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) -> ObservedTarget:
+    """Return what is observed of the revision. ``template``: that of its pods, as recorded."""
     view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
     state, waits = started(context, revision.server, view)
     if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
@@ -78,17 +79,17 @@ def _find(context: Context, revision: Revision) -> ObservedTarget:
     figures = "; status.performance has its figures" if is_active else ""
     words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
-        revision=revision.key,
         candidate=revision.candidate,
         model=revision.model,
-        body=deployment(context, revision.server, revision.key, revision.template or {}),
+        parts=as_made(from_record(context, revision.server, revision.key, template), view),
         view=view,
         server=state,
         waits=waits,
         is_active=is_active,
         measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
         soak=soak.skipped(context),
-        canary=canary.release(context, revision.server),
+        canary=None,
+        others_canary=canary.release(context, revision.server),
         undone=None,
         alone=context.active_server is None,
         yields=state is not Server.READY and room.yields(context, view),

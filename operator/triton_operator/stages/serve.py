@@ -4,7 +4,6 @@ What is observed becomes facts, the facts become the next move, and the move bec
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates import server_image
@@ -13,23 +12,23 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.reference import Dump
 from triton_operator.observed.server import ServerView
-from triton_operator.resources.as_made import as_made
+from triton_operator.resources.deployment import Parts, as_made, deployment
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.rollout import canary, moves, room, soak
 from triton_operator.rollout.active import pointed
 from triton_operator.rollout.available import availability, notes, remembered, started
-from triton_operator.rollout.canary import Canary
+from triton_operator.rollout.canary import Canary, ObservedCanary
 from triton_operator.rollout.decision import (
     FAILED,
     GIVES_BACK,
     POINTS_TO,
-    PROMOTES,
     Figures,
     Move,
     RolloutFacts,
     Server,
     Trial,
+    may_share,
     next_move,
 )
 from triton_operator.rollout.measurement import Measured, measure
@@ -106,7 +105,7 @@ class TargetRolledOut(Chosen, RolledOut):
 
 def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
-    rollout = roll_out(context, _find(context, progress.dump, progress.target))
+    rollout = roll_out(context, _observe(context, progress.dump, progress.target))
     noted = progress.noting(rollout.available).noting(rollout.measured.condition, rollout.effects)
     again = rollout.measured.again_after
     return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
@@ -114,121 +113,147 @@ def serve(context: Context, progress: Chosen) -> TargetRolledOut:
 
 @dataclass(frozen=True)
 class ObservedTarget:
-    """The target and all that concerns it, as observed."""
+    """The target and all that concerns it, as observed: what the facts are made of, and what each move needs."""
 
-    revision: str
-    """Key of the target revision."""
     candidate: str
     """Name of the target's candidate."""
     model: str
     """The name under which the target serves the model."""
-    body: dict[str, Any]
-    """The target's Deployment, as it would be made now."""
+    parts: Parts
+    """What the target's Deployment is made of; if it is there, its pods stay as they are."""
     view: ServerView | None
+    """The target's Deployment, as observed; None: it is not there yet."""
     server: Server
+    """How far the target's server is."""
     waits: Statement | None
     """What the target's server waits for; None: nothing."""
     is_active: bool
+    """Whether the Service points to the target."""
     measured: Measured
+    """The target's measurement, with what it takes to go on with it."""
     soak: Soaking
-    canary: Canary
+    """The soak of the active revision, which may be the target."""
+    canary: ObservedCanary | None
+    """The target's canary; None: the target is not there yet, or active, or served before."""
+    others_canary: Canary
+    """What is left of a canary of another revision."""
     undone: Statement | None
+    """Why the target is not tried again, or is undone by its soak; None: neither is so."""
     alone: bool
+    """Whether no revision is active."""
     yields: bool
+    """Whether what made way for the target has to come back while the spec is suspended."""
     proven: bool = False
     """Whether the target served before, so that no measurement, canary or soak judges it."""
 
     @property
     def name(self) -> str:
         """Name of the target's Deployment."""
-        return str(self.body["metadata"]["name"])
+        return self.parts.name
 
     @property
     def facts(self) -> RolloutFacts:
         """What decides the target's next move."""
-        held = self.canary.holds and not self.proven
-        trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if held else Trial.NONE
+        trial = self.canary.trial if self.canary is not None else Trial.NONE
+        if self.others_canary.holds and not self.proven:
+            trial = Trial.HELD
         undone, figures = self.undone is not None, self.measured.figures
         return RolloutFacts(self.server, figures, trial, self.is_active, self.alone, undone, self.yields)
 
 
+@dataclass(frozen=True)
+class _Next:
+    """The target's next move, with what becomes of its canary by that."""
+
+    move: Move
+    canary: Canary
+    """The target's canary, or what is left of another one's."""
+    undone: Statement | None
+    """Why the target is undone, or not tried again; None: it is tried."""
+
+
 def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
-    move = next_move(found.facts)
+    following = _next(context, found)
+    move = following.move
     available = availability(context, found.name, found.view, found.waits)
-    blocking = _blocking(context, found, move)
+    blocking = _blocking(context, found, following)
     return RevisionRollout(
         available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
         measured=found.measured,
         blocking=blocking,
         stalled=move in FAILED,
-        effects=_effects(context, found, move),
-        revision=found.revision,
+        effects=_effects(context, found, following),
+        revision=found.parts.revision_key,
         candidate=found.candidate,
         server=found.name,
         is_active=found.is_active,
         soak=replace(found.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
-        canary=found.canary,
-        undone=found.undone,
+        canary=following.canary,
+        undone=following.undone,
     )
 
 
-def _find(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
-    """What is observed of the target."""
-    body = server(context, target, server_image.by_digest(context.images.server, target.image_id))
-    name = body["metadata"]["name"]
+def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
+    """Return what is observed of the target."""
+    parts = server(context, target, server_image.by_digest(context.images.server, target.image_id))
+    name = parts.name
     view = context.observed.servers.get(name)
     state, waits = started(context, name, view)
-    is_active, barred = context.active_server == name, moves.excluded(context, target)
+    is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.excluded(context, target)
     soaked = soak.soak(context, successor="" if is_active or barred or state is Server.UNWANTED else name)
     undone = barred if not is_active else soaked.condition if soaked.back_to else None
-    trial = canary.release(context, "" if undone else name)
-    enough = view is not None and (room.is_enough(context, view) or (is_active and view.answers))
+    left = canary.release(context, "" if undone else name)
     # Another one's canary still has the preview Service, through which the target is measured.
-    held = trial.holds is not None
-    measured = measure(context, dump, target, waits=not enough, held=held, is_active=is_active)
+    held = left.holds is not None
+    measured = measure(context, dump, target, view, waits=not is_ready, held=held, is_active=is_active)
     idle = measured.figures is Figures.MISSING and not measured.runs
-    if idle and state is Server.READY and room.is_spent(context, view):
-        words = f"the measurement of Deployment {name} did not begin in the time for which"
-        message = f"{words} {context.active_server} made room: {measured.condition.message}"
-        state, waits = Server.LATE, Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
-    found = ObservedTarget(
-        revision=target.key,
+    return ObservedTarget(
         candidate=target.name,
         model=context.spec.served_name,
-        body=body,
+        parts=as_made(parts, view),
         view=view,
         server=state,
         waits=waits,
         is_active=is_active,
         measured=measured,
         soak=soaked,
-        canary=trial,
+        canary=None if view is None or is_active else canary.observe(context, view, is_ready),
+        others_canary=left,
         undone=undone,
         alone=context.active_server is None,
         yields=idle and room.yields(context, view),
     )
-    # A canary that has begun goes on while no pod is ready, so it counts what would come next if one were.
-    if view is None or state is Server.LATE or next_move(replace(found.facts, server=Server.READY)) not in PROMOTES:
-        return found
-    trial = canary.advance(context, view, is_ready=state is Server.READY)
-    return replace(found, canary=trial, undone=trial.condition if trial.holds else None)
 
 
-def _blocking(context: Context, found: ObservedTarget, move: Move) -> Statement | None:
+def _next(context: Context, found: ObservedTarget) -> _Next:
+    """Return the target's next move; a canary that does not count stays as it is recorded."""
+    facts, trial = found.facts, found.others_canary
+    move = next_move(facts)
+    if found.canary is not None and may_share(facts):
+        trial = canary.advance(context, found.canary)
+    return _Next(move, trial, found.undone or (trial.condition if move is Move.UNDO else None))
+
+
+def _blocking(context: Context, found: ObservedTarget, following: _Next) -> Statement | None:
     """What the target waits for or failed at; None: nothing."""
     measured = found.measured.condition
     by_move = {
-        Move.UNDO: found.undone,
-        Move.SHARE: found.canary.condition,
+        Move.UNDO: following.undone,
+        Move.SHARE: following.canary.condition,
         Move.SETTLE: measured,
         Move.YIELD: _suspended(context, found),
-        Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else found.waits,
+        Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else _late(found),
         Move.STOP: found.waits,
         Move.START: found.waits,
         Move.MEASURE: None if measured.status else measured,
     }
-    return by_move.get(move)
+    return by_move.get(following.move)
+
+
+def _late(found: ObservedTarget) -> Statement | None:
+    """Why the target's server, or its measurement, is not waited for any more; None: it is."""
+    return found.waits if found.server is Server.LATE else found.measured.late
 
 
 def _suspended(context: Context, found: ObservedTarget) -> Statement:
@@ -236,20 +261,20 @@ def _suspended(context: Context, found: ObservedTarget) -> Statement:
     return Statement("PerformanceMeasured", False, Reason.SUSPENDED, words)
 
 
-def _effects(context: Context, found: ObservedTarget, move: Move) -> Effects:
+def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effects:
     """What the move asks of the cluster."""
-    name, failed = found.name, move in GIVES_BACK
+    name, move, failed = found.name, following.move, following.move in GIVES_BACK
     done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
     replicas = room.replicas(context, found.view, failed=failed, done=done)
-    body = as_made(found.body, found.view, notes(context, found.view, replicas))
+    parts = replace(found.parts, replicas=replicas, notes=notes(context, found.view, replicas))
     # Without replicas no target is kept, so that its deadline begins anew with them.
     stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
-    objects = [body | {"spec": body["spec"] | {"replicas": replicas}}] if stays else []
-    objects.append(preview_service(context, found.canary.holds or name))
-    effects = Effects(tuple(objects)) + found.measured.effects + found.canary.effects
+    objects = [deployment(context, parts)] if stays else []
+    objects.append(preview_service(context, following.canary.holds or name))
+    effects = Effects(tuple(objects)) + found.measured.effects + following.canary.effects
     effects += room.old_server(context, found.view, failed)
-    if found.server is Server.LATE and found.waits is not None:
-        effects += remembered(context, name, found.view, found.waits)
+    if (late := _late(found)) is not None:
+        effects += remembered(context, name, found.view, late)
     points_to = found.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
         effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)

@@ -1,24 +1,21 @@
-"""What a push asks of the API server: the image, the claim, and the pod while it lives."""
+"""What a push needs of the cluster: the image, the claim, and the pod while it lives."""
 
-import json
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
-
-from kubernetes import client
+from contextlib import contextmanager
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.trouble import pod_trouble
 from triton_plugin.push.objects import CONTAINER, MOUNT, PushError, Target, claim, pod
 from triton_plugin.push.sending import Remote
-from triton_plugin.source import TIMEOUT_SECONDS, Cluster, MissingError, answered
+from triton_plugin.source import Cluster
 from triton_plugin.subject import SubjectError
 
-JSON = dict[str, Any]
 OPERATOR_SELECTOR = "app.kubernetes.io/name=triton-operator"
+IMAGE_VARIABLE = "CONVERTER_IMAGE"
+"""The variable of the operator's container that names the converter image."""
 START_SECONDS = 600.0
 """How long the pod may take to start: a node may have to be made, and a large image pulled."""
 POLL_SECONDS = 1.0
@@ -31,8 +28,6 @@ class Claims:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._core = client.CoreV1Api(cluster.api)
-        self._apps = client.AppsV1Api(cluster.api)
         self.namespace = cluster.namespace
 
     def converter_image(self) -> str:
@@ -50,13 +45,9 @@ class Claims:
         )
 
     def _of_operator(self) -> str:
-        with answered("the operator's Deployment cannot be read"):
-            found: Any = self._apps.list_deployment_for_all_namespaces(
-                label_selector=OPERATOR_SELECTOR, _request_timeout=TIMEOUT_SECONDS
-            )
-        containers = (each for deployment in found.items for each in deployment.spec.template.spec.containers)
-        variables = (each for container in containers for each in container.env or ())
-        return next((each.value for each in variables if each.name == "CONVERTER_IMAGE" and each.value), "")
+        pods = (each["spec"]["template"]["spec"] for each in self._cluster.operators(OPERATOR_SELECTOR))
+        variables = (each for pod in pods for container in pod["containers"] for each in container.get("env", ()))
+        return next((each["value"] for each in variables if each["name"] == IMAGE_VARIABLE and each.get("value")), "")
 
     def _of_objects(self) -> str:
         found = self._cluster.deployments()
@@ -65,18 +56,7 @@ class Claims:
 
     def make(self, name: str, size: str, storage_class: str) -> bool:
         """Make the claim unless it exists; returns whether it was made. Raises SubjectError."""
-        what = f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"
-        try:
-            with answered(what):
-                self._core.read_namespaced_persistent_volume_claim(
-                    name, self.namespace, _request_timeout=TIMEOUT_SECONDS
-                )
-            return False
-        except MissingError:
-            body: Any = claim(name, size, storage_class)
-        with answered(what):
-            self._core.create_namespaced_persistent_volume_claim(self.namespace, body, _request_timeout=TIMEOUT_SECONDS)
-        return True
+        return self._cluster.make_claim(claim(name, size, storage_class))
 
     @contextmanager
     def opened(self, target: Target, image: str, say: Callable[[str], None]) -> Iterator[Remote]:
@@ -86,11 +66,9 @@ class Claims:
         """
         # A name of ours: who is interrupted while the pod is made knows which one to delete.
         name = f"triton-push-{secrets.token_hex(4)}"
-        body: Any = pod(name, target.claim, image)
         say(f"starting pod {name} with image {image}")
         try:
-            with answered(f"pod {name} cannot be made in namespace {self.namespace}"):
-                self._core.create_namespaced_pod(self.namespace, body, _request_timeout=TIMEOUT_SECONDS)
+            self._cluster.make_pod(pod(name, target.claim, image))
             self._wait(name, say)
             within = self._cluster.kubectl("exec", "--stdin", name, "--container", CONTAINER, "--")
             yield Remote(within, f"{MOUNT}/{target.path}")
@@ -101,12 +79,9 @@ class Claims:
         deadline = time.monotonic() + START_SECONDS
         said = ""
         while True:
-            with answered(f"pod {name} cannot be read"):
-                found = _as_json(self._core.read_namespaced_pod, name, self.namespace)
-                if found["status"].get("phase") == "Running":
-                    return
-                about = f"involvedObject.uid={found['metadata']['uid']}"
-                events = _as_json(self._core.list_namespaced_event, self.namespace, field_selector=about)["items"]
+            found, events = self._cluster.pod(name)
+            if found["status"].get("phase") == "Running":
+                return
             trouble = pod_trouble(pod_view(found), events)
             words = trouble.message if trouble else f"pod {name} is {found['status'].get('phase', 'Pending')}"
             ended = found["status"].get("phase") in ("Succeeded", "Failed")
@@ -121,14 +96,6 @@ class Claims:
 
     def _delete(self, name: str, say: Callable[[str], None]) -> None:
         try:
-            with suppress(MissingError), answered("it was not deleted"):
-                self._core.delete_namespaced_pod(name, self.namespace, _request_timeout=TIMEOUT_SECONDS)
+            self._cluster.delete_pod(name)
         except SubjectError as error:
             say(f"pod {name}: {error}; delete it: kubectl delete pod {name} --namespace {self.namespace}")
-
-
-def _as_json(request: Callable[..., Any], *arguments: str, **options: str) -> JSON:
-    """Send a request and return the answer as the API server wrote it."""
-    answer = request(*arguments, **options, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
-    found: JSON = json.loads(answer.data)
-    return found

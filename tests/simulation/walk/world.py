@@ -50,8 +50,8 @@ class World:
         """Start the operator, as after an upgrade or a crash."""
         known = [(SCALED_OBJECT, self.cluster.has_keda), (HTTP_ROUTE, self.cluster.has_gateway_api)]
         self.operator = reconcile.Reconciler(
-            self.api,  # type: ignore[arg-type]  # a stand-in
-            self.api,  # type: ignore[arg-type]  # a stand-in
+            self.api,
+            self.api,
             self.cluster.settings,
             self.metrics,
             lambda: self.cluster.now + self.skew,

@@ -1,0 +1,53 @@
+"""What a pass asks of the API server, and of the store of what the watches told. Tests have others of both."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from triton_operator.kube.kinds import Kind
+from triton_operator.runtime.store import Key
+
+Body = dict[str, Any]
+
+
+class ApiServer(Protocol):
+    """The requests of a pass; `kube.cluster.Cluster` sends them. Each may raise ClusterError."""
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
+        """An object; None if it does not exist."""
+
+    def has_node(self, label: str, value: str) -> bool | None:
+        """Whether a node has the label with the value; None if the operator may not read nodes."""
+
+    def apply(self, body: Body) -> Body:
+        """Make an object that was observed the one that is wanted. Return the object as it is now."""
+
+    def apply_new(self, body: Body) -> Body:
+        """Make a missing object. Raises ConflictError and changes nothing if it exists."""
+
+    def own(self, body: Body) -> Body:
+        """Have what the operator created or updated of an object count as applied. Return the object as it is now."""
+
+    def delete(self, observed: Body) -> None:
+        """Delete exactly the object that was observed. Raises ConflictError if it has changed since."""
+
+    def apply_status(self, body: Body) -> Body:
+        """Write a TritonDeployment's status. Return the object as it is now; NotFoundError if it is gone."""
+
+    def create_event(self, body: Body) -> None:
+        """Create an Event."""
+
+
+class Known(Protocol):
+    """What the watches told, and what passes wrote; `runtime.store.Store` keeps it."""
+
+    def deployment(self, key: Key) -> Body | None:
+        """A TritonDeployment; None if there is none, or no more."""
+
+    def children(self, key: Key) -> list[Body]:
+        """The children of a TritonDeployment, and the Events about them."""
+
+    def others_on_claim(self, key: Key) -> Sequence[str]:
+        """The names of the other TritonDeployments on the same repository claim."""
+
+    def put(self, kind: Kind, body: Body) -> object:
+        """Take in an object as a write left it, which the watch tells only later."""
