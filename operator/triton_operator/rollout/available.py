@@ -100,16 +100,21 @@ def _said_by_old_status(context: Context, late: str) -> Statement | None:
     return None
 
 
-def availability(context: Context, target: str, view: ServerView | None, waits: Statement | None) -> Statement:
+def availability(
+    context: Context, target: str, view: ServerView | None, waits: Statement | None, *, points: bool
+) -> Statement:
     """The condition of what the Service points to, which may not be the target yet.
 
-    ``waits``: what the target's server waits for; None: nothing.
+    ``waits``: what the target's server waits for; None: nothing. ``points``: the Service points to the target from this
+    pass on.
     """
     if context.active_server not in (None, target):
         return available(context)
     if waits is not None:
         return waits
     assert view is not None
+    if context.active_server is None and not points:
+        return _rolling_out(f"Deployment {target} is ready, and Service {context.name} does not point to it yet")
     message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
     return Statement("Available", True, Reason.AVAILABLE, message)
 

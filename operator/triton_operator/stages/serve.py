@@ -176,7 +176,7 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
     following = _next(context, found)
     move = following.move
-    available = availability(context, found.name, found.view, found.waits)
+    available = availability(context, found.name, found.view, found.waits, points=move in POINTS_TO)
     blocking = _blocking(context, found, following)
     return RevisionRollout(
         available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
