@@ -157,6 +157,24 @@ def test_what_is_printed_is_what_triton_reads(
         }
 
 
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_only_pytorch_is_warmed_up_until_it_has_optimized(format_name: str) -> None:
+    """It does so in the second and third call of each shape; the files of other backends stay as they were."""
+    shapes = {"INPUT__0": (3, 224, 224)}
+    text = render("m", IMAGE, configuration(), execution(format_name), shapes)
+    read = text_format.Parse(text, model_config_pb2.ModelConfig())
+    calls = 3 if FORMATS[format_name].backend == "pytorch" else 0
+    assert {each.count for each in read.model_warmup} == {calls}
+
+
+def test_a_search_warms_up_an_older_file_as_it_would_be_served_now() -> None:
+    signature, config, candidate, shapes = CASES["ts-script-fp16"]
+    older = render("m", signature, config, candidate, shapes).replace("count: 3\n", "")
+    tuning = Tuning(8, 1, False, (), 0, False)
+    loaded = json_format.Parse(retuned(older, tuning), model_config_pb2.ModelConfig())
+    assert [each.count for each in loaded.model_warmup] == [3, 3]
+
+
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}", fullmatch=True))
 def test_warm_up_files_are_plain_names(name: str) -> None:
     assert "/" not in warmup_file(name)
