@@ -16,10 +16,14 @@ from triton_converters.contract.formats import FORMATS, HPS
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.overrides import override
 
-WARMUP_CALLS = {"pytorch": 3}
-"""How often a warm-up calls the model, by backend; Triton's default is once. PyTorch optimizes a TorchScript file in
-the second and third call of each shape. On an H200, the first request of a warmed-up ResNet-50 took 3.7 s with one
-call, and 0.37 s with three (bench/results/gpu-h200-20261126.json)."""
+PYTORCH = "pytorch"
+WARMUP_CALLS = 3
+"""How often a warm-up calls a TorchScript file, which PyTorch optimizes in the second and third call of a shape. On an
+H200, the first request of a warmed-up ResNet-50 took 3.7 s with one call, and 0.37 s with three; figures are in
+bench/results/gpu-h200-20261126.json. Other backends are called once, which is Triton's default."""
+WARMUP_SIZE = 2
+"""A batch size besides 1 and the largest for a TorchScript file: PyTorch optimizes for two shapes, and then once for
+all others. With two, the first other batch of a client took 1.2 s on that GPU."""
 
 
 @dataclass(frozen=True)
@@ -176,13 +180,14 @@ def _warmups(
 ) -> list[model_config_pb2.ModelWarmup]:
     """Return warm-ups for batch 1 and the message's largest batch: Triton repeats the file's only sample.
 
-    A backend that is not in WARMUP_CALLS gets no ``count``: its file stays as it was.
+    A TorchScript file has one more, and is called more often.
     """
     # A row of the hps backend holds all samples.
     largest = 1 if message.backend == HPS else max(1, message.max_batch_size)
+    is_script = message.backend == PYTORCH
+    sizes = {1, largest, min(WARMUP_SIZE, largest)} if is_script else {1, largest}
+    count = WARMUP_CALLS if is_script else 0
     return [
-        model_config_pb2.ModelWarmup(
-            name=f"batch-{size}", batch_size=size, inputs=inputs, count=WARMUP_CALLS.get(message.backend, 0)
-        )
-        for size in sorted({1, largest})
+        model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs, count=count)
+        for size in sorted(sizes)
     ]
