@@ -24,11 +24,11 @@ MOST_PERCENT = 80
 """Share of the Job's memory that perf_analyzer may take before we end it. The kernel would end the whole container."""
 
 ALONE_REQUESTS = 3
-"""How often the request is sent that is timed alone. The fastest counts: on a GPU, ONNX Runtime plans its convolutions
-in the first request after every other shape, and PyTorch optimizes in the second. On an H200, a request of 3 ms took
-200 ms at first, so that windows were to hold 3 requests instead of 50."""
+"""Most requests that are timed alone; the fastest counts. On a GPU, ONNX Runtime plans its convolutions in the first
+request after one of another shape, and PyTorch optimizes in the second. On an H200, a request of 3 ms took 200 ms at
+first, so that windows were to hold 3 requests instead of 50."""
 ALONE_SECONDS = 10
-"""It is not sent again once this time has passed, so that the answer costs a slow model's Job little more."""
+"""Time after which no further request is timed alone, so that a slow model's Job takes little longer."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Alone:
     """How one request went, with nothing else under way; zeros if none was sent."""
 
     seconds: float = 0.0
-    """Of the fastest."""
+    """The shortest time that it took."""
     largest_output: int = 0
     """In bytes."""
     output_bytes: int = 0
