@@ -157,6 +157,30 @@ def test_what_is_printed_is_what_triton_reads(
         }
 
 
+@pytest.mark.parametrize(("largest", "sizes"), [(0, [1]), (1, [1]), (2, [1, 2]), (8, [1, 2, 8])])
+@pytest.mark.parametrize("format_name", ["ts-trace", "ts-script"])
+def test_torchscript_is_warmed_up_until_pytorch_has_optimized(format_name: str, largest: int, sizes: list[int]) -> None:
+    """In the second and third call of each of two shapes, and of a third one for all others."""
+    signature = replace(IMAGE, max_batch_size=largest)
+    text = render("m", signature, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
+    read = text_format.Parse(text, model_config_pb2.ModelConfig())
+    assert [(each.batch_size, each.count) for each in read.model_warmup] == [(size, 3) for size in sizes]
+
+
+@pytest.mark.parametrize("format_name", [name for name, each in FORMATS.items() if each.backend != "pytorch"])
+def test_other_backends_are_warmed_up_once(format_name: str) -> None:
+    text = render("m", IMAGE, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
+    assert "count" not in text.partition("model_warmup")[2]
+
+
+def test_a_search_warms_up_an_older_file_as_it_would_be_served_now() -> None:
+    signature, config, candidate, shapes = CASES["ts-script-fp16"]
+    older = render("m", signature, config, candidate, shapes).replace("count: 3\n", "")
+    tuning = Tuning(8, 1, False, (), 0, False)
+    loaded = json_format.Parse(retuned(older, tuning), model_config_pb2.ModelConfig())
+    assert [(each.batch_size, each.count) for each in loaded.model_warmup] == [(1, 3), (2, 3), (8, 3)]
+
+
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}", fullmatch=True))
 def test_warm_up_files_are_plain_names(name: str) -> None:
     assert "/" not in warmup_file(name)

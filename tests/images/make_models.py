@@ -149,7 +149,7 @@ def good(root: Path) -> None:
         write(root / f"{backend}_instances", config(backend, *io, 8, two), model, examples)
         warm = (
             f'model_warmup {{ name: "real" batch_size: 2 inputs {{ key: "{names[0]}" value '
-            '{ data_type: TYPE_FP32 dims: 4 input_data_file: "x.raw" } } }'
+            '{ data_type: TYPE_FP32 dims: 4 input_data_file: "x.raw" } } count: 3 }'
         )
         write(root / f"{backend}_warm", config(backend, *io, 8, warm), model, examples)
         (root / f"{backend}_warm" / "warmup").mkdir()

@@ -1,5 +1,6 @@
 """Functions for ts-trace and ts-script: checks of names, saving, and a check of the saved file."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,16 @@ from triton_converters.claim_store import inspection
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
-from triton_converters.convert.task import Task
+from triton_converters.convert.task import ConversionWarning, Task
 from triton_converters.convert.torch_module import framework, served, tensors
 from triton_converters.gates.precision import by_elements
 from triton_converters.model_config.data_types import TRITON_BY_NUMPY
 from triton_converters.model_config.torch_names import positions
+
+NAMES_THE_CPU = (
+    "the trace names the CPU, because the code names a device or asks a tensor for its own, and may fail on the GPU;"
+    " use ts-script or onnx, or set images.converterGpu of the chart, so that it is traced on a GPU"
+)
 
 
 def trace(task: Task, model: Any, directory: Path) -> None:
@@ -25,9 +31,21 @@ def trace(task: Task, model: Any, directory: Path) -> None:
     """
     with torch.no_grad():
         traced = torch.jit.trace(served(task, model), tensors(task), check_trace=False)
+    if task.request.config.instance_group_kind == "KIND_GPU" and names_the_cpu(traced):
+        warnings.warn(NAMES_THE_CPU, ConversionWarning, stacklevel=2)
     path = directory / FORMATS[task.request.format].file
     save(traced, path)
     accept(task, traced, path)
+
+
+def names_the_cpu(traced: Any) -> bool:
+    """Whether the CPU is a constant of the graph, which loading a file on a GPU does not change.
+
+    It is also where a number becomes a tensor, which does no harm on a GPU: only the gate can tell.
+    """
+    graph = traced.inlined_graph
+    devices = [each for each in graph.findAllNodes("prim::Constant", True) if str(each.output().type()) == "Device"]
+    return any(each.s("value") == "cpu" for each in devices)
 
 
 def accept(task: Task, module: Any, path: Path) -> None:

@@ -23,12 +23,20 @@ shapes."""
 MOST_PERCENT = 80
 """Share of the Job's memory that perf_analyzer may take before we end it. The kernel would end the whole container."""
 
+ALONE_REQUESTS = 3
+"""Most requests that are timed alone; the fastest counts. On a GPU, ONNX Runtime plans its convolutions in the first
+request after one of another shape, and PyTorch optimizes in the second. On an H200, a request of 3 ms took 200 ms at
+first, so that windows were to hold 3 requests instead of 50."""
+ALONE_SECONDS = 10
+"""Time after which no further request is timed alone, so that a slow model's Job takes little longer."""
+
 
 @dataclass(frozen=True)
 class Alone:
     """How one request went, with nothing else under way; zeros if none was sent."""
 
     seconds: float = 0.0
+    """The shortest time that it took."""
     largest_output: int = 0
     """In bytes."""
     output_bytes: int = 0
@@ -98,10 +106,13 @@ class Bench:
         return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)
 
     def _one_request(self, document: str) -> Alone:
-        """Send one real request in the spec's shapes."""
+        """Send one real request in the spec's shapes, and again while that takes little time."""
         request = load_input.first_request(document, self.signature)
-        started = time.monotonic()
-        answer = self.server.infer(request, tuple(tensor.name for tensor in self.signature.outputs))
-        seconds = time.monotonic() - started
+        names = tuple(tensor.name for tensor in self.signature.outputs)
+        times: list[float] = []
+        while len(times) < ALONE_REQUESTS and sum(times) < ALONE_SECONDS:
+            started = time.monotonic()
+            answer = self.server.infer(request, names)
+            times.append(time.monotonic() - started)
         outputs = [wire_bytes(array) for array in answer.values()]
-        return Alone(seconds, max(outputs), sum(outputs))
+        return Alone(min(times), max(outputs), sum(outputs))

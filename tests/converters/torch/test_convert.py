@@ -1,13 +1,23 @@
 """Every format and precision, over models of every kind: the file answers what the framework answered."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
 import onnx
 import pytest
 
-from tests.converters.torch.cases import CONVERSION, MAX_BATCH_SIZE, REFERENCE, REVISION, run_file
+from tests.converters.run_stage import run_convert
+from tests.converters.torch.cases import (
+    CONVERSION,
+    MAX_BATCH_SIZE,
+    REFERENCE,
+    REVISION,
+    model_code,
+    request,
+    run_file,
+)
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
@@ -154,6 +164,26 @@ def test_a_trace_freezes_the_branch_and_says_so(convert: Convert, format_name: s
     assert_agrees(format_name, "fp32", positive, slice(0, 4))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         assert_agrees(format_name, "fp32", negative, slice(0, 4))
+
+
+@pytest.mark.parametrize(
+    ("kind", "format_name", "instances", "warned"),
+    [
+        ("Positions", "ts-trace", "KIND_GPU", True),
+        ("Positions", "ts-trace", "KIND_AUTO", False),
+        ("Positions", "ts-script", "KIND_GPU", False),
+        ("Recurrent", "ts-trace", "KIND_GPU", True),
+        ("Classifier", "ts-trace", "KIND_GPU", False),
+    ],
+)
+def test_a_trace_for_a_gpu_that_names_the_cpu_says_so(
+    refer: Callable[..., ReferenceResult], kind: str, format_name: str, instances: str, warned: bool
+) -> None:
+    """Before what the tracer says, of which only the first lines are kept. PyTorch's own recurrent layers do it too."""
+    refer(kind)
+    asked = request(model_code(kind), format_name)
+    result = run_convert(replace(asked, config=replace(asked.config, instance_group_kind=instances)))
+    assert any(line.startswith("the trace names the CPU") for line in result.warnings[:1]) == warned, result.warnings
 
 
 def test_fp16_that_overflows_converts_with_a_warning_and_is_not_clamped(convert: Convert) -> None:

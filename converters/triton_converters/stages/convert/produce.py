@@ -80,6 +80,8 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
             traceback.print_exc()
             message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, model)})"
             raise StageError(Reason.CONVERSION_FAILED, message) from error
+    # Only the first few are kept, and a tracer may have many.
+    caught.sort(key=lambda warning: not issubclass(warning.category, ConversionWarning))
     return [_line(warning) for warning in caught if _concerns_user(warning, model.source)]
 
 
