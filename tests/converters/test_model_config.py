@@ -167,6 +167,14 @@ def test_torchscript_is_warmed_up_until_pytorch_has_optimized(format_name: str, 
     assert [(each.batch_size, each.count) for each in read.model_warmup] == [(size, 3) for size in sizes]
 
 
+@pytest.mark.parametrize("kind", ["KIND_CPU", "KIND_AUTO"])
+def test_without_a_gpu_torchscript_is_warmed_up_once(kind: str) -> None:
+    made = configuration(instance_group_kind=kind)
+    text = render("m", IMAGE, made, execution("ts-trace"), {"INPUT__0": (3, 224, 224)})
+    read = text_format.Parse(text, model_config_pb2.ModelConfig())
+    assert [(each.batch_size, each.count) for each in read.model_warmup] == [(1, 0), (IMAGE.max_batch_size, 0)]
+
+
 @pytest.mark.parametrize("format_name", [name for name, each in FORMATS.items() if each.backend != "pytorch"])
 def test_other_backends_are_warmed_up_once(format_name: str) -> None:
     text = render("m", IMAGE, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})

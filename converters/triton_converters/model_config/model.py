@@ -20,7 +20,8 @@ PYTORCH = "pytorch"
 WARMUP_CALLS = 3
 """How often a warm-up calls a TorchScript file, which PyTorch optimizes in the second and third call of a shape. On an
 H200, the first request of a warmed-up ResNet-50 took 3.7 s with one call, and 0.37 s with three; figures are in
-bench/results/gpu-h200-20261126.json. Other backends are called once, which is Triton's default."""
+bench/results/gpu-h200-20261126.json. Other backends, and servers without a GPU, call once, Triton's default: on a CPU
+a call of the largest batch can take minutes."""
 WARMUP_SIZE = 2
 """A batch size besides 1 and the largest for a TorchScript file: PyTorch optimizes for two shapes, and then once for
 all others. With two, the first other batch of a client took 1.2 s on that GPU."""
@@ -180,13 +181,14 @@ def _warmups(
 ) -> list[model_config_pb2.ModelWarmup]:
     """Return warm-ups for batch 1 and the message's largest batch: Triton repeats the file's only sample.
 
-    A TorchScript file has one more, and is called more often.
+    A TorchScript file on a GPU has one more, and is called more often.
     """
     # A row of the hps backend holds all samples.
     largest = 1 if message.backend == HPS else max(1, message.max_batch_size)
-    is_script = message.backend == PYTORCH
-    sizes = {1, largest, min(WARMUP_SIZE, largest)} if is_script else {1, largest}
-    count = WARMUP_CALLS if is_script else 0
+    on_gpu = any(group.kind == model_config_pb2.ModelInstanceGroup.KIND_GPU for group in message.instance_group)
+    optimizes = message.backend == PYTORCH and on_gpu
+    sizes = {1, largest, min(WARMUP_SIZE, largest)} if optimizes else {1, largest}
+    count = WARMUP_CALLS if optimizes else 0
     return [
         model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs, count=count)
         for size in sorted(sizes)
