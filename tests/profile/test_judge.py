@@ -95,7 +95,7 @@ def failing(reason: Reason, tmp_path: Path) -> dict[str, Any]:
 
 
 def test_every_verdict_of_a_gate_is_among_these() -> None:
-    assert FAILING.keys() == candidate.STATEMENTS
+    assert FAILING.keys() == candidate.VERDICTS
     assert candidate.judge(a_trial()) is None
 
 
