@@ -23,10 +23,10 @@ ROWS = [
     ("Hold", Reason.SOAK_INCONCLUSIVE, True, Course.BEGIN_ANEW),
 ]
 POLICIES: tuple[OnInconclusive, ...] = get_args(OnInconclusive)
-STATEMENTS = (Reason.SOAK_PASSED, Reason.SOAK_FAILED, Reason.SOAK_INCONCLUSIVE)
+VERDICTS = (Reason.SOAK_PASSED, Reason.SOAK_FAILED, Reason.SOAK_INCONCLUSIVE)
 
 
-@pytest.mark.parametrize(("asked", "verdict", "spoiled"), list(product(POLICIES, STATEMENTS, (False, True))))
+@pytest.mark.parametrize(("asked", "verdict", "spoiled"), list(product(POLICIES, VERDICTS, (False, True))))
 def test_every_judgement_has_the_course_of_its_row(asked: OnInconclusive, verdict: Reason, spoiled: bool) -> None:
     facts = (asked, verdict, spoiled)
     (wanted,) = {row[-1] for row in ROWS if all(each in (ANY, fact) for each, fact in zip(row, facts, strict=False))}
