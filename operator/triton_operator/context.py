@@ -175,16 +175,7 @@ class Context:
 
     def _tells_of(self, active: ServingStatus, server: str, revision: str) -> bool:
         """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
-        return names.selects(active.selector, self.name, server) if active.selector else active.revision == revision
-
-    def server_label(self, server: str | None) -> str:
-        """The label with a Deployment's name on its pods; that of a Deployment which is not there yet is today's."""
-        view = self.observed.servers.get(server or "")
-        return names.SERVER_LABEL if view is None else view.server_label
-
-    def server_pods(self, server: str) -> dict[str, str]:
-        """The labels by which a Deployment's pods are selected."""
-        return {names.DEPLOYMENT_LABEL: self.name, self.server_label(server): server}
+        return active.selector == names.selector(self.name, server) if active.selector else active.revision == revision
 
     @property
     def served_name(self) -> str:

@@ -7,7 +7,7 @@ whole template: a Job with more memory is another Job, and so a retry.
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -35,9 +35,9 @@ KEY_LABEL = f"{GROUP}/key"
 """On a Job: the key of its result. On a server and its pods: the key of the revision."""
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 SERVER_LABEL = f"{GROUP}/server"
-"""On a server and its pods: the name of the Deployment."""
+"""On a server and its pods: the name of the Deployment. A later version selects the pods by it, once all have it."""
 OLD_SERVER_LABEL = f"{GROUP}/revision"
-"""The label by which older operators select the pods, with the same value. It stays for one release."""
+"""The label with the same value that all servers' pods have, also those of an older version, and are selected by."""
 TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
 """On a revision's Deployment: the pod template that it was made with."""
 MAKES_WAY_ANNOTATION = f"{GROUP}/makes-way-for"
@@ -198,27 +198,19 @@ def server(deployment: str, revision_key: str, serving: Any) -> str:
     return f"{deployment}-{digest([revision_key, serving], 10)}"
 
 
-def server_labels(server: str, revision_key: str, server_label: str = SERVER_LABEL) -> dict[str, str]:
-    """The labels of a server and its pods that tell servers apart. ``server_label``: as `server_label` finds it."""
-    return {server_label: server, OLD_SERVER_LABEL: server, KEY_LABEL: revision_key}
+def server_labels(server: str, revision_key: str) -> dict[str, str]:
+    """The labels of a server and its pods that tell servers apart."""
+    return {SERVER_LABEL: server, OLD_SERVER_LABEL: server, KEY_LABEL: revision_key}
 
 
-def server_label(labels: Mapping[str, str]) -> str:
-    """Return the label that has the Deployment's name among those of a server's pods, or of a selector of them.
-
-    Pods that an older operator made have the old one alone, as long as they run.
-    """
-    return SERVER_LABEL if SERVER_LABEL in labels else OLD_SERVER_LABEL
+def server_pods(deployment: str, server: str) -> dict[str, str]:
+    """The labels by which a server's pods are selected."""
+    return {DEPLOYMENT_LABEL: deployment, OLD_SERVER_LABEL: server}
 
 
-def selector(deployment: str, server: str | None, server_label: str = SERVER_LABEL) -> str:
+def selector(deployment: str, server: str | None) -> str:
     """Label selector, as text, of a server's pods; None: a selector of no pod, because an empty one is an error."""
-    return f"{DEPLOYMENT_LABEL}={deployment},{server_label}={server or 'none'}"
-
-
-def selects(text: str, deployment: str, server: str | None) -> bool:
-    """Whether a text is the selector of a server's pods, whichever version of the operator wrote it."""
-    return text in {selector(deployment, server, label) for label in (SERVER_LABEL, OLD_SERVER_LABEL)}
+    return ",".join(f"{label}={value}" for label, value in server_pods(deployment, server or "none").items())
 
 
 def combination(candidates: Sequence[str]) -> str:

@@ -172,8 +172,7 @@ class Cluster(Controllers):
     def serving(self) -> str | None:
         """Name of the Deployment that the Service points to."""
         service = self.objects.get(("Service", "digits"))
-        selected = {} if service is None else service["spec"]["selector"]
-        return selected.get(names.server_label(selected))
+        return None if service is None else service["spec"]["selector"].get(names.OLD_SERVER_LABEL)
 
     def condition(self, kind: str) -> Body:
         """A condition of the status."""

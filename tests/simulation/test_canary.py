@@ -57,7 +57,7 @@ class Gateway:
             self.seen.append(share)
         self.shares.append(share)
         for name, selected in self.selected.items():
-            selected.append(self.cluster.objects["Service", name]["spec"]["selector"][names.SERVER_LABEL])
+            selected.append(self.cluster.objects["Service", name]["spec"]["selector"][names.OLD_SERVER_LABEL])
             if name == "digits" or max(self.shares):
                 for server in set(selected):
                     assert self.answers(server), f"requests to {name} may still come to {server}"

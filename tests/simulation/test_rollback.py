@@ -240,7 +240,7 @@ def test_a_server_that_does_not_start_leaves_what_serves(cluster: Cluster) -> No
 def moves(wanted: Plan, old: str) -> bool:
     """Whether the pass moves the Service."""
     (service,) = [each for each in wanted.objects if (each["kind"], each["metadata"]["name"]) == ("Service", "digits")]
-    return bool(service["spec"]["selector"][names.SERVER_LABEL] != old)
+    return bool(service["spec"]["selector"][names.OLD_SERVER_LABEL] != old)
 
 
 @pytest.mark.parametrize("died", range(8))

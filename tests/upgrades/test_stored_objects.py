@@ -56,9 +56,9 @@ EXCEPTIONS = (
         ("installing-packages",),
     ),
     Named(
-        "A Service that leads to a Deployment which is gone selects by the new label.",
-        ("change Service: spec.selector",),
-        ("undone", "soaked-and-undone"),
+        "`Available` is False until the Service leads to the first revision.",
+        ("condition Available: True Available is False RollingOut",),
+        ("rolling-out", "measuring-the-preview", "ensemble-measuring"),
     ),
     Named(
         "An edit whose revision is undone is now `Stalled` and not `Ready`.",

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.envelope import MESSAGE_CUT_BYTES, POD_MESSAGES_BYTES
-from triton_operator.names import STAGE_LABEL, server_label
+from triton_operator.names import OLD_SERVER_LABEL, STAGE_LABEL
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
@@ -193,7 +193,7 @@ def pod_view(pod: Mapping[str, Any]) -> PodView:
         uid=metadata.get("uid", ""),
         owners=frozenset(filter(None, (each.get("uid") for each in metadata.get("ownerReferences", [])))),
         stage=labels.get(STAGE_LABEL),
-        server=labels.get(server_label(labels), ""),
+        server=labels.get(OLD_SERVER_LABEL, ""),
         created_at=metadata.get("creationTimestamp", ""),
         is_deleted="deletionTimestamp" in metadata,
         node=spec.get("nodeName"),

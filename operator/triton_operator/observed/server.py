@@ -47,8 +47,6 @@ class ServerView:
     created_at: datetime
     revision_key: str
     """Key of the server's revision on the claim."""
-    server_label: str
-    """The label of its pods with the Deployment's name."""
     makes_way_for: str
     """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
     makes_way_since: datetime | None
@@ -79,7 +77,6 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
     """Read a revision's Deployment, its pods among `pods`, and Events about them."""
     metadata, status = body["metadata"], body.get("status", {})
     name, notes = metadata["name"], metadata.get("annotations", {})
-    labels = body["spec"].get("template", {}).get("metadata", {}).get("labels", {})
     revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
     # The trouble of an evicted pod's successor says more than the eviction.
     own = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
@@ -100,7 +97,6 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
         image_id=min(filter(None, (pod.server_image_id for pod in own)), default=""),
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
         revision_key=revision,
-        server_label=names.server_label(labels),
         makes_way_for=notes.get(names.MAKES_WAY_ANNOTATION, ""),
         makes_way_since=datetime.fromisoformat(since) if since else None,
         makes_way_pods=int(gives) if gives.isdecimal() and len(gives) < LONGEST_NUMBER else None,

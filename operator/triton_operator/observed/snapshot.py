@@ -88,7 +88,6 @@ def observe(
         entries = entries.on_another_claim()
         jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
     service = _named(by_kind.get("Service", []), deployment) or {}
-    selected = service.get("spec", {}).get("selector", {})
     return Observed(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: server_view(body, pods, events) for body in by_kind.get("Deployment", [])},
@@ -98,7 +97,7 @@ def observe(
         promotions=entries.promotions,
         active_record=entries.active_record,
         unreadable=entries.unreadable,
-        routed_server=selected.get(names.server_label(selected)),
+        routed_server=service.get("spec", {}).get("selector", {}).get(names.OLD_SERVER_LABEL),
         claim=claim,
         recorded_claim=entries.claim,
         history=entries.history,

@@ -231,7 +231,7 @@ def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
     The selector says of which one the last status tells.
     """
     old = context.deployment.status
-    if old.active is None or names.selects(old.active.selector, context.name, server):
+    if old.active is None or old.active.selector == names.selector(context.name, server):
         return old
     told = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
     return parse_status({"status": max(told, key=lambda each: each.at).before}) if told else old
@@ -247,7 +247,7 @@ def _with_scale(context: Context, serving: ServingStatus | None, server: str | N
         update={
             "model": called if called != context.spec.served_name else None,
             "replicas": view.pods if view is not None else 0,
-            "selector": names.selector(context.name, server, context.server_label(server)),
+            "selector": names.selector(context.name, server),
         }
     )
 

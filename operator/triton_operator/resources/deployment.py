@@ -38,7 +38,10 @@ class Parts:
 
 def deployment(context: Context, parts: Parts) -> dict[str, Any]:
     """The Deployment of these parts, which an annotation of it keeps the template of."""
-    name, labels = parts.name, names.server_labels(parts.name, parts.revision_key, context.server_label(parts.name))
+    name, pods = parts.name, parts.template["metadata"]["labels"]
+    # One that an older version made lacks the newest label, and keeps its template.
+    own = names.server_labels(name, parts.revision_key)
+    labels = {label: value for label, value in own.items() if label != names.SERVER_LABEL or label in pods}
     template = json.dumps(parts.template, sort_keys=True, separators=(",", ":"))
     annotations = {names.TEMPLATE_ANNOTATION: template, **parts.notes}
     return {
@@ -48,8 +51,7 @@ def deployment(context: Context, parts: Parts) -> dict[str, Any]:
         "spec": {
             "replicas": parts.replicas,
             "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,
-            # A selector cannot be changed: it is the one that older operators ask for too.
-            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.OLD_SERVER_LABEL: name}},
+            "selector": {"matchLabels": names.server_pods(context.name, name)},
             "template": parts.template,
         },
     }
@@ -58,10 +60,10 @@ def deployment(context: Context, parts: Parts) -> dict[str, Any]:
 def from_record(context: Context, name: str, revision_key: str, template: Mapping[str, Any]) -> Parts:
     """The parts of a Deployment of that name, from the template that is recorded of it.
 
-    Its pods get the label that is selected by today, which a template of an older operator lacks.
+    Its pods get all labels of today, which a template of an older operator lacks.
     """
     metadata = template["metadata"]
-    labels = metadata["labels"] | names.server_labels(name, revision_key, context.server_label(name))
+    labels = metadata["labels"] | names.server_labels(name, revision_key)
     labelled = {**template, "metadata": metadata | {"labels": labels}}
     return Parts(name, revision_key, labelled, context.spec.serving.replicas)
 

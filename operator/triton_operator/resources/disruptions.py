@@ -23,7 +23,7 @@ def disruption_budget(context: Context) -> dict[str, Any] | None:
         "metadata": context.metadata(names.disruption_budget(context.name), "server"),
         "spec": {
             "maxUnavailable": 1,
-            "selector": {"matchLabels": context.server_pods(context.active_server)},
+            "selector": {"matchLabels": names.server_pods(context.name, context.active_server)},
             # A server that is not ready answers nobody, and may be what the drain is to mend.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },

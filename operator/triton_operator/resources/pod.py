@@ -246,7 +246,8 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
         "maxSkew": spread.max_skew,
         "whenUnsatisfiable": spread.when_unsatisfiable,
         "labelSelector": {"matchLabels": selector},
-        "matchLabelKeys": [names.SERVER_LABEL],
+        # In every Job's template too, whose hash is the Job's name: another label here would run them all again.
+        "matchLabelKeys": [names.OLD_SERVER_LABEL],
     }
 
 

@@ -159,7 +159,7 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     ``image``: the server's image, by the digest that was profiled if that is known.
     """
     name = names.server(context.name, revision.key, serving_inputs(context))
-    labels = names.server_labels(name, revision.key, context.server_label(name))
+    labels = names.server_labels(name, revision.key)
     check = CheckRequest(
         SERVE,
         revision.key,

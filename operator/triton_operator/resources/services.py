@@ -45,7 +45,7 @@ def _service(context: Context, name: str, component: str, server_name: str) -> d
         "kind": "Service",
         "metadata": context.metadata(name, component),
         "spec": {
-            "selector": context.server_pods(server_name),
+            "selector": names.server_pods(context.name, server_name),
             "ports": [_port(context, port, number) for port, number in PORTS.items()],
         },
     }

@@ -187,7 +187,7 @@ def _point(world: World, number: int) -> None:
     servers = [each["metadata"]["name"] for each in world.cluster.of_kind("Deployment")]
     if service is not None:
         known = world.service.is_recorded
-        service["spec"]["selector"][names.SERVER_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
+        service["spec"]["selector"][names.OLD_SERVER_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
         if not known:
             world.service.forget()
 

@@ -116,7 +116,7 @@ class Service:
             self._check_kept(verb, body)
         if (kind, name) == ("Service", "digits"):
             require(verb != "delete", "the Service is deleted")
-            self._point(body["spec"]["selector"][names.SERVER_LABEL], wanted)
+            self._point(body["spec"]["selector"][names.OLD_SERVER_LABEL], wanted)
 
     def _check_kept(self, verb: str, body: Body) -> None:
         """Only where GPUs lack may what serves stop."""
