@@ -205,3 +205,16 @@ def test_the_newest_version_wins(arrivals: list[int]) -> None:
     for version in arrivals:
         store.put(JOB, a_body("a", version, owner="digits"))
     assert [body["metadata"]["resourceVersion"] for body in store.children(DIGITS)] == ["9"]
+
+
+def test_what_cannot_be_taken_in_leaves_everything_as_it_was() -> None:
+    bugs: list[Exception] = []
+    store, body = Store(bugs.append), a_body("digits", 5)
+    store.put(TRITON_DEPLOYMENT, body)
+    without_sense = a_body("digits", 6) | {"spec": {"repository": "pvc"}, "status": {"conditions": [{"type": "Ready"}]}}
+    assert store.seen("MODIFIED", without_sense) == []
+    assert [type(bug) for bug in bugs] == [KeyError]
+    assert store.deployment(DIGITS) is not None
+    assert store.ready_reasons() == ["Pending"]
+    assert store.seen("DELETED", a_body("digits", 7)) == [DIGITS]
+    assert store.keys() == []

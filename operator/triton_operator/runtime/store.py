@@ -5,9 +5,10 @@ a small part of the memory of its dicts, gives the garbage collector nothing to 
 kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
+import logging
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
@@ -24,6 +25,9 @@ operator's labels. The operator's longest is a Deployment, whose template is the
 most 64 KiB. A TritonDeployment may be longer, because its conditions say that it is; a ConfigMap has at most 1 MiB."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
+
+
+log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
@@ -59,7 +63,9 @@ class Store:
     a later change arrive in any order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Callable[[Exception], None] = lambda _: None) -> None:
+        """`failed` is told of each bug that left an object out; the log is told too, so by default nobody else is."""
+        self._failed = failed
         self._lock = threading.Lock()
         self._families: dict[Key, _Family] = {}
         self._family_of: dict[str, _Family] = {}
@@ -74,8 +80,16 @@ class Store:
         """The TritonDeployments that use each claim."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
-        """Take in a watch event. Return the TritonDeployment it concerns; None: nothing new."""
-        return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+        """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
+
+        It never raises for an object that a bug keeps out: that one stays as it was known, and the others go on.
+        """
+        try:
+            return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+        except Exception as error:
+            log.exception("%s %s is left out because of a bug; report it", kind.kind, _key(body))
+            self._failed(error)
+            return None
 
     def seen(self, event_type: str | None, body: dict[str, Any]) -> list[Key]:
         """Take in a TritonDeployment. Return the TritonDeployments that it concerns.
@@ -117,7 +131,7 @@ class Store:
         listed = set()
         for body in bodies:
             listed.add(body["metadata"]["uid"])
-            changed.add(self.put(kind, body))
+            changed.add(self.take_in(kind, None, body))
         version = int(resource_version)
         with self._lock:
             for family in list(self._families.values()):
@@ -174,7 +188,9 @@ class Store:
         known = self._known(former, kind, key.name)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
+        # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
+        reason, used = (_ready_reason(body), _claim(body)) if kind is TRITON_DEPLOYMENT else ("", None)
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
@@ -183,8 +199,8 @@ class Store:
         family = self._families.setdefault(owner, _Family(owner, {}))
         family.members[kind, key.name] = _Known(uid, version, packed)
         if kind is TRITON_DEPLOYMENT:
-            self._reasons[key] = _ready_reason(body)
-            self._use(key, _claim(body))
+            self._reasons[key] = reason
+            self._use(key, used)
         else:
             self._family_of[uid] = family
         return owner
