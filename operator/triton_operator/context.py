@@ -184,7 +184,7 @@ class Context:
 
     def server_pods(self, server: str) -> dict[str, str]:
         """The labels by which a Deployment's pods are selected."""
-        return {names.DEPLOYMENT_LABEL: self.name, self.server_label(server): server}
+        return {names.TRITON_DEPLOYMENT_LABEL: self.name, self.server_label(server): server}
 
     @property
     def served_name(self) -> str:

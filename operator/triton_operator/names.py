@@ -28,7 +28,7 @@ MANAGED_BY = "triton-operator"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 """The selector of every child; nothing else is watched."""
-DEPLOYMENT_LABEL = f"{GROUP}/deployment"
+TRITON_DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
@@ -213,7 +213,7 @@ def server_label(labels: Mapping[str, str]) -> str:
 
 def selector(deployment: str, server: str | None, server_label: str = SERVER_LABEL) -> str:
     """Label selector, as text, of a server's pods; None: a selector of no pod, because an empty one is an error."""
-    return f"{DEPLOYMENT_LABEL}={deployment},{server_label}={server or 'none'}"
+    return f"{TRITON_DEPLOYMENT_LABEL}={deployment},{server_label}={server or 'none'}"
 
 
 def selects(text: str, deployment: str, server: str | None) -> bool:
@@ -247,7 +247,7 @@ def labels(deployment: str, component: str) -> dict[str, str]:
         COMPONENT_LABEL: component,
         "app.kubernetes.io/part-of": MANAGED_BY,
         MANAGED_BY_LABEL: MANAGED_BY,
-        DEPLOYMENT_LABEL: deployment,
+        TRITON_DEPLOYMENT_LABEL: deployment,
     }
 
 

@@ -256,9 +256,9 @@ def test_servers_with_older_labels_serve_on_until_an_edit_replaces_them(serving:
     assert [each["spec"]["template"] for each in serving.of_kind("Deployment")] == [
         each["spec"]["template"] for each in template
     ]
-    assert labels(serving) == {names.DEPLOYMENT_LABEL: "digits", names.OLD_SERVER_LABEL: first}
+    assert labels(serving) == {names.TRITON_DEPLOYMENT_LABEL: "digits", names.OLD_SERVER_LABEL: first}
     assert "promotion" in edited(serving, a_wider_batch())
-    assert labels(serving) == {names.DEPLOYMENT_LABEL: "digits", names.SERVER_LABEL: serving.serving()}
+    assert labels(serving) == {names.TRITON_DEPLOYMENT_LABEL: "digits", names.SERVER_LABEL: serving.serving()}
 
 
 def test_a_server_with_older_labels_comes_back_with_the_present_ones(serving: Cluster) -> None:

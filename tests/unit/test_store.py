@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_operator.kube.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import FEW, Key, Store
 
@@ -16,7 +16,7 @@ DIGITS = Key("vision", "digits")
 
 
 def a_body(name: str, version: int, uid: str = "", namespace: str = "vision", owner: str | None = None) -> JSON:
-    labels = {} if owner is None else {DEPLOYMENT_LABEL: owner}
+    labels = {} if owner is None else {TRITON_DEPLOYMENT_LABEL: owner}
     metadata = {"name": name, "namespace": namespace, "uid": uid or name, "labels": labels}
     return {"metadata": {**metadata, "resourceVersion": str(version)}}
 

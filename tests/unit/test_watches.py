@@ -10,7 +10,7 @@ from kubernetes import client
 from triton_operator.kube.cluster import Cluster, GoneError, ServerError, UnavailableError
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import JOB, Kind
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.watches import Watch, backoffs
 
@@ -21,7 +21,7 @@ DIGITS = Key("vision", "digits")
 
 def listed(name: str, version: int) -> JSON:
     """An object of a list at that version: a watch looks at nothing else of it."""
-    metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {DEPLOYMENT_LABEL: "digits"}}
+    metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {TRITON_DEPLOYMENT_LABEL: "digits"}}
     return {"metadata": {**metadata, "resourceVersion": str(version)}}
 
 

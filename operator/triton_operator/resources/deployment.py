@@ -49,7 +49,7 @@ def deployment(context: Context, parts: Parts) -> dict[str, Any]:
             "replicas": parts.replicas,
             "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,
             # A selector cannot be changed: it is the one that older operators ask for too.
-            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.OLD_SERVER_LABEL: name}},
+            "selector": {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.OLD_SERVER_LABEL: name}},
             "template": parts.template,
         },
     }

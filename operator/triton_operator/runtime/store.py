@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
-from triton_operator.names import DEPLOYMENT_LABEL, claim, results
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -40,7 +40,7 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class _Known(NamedTuple):
+class _PackedObject(NamedTuple):
     """The last known version of an object."""
 
     uid: str
@@ -52,7 +52,7 @@ class _Family(NamedTuple):
     """A TritonDeployment and its children, as last known."""
 
     key: Key
-    members: dict[tuple[Kind, str], _Known]
+    members: dict[tuple[Kind, str], _PackedObject]
     """The objects by kind and name."""
 
 
@@ -197,7 +197,7 @@ class Store:
         if former is not None and known is not None and (former is not family or known.uid != uid):
             self._unlink(former, kind, key.name)
         family = self._families.setdefault(owner, _Family(owner, {}))
-        family.members[kind, key.name] = _Known(uid, version, packed)
+        family.members[kind, key.name] = _PackedObject(uid, version, packed)
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = reason
             self._use(key, used)
@@ -236,7 +236,7 @@ class Store:
             self._users.setdefault(Key(key.namespace, claim), set()).add(key)
 
     @staticmethod
-    def _known(family: _Family | None, kind: Kind, name: str) -> _Known | None:
+    def _known(family: _Family | None, kind: Kind, name: str) -> _PackedObject | None:
         return None if family is None else family.members.get((kind, name))
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
@@ -252,7 +252,7 @@ class Store:
         compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
         return compression.compress(text) + compression.flush()
 
-    def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
+    def _unpacked(self, kind: Kind, known: _PackedObject) -> dict[str, Any]:
         body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
         return body
 
@@ -263,7 +263,7 @@ class Store:
             family = self._family_of.get(body["involvedObject"].get("uid", ""))
             # Whoever may see an object's uid can make Events about it in a namespace of their own.
             return None if family is None or family.key.namespace != _key(body).namespace else family.key
-        name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
+        name = body["metadata"].get("labels", {}).get(TRITON_DEPLOYMENT_LABEL)
         # Of ConfigMaps an object has one, and each may hold a MiB of entries.
         if name is None or (kind is CONFIG_MAP and _key(body).name != results(name)):
             return None
