@@ -31,7 +31,7 @@ from hack.devcluster.paths import ClusterError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.records import read_record, record_name
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row
-from triton_operator.names import DEPLOYMENT_LABEL, OLD_SERVER_LABEL, STAGE_LABEL, results
+from triton_operator.names import OLD_SERVER_LABEL, STAGE_LABEL, TRITON_DEPLOYMENT_LABEL, results
 
 EXAMPLES = ("digits", "dlrm-hps", "resnet50-pyt")
 RESULTS = ROOT / "bench/results"
@@ -159,7 +159,7 @@ def measure(cluster: TargetCluster, example: Example, console: Console) -> Compa
 
 def jobs_of(cluster: TargetCluster, example: Example, candidate: str) -> list[dict[str, Any]]:
     """Return the profile and the measure Job of a candidate."""
-    selector = f"{DEPLOYMENT_LABEL}={example.name},triton-operator.dev/candidate={candidate}"
+    selector = f"{TRITON_DEPLOYMENT_LABEL}={example.name},triton-operator.dev/candidate={candidate}"
     found = cluster.get("jobs", "--namespace", example.namespace, "--selector", selector)["items"]
     return [job for job in found if job["metadata"]["labels"][STAGE_LABEL] in ("profile", "measure")]
 

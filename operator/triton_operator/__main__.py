@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import sys
+from socket import gethostname
 
 import kopf
 
@@ -20,7 +21,8 @@ from triton_operator.settings import Settings, SettingsError
 def main() -> None:
     """Read the environment, serve metrics and probes, and run kopf in this thread."""
     try:
-        settings = Settings.from_environment(os.environ)
+        # Outside of a pod, the machine's name tells the replicas apart.
+        settings = Settings.from_environment({"POD_NAME": gethostname(), **os.environ})
     except SettingsError as error:
         sys.exit(f"triton-operator: {error}; the chart sets it")
     log_format = kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL

@@ -28,7 +28,7 @@ MANAGED_BY = "triton-operator"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 """The selector of every child; nothing else is watched."""
-DEPLOYMENT_LABEL = f"{GROUP}/deployment"
+TRITON_DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
@@ -205,7 +205,7 @@ def server_labels(server: str, revision_key: str) -> dict[str, str]:
 
 def server_pods(deployment: str, server: str) -> dict[str, str]:
     """The labels by which a server's pods are selected."""
-    return {DEPLOYMENT_LABEL: deployment, OLD_SERVER_LABEL: server}
+    return {TRITON_DEPLOYMENT_LABEL: deployment, OLD_SERVER_LABEL: server}
 
 
 def selector(deployment: str, server: str | None) -> str:
@@ -239,7 +239,7 @@ def labels(deployment: str, component: str) -> dict[str, str]:
         COMPONENT_LABEL: component,
         "app.kubernetes.io/part-of": MANAGED_BY,
         MANAGED_BY_LABEL: MANAGED_BY,
-        DEPLOYMENT_LABEL: deployment,
+        TRITON_DEPLOYMENT_LABEL: deployment,
     }
 
 

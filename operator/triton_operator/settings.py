@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
-from socket import gethostname
 from typing import Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -98,7 +97,7 @@ class Settings:
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
-    """POD_NAME: the name of this replica in the Lease and in the API server's audit log."""
+    """POD_NAME: the name of this replica in the Lease, which needs one, and in the API server's audit log."""
     job_resources: Resources = field(default_factory=Resources)
     """JOB_RESOURCES, as JSON: for each container of a Job, unless spec.conversion.pod or spec.serving.pod sets them."""
     server_resources: Resources = field(default_factory=Resources)
@@ -164,7 +163,7 @@ class Settings:
             gateway_api=_one_of(environment, "GATEWAY_API", ("false", "true")) == "true",
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
-            holder=environment.get("POD_NAME") or gethostname(),
+            holder=_required(environment, "POD_NAME") if environment.get("LEASE") else environment.get("POD_NAME", ""),
             job_resources=_resources(environment, "JOB_RESOURCES"),
             server_resources=_resources(environment, "SERVER_RESOURCES"),
             user_code_runtime_class=environment.get("USER_CODE_RUNTIME_CLASS", ""),

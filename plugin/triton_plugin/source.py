@@ -142,7 +142,7 @@ class Cluster:
         stages = f"{names.STAGE_LABEL} in ({','.join(TOLD)})"
         pods: Any = self._core.list_namespaced_pod(
             self.namespace,
-            label_selector=f"{names.DEPLOYMENT_LABEL}={name},{stages}",
+            label_selector=f"{names.TRITON_DEPLOYMENT_LABEL}={name},{stages}",
             # To Kubernetes, a pod is Pending until its last container starts, and others measure.
             field_selector="status.phase!=Succeeded,status.phase!=Failed",
             _request_timeout=LOG_TIMEOUT_SECONDS,

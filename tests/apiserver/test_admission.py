@@ -10,7 +10,7 @@ from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import USER, eventually
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, pod, refused, simulated_objects, told
 from tests.conftest import Attack
-from triton_operator.names import DEPLOYMENT_LABEL, MANAGED_BY_LABEL, OLD_SERVER_LABEL
+from triton_operator.names import MANAGED_BY_LABEL, OLD_SERVER_LABEL, TRITON_DEPLOYMENT_LABEL
 
 KINDS = {
     *("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget"),
@@ -66,7 +66,7 @@ def test_everything_that_a_spec_and_an_installation_may_ask_for_is_allowed(as_op
 
 
 def unlabelled(body: Body) -> None:
-    del body["metadata"]["labels"][DEPLOYMENT_LABEL]
+    del body["metadata"]["labels"][TRITON_DEPLOYMENT_LABEL]
 
 
 def another_manager(body: Body) -> None:
@@ -137,7 +137,7 @@ def query(**fields: object) -> Callable[[Body], None]:
 
 
 OTHER_FINALIZERS = ("kubernetes.io/never", "orphan", "foregroundDeletion")
-THEIRS = {DEPLOYMENT_LABEL: "theirs", OLD_SERVER_LABEL: "theirs-0"}
+THEIRS = {TRITON_DEPLOYMENT_LABEL: "theirs", OLD_SERVER_LABEL: "theirs-0"}
 Row = tuple[str, str, Callable[[Body], None], str]
 OF_PODS = "has the labels of its own object|selects the pods of its own"
 """What the policy of pods may say first of a Job or Deployment."""
@@ -171,7 +171,7 @@ ATTACKS: list[Row] = [
     ("Service", "an address", spec(externalIPs=["192.0.2.1"]), "fields externalIPs"),
     ("Service", "pods of others", spec(selector={"app": "somebody-elses"}), SERVICE),
     ("Service", "another object's pods", spec(selector=THEIRS), SERVICE),
-    ("Service", "all pods of its object", spec(selector={DEPLOYMENT_LABEL: "digits"}), SERVICE),
+    ("Service", "all pods of its object", spec(selector={TRITON_DEPLOYMENT_LABEL: "digits"}), SERVICE),
     ("Service", "pods that are not ready", spec(publishNotReadyAddresses=True), "fields publishNotReadyAddresses"),
     ("NetworkPolicy", "all pods", spec(podSelector={}), SELECTS),
     ("NetworkPolicy", "another object's pods", spec(podSelector={"matchLabels": THEIRS}), SELECTS),
@@ -227,7 +227,7 @@ def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubect
     ours = one("ConfigMap")
     theirs = deepcopy(ours) | {"data": {"mine": "1"}}
     # A label alone makes nobody's object the operator's.
-    labels = {"app": "theirs", DEPLOYMENT_LABEL: "digits"}
+    labels = {"app": "theirs", TRITON_DEPLOYMENT_LABEL: "digits"}
     theirs["metadata"] = {"name": ours["metadata"]["name"], "labels": labels}
     job = one("Job") | {"metadata": {"name": "their-job", "labels": labels}}
     job["spec"]["suspend"] = True

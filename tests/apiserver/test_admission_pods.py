@@ -182,7 +182,7 @@ ATTACKS: list[tuple[str, str, Body, str]] = [
 ]  # fmt: skip
 
 OF_A_JOB: list[tuple[str, str, Body, str]] = [
-    ("no object", "labels", {names.DEPLOYMENT_LABEL: GONE}, LABELS + names.DEPLOYMENT_LABEL),
+    ("no object", "labels", {names.TRITON_DEPLOYMENT_LABEL: GONE}, LABELS + names.TRITON_DEPLOYMENT_LABEL),
     ("a server", "labels", {names.SERVER_LABEL: "digits-0"}, LABELS + names.SERVER_LABEL),
     ("another stage", "labels", {names.STAGE_LABEL: "source"}, LABELS),
     ("no stage", "labels", {names.STAGE_LABEL: GONE}, LABELS),

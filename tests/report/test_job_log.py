@@ -22,7 +22,7 @@ LINE = (
 
 
 def a_pod(name: str, stage: str, created: str) -> dict[str, Any]:
-    labels = {names.DEPLOYMENT_LABEL: "digits", names.STAGE_LABEL: stage, names.CANDIDATE_LABEL: "onnx-fp32"}
+    labels = {names.TRITON_DEPLOYMENT_LABEL: "digits", names.STAGE_LABEL: stage, names.CANDIDATE_LABEL: "onnx-fp32"}
     metadata = {"name": name, "labels": labels, "annotations": {names.LOGGED_CONTAINER: "run"}}
     return {"metadata": metadata | {"creationTimestamp": f"2026-11-21T{created}Z"}}
 
@@ -87,7 +87,8 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
     (selector,) = selected["labelSelector"]
     assert (
-        selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
+        selector
+        == f"{names.TRITON_DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
     )
     assert log == "/api/v1/namespaces/vision/pods/new/log"
     assert (wanted["container"], wanted["tailLines"]) == (["run"], ["40"])

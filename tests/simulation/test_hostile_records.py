@@ -190,7 +190,7 @@ def that_runs_before_it_stops(template: Body) -> None:
 
 
 def with_the_labels_of_another(template: Body) -> None:
-    template["metadata"]["labels"][names.DEPLOYMENT_LABEL] = "other"
+    template["metadata"]["labels"][names.TRITON_DEPLOYMENT_LABEL] = "other"
 
 
 def with_other_metadata(template: Body) -> None:

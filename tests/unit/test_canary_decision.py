@@ -1,17 +1,17 @@
 """The truth table of a canary: every row, and every combination of facts."""
 
 from tests.unit.truth_table import ANY, decided, everything, idle
-from triton_operator.rollout.canary_decision import CanaryFacts, CanaryMove, Stage, next_step
+from triton_operator.rollout.canary_decision import CanaryFacts, CanaryMove, CanaryStage, next_step
 from triton_operator.rollout.inconclusive import Course
 
-RUNS = Stage.RUNS
+RUNS = CanaryStage.RUNS
 ROWS = {
     # possible, compared, stage, ready, course -> move
     "none is asked for, or it is not possible": (False, ANY, ANY, ANY, ANY, CanaryMove.NONE),
     "nothing answers that it could be compared with": (True, False, ANY, ANY, ANY, CanaryMove.KEEP),
-    "all its steps are over": (True, True, Stage.PASSED, ANY, ANY, CanaryMove.HAND_OVER),
-    "it may begin": (True, True, Stage.BEFORE, True, ANY, CanaryMove.BEGIN),
-    "it may not begin yet": (True, True, Stage.BEFORE, False, ANY, CanaryMove.NONE),
+    "all its steps are over": (True, True, CanaryStage.PASSED, ANY, ANY, CanaryMove.HAND_OVER),
+    "it may begin": (True, True, CanaryStage.BEFORE, True, ANY, CanaryMove.BEGIN),
+    "it may not begin yet": (True, True, CanaryStage.BEFORE, False, ANY, CanaryMove.NONE),
     "nothing is decided yet": (True, True, RUNS, ANY, None, CanaryMove.GO_ON),
     "the step passed, or need not": (True, True, RUNS, ANY, Course.GO_ON, CanaryMove.PASS),
     "the step failed, or is undone without a verdict": (True, True, RUNS, ANY, Course.UNDO, CanaryMove.UNDO),

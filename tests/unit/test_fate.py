@@ -1,15 +1,27 @@
 """The truth table of work without a result: every row, and every combination of facts."""
 
 from tests.unit.truth_table import ANY, decided, everything, idle
-from triton_operator.jobs.fate import Fate, JobPhase, Known, Reading, WorkFacts, next_fate
+from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
 
 ROWS = {
-    # known, job, reading, may_start -> fate
-    "its failure is recorded and stands": (Known.STANDS, ANY, ANY, ANY, Fate.FAILED_BEFORE),
+    # recorded, job, reading, may_start -> fate
+    "its failure is recorded and stands": (RecordedFailure.STANDS, ANY, ANY, ANY, Fate.FAILED_BEFORE),
     # The failed Job goes first: its name is that of the next one.
-    "it is tried again, and its Job is there": (Known.REPEATS, JobPhase.ACTIVE, ANY, ANY, Fate.MAKES_WAY),
-    "it is tried again, and its failed Job is there": (Known.REPEATS, JobPhase.FAILED, ANY, ANY, Fate.MAKES_WAY),
-    "it is tried again, and its ended Job is there": (Known.REPEATS, JobPhase.ENDED, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its Job is there": (RecordedFailure.REPEATS, JobPhase.ACTIVE, ANY, ANY, Fate.MAKES_WAY),
+    "it is tried again, and its failed Job is there": (
+        RecordedFailure.REPEATS,
+        JobPhase.FAILED,
+        ANY,
+        ANY,
+        Fate.MAKES_WAY,
+    ),
+    "it is tried again, and its ended Job is there": (
+        RecordedFailure.REPEATS,
+        JobPhase.ENDED,
+        ANY,
+        ANY,
+        Fate.MAKES_WAY,
+    ),
     "another Job reads its answer": (ANY, ANY, Reading.GOES_ON, ANY, Fate.READS),
     "no other Job could read its answer": (ANY, ANY, Reading.FAILED, ANY, Fate.UNREADABLE),
     "nobody has begun it": (ANY, JobPhase.ABSENT, ANY, True, Fate.RUNS),

@@ -7,6 +7,7 @@ from itertools import islice
 import kopf
 import pytest
 
+from triton_operator.kube import cluster
 from triton_operator.runtime.controller import _log_end
 from triton_operator.runtime.handlers import configure
 
@@ -20,6 +21,15 @@ def test_kopf_never_gives_the_watch_up() -> None:
         pauses = list(islice(backoffs, 1000))
         assert pauses[0] == 1
         assert max(pauses) == 5
+
+
+def test_kopf_has_the_limits_of_the_other_watches() -> None:
+    settings = kopf.OperatorSettings()
+    configure(settings)
+    watching, networking = settings.watching, settings.networking
+    assert (watching.chunk_size, watching.server_timeout) == (cluster.PAGE, cluster.WATCH_SECONDS)
+    assert (watching.connect_timeout, watching.inactivity_timeout) == (None, cluster.SILENT_SECONDS)
+    assert (networking.connect_timeout, networking.request_timeout) == (cluster.CONNECT_SECONDS, cluster.READ_SECONDS)
 
 
 def test_kopf_copies_and_compares_nothing() -> None:

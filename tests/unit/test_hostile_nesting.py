@@ -15,7 +15,7 @@ from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import DEPLOYMENT, TRITON_DEPLOYMENT
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.kube.nesting import LEVELS
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.runtime.store import Key, Store
 
@@ -93,7 +93,7 @@ def test_what_somebody_writes_in_the_operators_name_is_nothing_it_set(levels: in
         fields = {"f:a": fields}
     metadata = {"name": "digits-0", "namespace": "t", "uid": "u", "resourceVersion": "7"}
     entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}
-    labels = {DEPLOYMENT_LABEL: "digits"}
+    labels = {TRITON_DEPLOYMENT_LABEL: "digits"}
     store = Store()
     store.put(DEPLOYMENT, {"metadata": metadata | {"labels": labels, "managedFields": [entry]}})
     (found,) = store.children(Key("t", "digits"))

@@ -51,6 +51,6 @@ def test_what_decides_may_not_ask_the_clock_nor_open_a_file(place: str) -> None:
 
 def test_every_room_that_decides_is_kept_from_the_machine() -> None:
     pure, machine = of_contract("pure"), of_contract("machine")
-    assert machine - pure == {"triton_operator.names"}
+    assert machine - pure == {"triton_operator.names", "triton_operator.settings"}
     assert pure <= machine
     assert {f"triton_operator.{room}" for room in ROOMS} <= pure

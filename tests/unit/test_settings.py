@@ -37,6 +37,15 @@ def test_anybody_is_the_default() -> None:
     assert clients("") == clients([]) == ()
 
 
+def test_who_holds_a_lease_has_a_name() -> None:
+    lease = {"LEASE": "operators/triton-operator"}
+    with pytest.raises(SettingsError, match="POD_NAME is not set"):
+        Settings.from_environment(IMAGES | lease)
+    named = Settings.from_environment(IMAGES | lease | {"POD_NAME": "operator-0"})
+    assert (named.lease, named.holder) == (("operators", "triton-operator"), "operator-0")
+    assert Settings.from_environment(IMAGES).holder == ""
+
+
 def test_fields_that_the_api_server_does_not_keep_are_left_out() -> None:
     """Otherwise each pass would see a difference and write."""
     assert clients([{"podSelector": {"matchLabels": {}, "matchExpressions": []}, "ipBlock": None}]) == (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_operator.kube.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import FEW, Key, Store
 
@@ -16,7 +16,7 @@ DIGITS = Key("vision", "digits")
 
 
 def a_body(name: str, version: int, uid: str = "", namespace: str = "vision", owner: str | None = None) -> JSON:
-    labels = {} if owner is None else {DEPLOYMENT_LABEL: owner}
+    labels = {} if owner is None else {TRITON_DEPLOYMENT_LABEL: owner}
     metadata = {"name": name, "namespace": namespace, "uid": uid or name, "labels": labels}
     return {"metadata": {**metadata, "resourceVersion": str(version)}}
 
@@ -205,3 +205,16 @@ def test_the_newest_version_wins(arrivals: list[int]) -> None:
     for version in arrivals:
         store.put(JOB, a_body("a", version, owner="digits"))
     assert [body["metadata"]["resourceVersion"] for body in store.children(DIGITS)] == ["9"]
+
+
+def test_what_cannot_be_taken_in_leaves_everything_as_it_was() -> None:
+    bugs: list[Exception] = []
+    store, body = Store(bugs.append), a_body("digits", 5)
+    store.put(TRITON_DEPLOYMENT, body)
+    without_sense = a_body("digits", 6) | {"spec": {"repository": "pvc"}, "status": {"conditions": [{"type": "Ready"}]}}
+    assert store.seen("MODIFIED", without_sense) == []
+    assert [type(bug) for bug in bugs] == [KeyError]
+    assert store.deployment(DIGITS) is not None
+    assert store.ready_reasons() == ["Pending"]
+    assert store.seen("DELETED", a_body("digits", 7)) == [DIGITS]
+    assert store.keys() == []

@@ -10,7 +10,7 @@ from kubernetes import client
 from triton_operator.kube.cluster import Cluster, GoneError, ServerError, UnavailableError
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import JOB, Kind
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.watches import Watch, backoffs
 
@@ -21,8 +21,14 @@ DIGITS = Key("vision", "digits")
 
 def listed(name: str, version: int) -> JSON:
     """An object of a list at that version: a watch looks at nothing else of it."""
-    metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {DEPLOYMENT_LABEL: "digits"}}
+    metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {TRITON_DEPLOYMENT_LABEL: "digits"}}
     return {"metadata": {**metadata, "resourceVersion": str(version)}}
+
+
+def without_sense(name: str, version: int) -> JSON:
+    """An object that the store cannot take in, which the API server would never tell: a bug stands for others."""
+    body = listed(name, version)
+    return {"metadata": {**body["metadata"], "labels": ["digits"]}}
 
 
 def a_bookmark(version: int) -> Said:
@@ -55,9 +61,10 @@ class Followed:
     """A watch of Jobs, listed; what is in its store, and whom it woke."""
 
     def __init__(self) -> None:
-        self.cluster, self.store = Told(), Store()
+        self.bugs: list[Exception] = []
+        self.cluster, self.store = Told(), Store(self.bugs.append)
         self.woken: list[Key] = []
-        self.watch = Watch(self.cluster, self.store, JOB, "vision", self.woken.append)
+        self.watch = Watch(self.cluster, self.store, JOB, "vision", self.woken.append, self.bugs.append)
         self.watch.list()
 
     def after(self, *said: Said) -> float:
@@ -128,6 +135,37 @@ def test_pauses_grow_while_nothing_is_heard_and_never_end(followed: Followed) ->
 
 def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(followed: Followed) -> None:
     assert 0.9 < followed.after(("ADDED", listed("a", 11))) <= 1.0
+
+
+def test_a_change_that_cannot_be_taken_in_is_left_out_and_the_watch_goes_on(
+    followed: Followed, caplog: pytest.LogCaptureFixture
+) -> None:
+    followed.after(("ADDED", listed("a", 11)), ("MODIFIED", without_sense("a", 12)), ("ADDED", listed("b", 13)))
+    assert (followed.jobs(), followed.woken) == (["a", "b"], [DIGITS] * 2)
+    assert [type(bug) for bug in followed.bugs] == [AttributeError]
+    assert "Job vision/a is left out because of a bug" in caplog.text
+    assert "Traceback" in caplog.text
+    followed.after()
+    assert (followed.cluster.watched_from, followed.cluster.lists) == (["10", "13"], 1)
+
+
+def test_an_object_of_a_list_that_cannot_be_taken_in_is_left_out_and_not_taken_for_gone(followed: Followed) -> None:
+    followed.after(("ADDED", listed("a", 11)), ("ADDED", listed("gone", 12)), GoneError("too old"))
+    followed.cluster.listed, followed.cluster.version = [without_sense("a", 20), listed("b", 21)], 22
+    followed.after()
+    assert followed.jobs() == ["a", "b"]
+    assert [type(bug) for bug in followed.bugs] == [AttributeError]
+
+
+def test_a_bug_ends_no_watch_and_everything_is_listed_again_after_a_growing_pause(
+    followed: Followed, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [followed.after(("ADDED", listed("b", 12)), ValueError("a bug")) for _ in range(7)] == [1, 1, 2, 3, 5, 5, 5]
+    assert followed.cluster.lists == 7
+    assert [str(each) for each in followed.bugs] == ["a bug"] * 7
+    assert "the watch of jobs met a bug and lists everything in 1 s\nTraceback" in caplog.text
+    followed.after(a_bookmark(20))
+    assert followed.after(ValueError("another bug")) == 1
 
 
 def test_what_is_said_in_place_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:

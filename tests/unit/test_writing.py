@@ -5,7 +5,7 @@ from typing import Any
 from triton_operator import names
 from triton_operator.kube.kinds import NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.writing import Failures, Writer, by_key
@@ -33,7 +33,7 @@ class Api:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.version = 1
-        self.labels: tuple[str, ...] = (DEPLOYMENT_LABEL, "former")
+        self.labels: tuple[str, ...] = (TRITON_DEPLOYMENT_LABEL, "former")
         self.managed = [{**entry("Update", "mesh"), "manager": "mesh"}, entry("Update", *self.labels)]
 
     def stored(self) -> JSON:
@@ -69,11 +69,11 @@ def test_a_created_policy_is_applied_then_owned_and_then_loses_what_nobody_wants
         api.asked.clear()
         failures = Failures()
         children = by_key(store.children(Key("vision", "digits")))
-        writer.apply_all(OWNER, children, [a_policy(DEPLOYMENT_LABEL)], failures)
+        writer.apply_all(OWNER, children, [a_policy(TRITON_DEPLOYMENT_LABEL)], failures)
         assert failures == []
         return list(api.asked)
 
-    assert (a_pass(), api.labels) == (["apply", "own"], (DEPLOYMENT_LABEL, "former"))
-    assert (a_pass(), api.labels) == (["apply"], (DEPLOYMENT_LABEL,))
-    assert (a_pass(), api.labels) == ([], (DEPLOYMENT_LABEL,)), "nobody fights"
+    assert (a_pass(), api.labels) == (["apply", "own"], (TRITON_DEPLOYMENT_LABEL, "former"))
+    assert (a_pass(), api.labels) == (["apply"], (TRITON_DEPLOYMENT_LABEL,))
+    assert (a_pass(), api.labels) == ([], (TRITON_DEPLOYMENT_LABEL,)), "nobody fights"
     assert "mesh" in {each["manager"] for each in api.managed}

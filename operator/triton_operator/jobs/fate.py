@@ -16,7 +16,7 @@ class JobPhase(Enum):
     """The Job ended, and left no answer that can still be read."""
 
 
-class Known(Enum):
+class RecordedFailure(Enum):
     """What is recorded of the Job's failure."""
 
     NOTHING = auto()
@@ -39,7 +39,7 @@ class Reading(Enum):
 class WorkFacts:
     """Everything that decides what becomes of the work."""
 
-    known: Known
+    recorded: RecordedFailure
     job: JobPhase
     reading: Reading
     may_start: bool
@@ -69,9 +69,9 @@ class Fate(Enum):
 
 def next_fate(facts: WorkFacts) -> Fate:
     """Return the fate; the first line that applies decides."""
-    if facts.known is Known.STANDS:
+    if facts.recorded is RecordedFailure.STANDS:
         return Fate.FAILED_BEFORE
-    if facts.known is Known.REPEATS and facts.job is not JobPhase.ABSENT:
+    if facts.recorded is RecordedFailure.REPEATS and facts.job is not JobPhase.ABSENT:
         return Fate.MAKES_WAY
     if facts.reading is not Reading.NONE:
         return Fate.READS if facts.reading is Reading.GOES_ON else Fate.UNREADABLE

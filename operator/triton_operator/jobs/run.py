@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.jobs.fate import Fate, JobPhase, Known, Reading, WorkFacts, next_fate
+from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
 from triton_operator.jobs.passing import due_after, timed
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
@@ -88,7 +88,7 @@ class _Unanswered:
     name: str
     """Name of the work's Job, which an earlier version of the operator may have made."""
     job: JobView | None
-    known: Failure | None
+    recorded: Failure | None
     """The recorded failure of that Job."""
     before: Failure | None
     """The failure that was recorded last, of that Job or of the try before it; None also if a retry was asked for."""
@@ -108,7 +108,7 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         return replace(known, effects=known.effects + needed)
     found = _find(context, work, same, patience)
     facts = WorkFacts(
-        known=_known(context, found, repeats),
+        recorded=_recorded_failure(context, found, repeats),
         job=_phase(context, found),
         reading=_reading_of(found),
         may_start=start and not context.spec.suspend,
@@ -151,19 +151,19 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
         body=body,
         name=name,
         job=own,
-        known=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
+        recorded=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
         before=recorded if recorded is not None and recorded.retry == context.deployment.retry else None,
         reading=_reading(context, work, own) if may_read else None,
         failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
     )
 
 
-def _known(context: Context, found: _Unanswered, repeats: bool) -> Known:
-    if found.known is None:
-        return Known.NOTHING
-    is_asked_again = found.known.retry != context.deployment.retry
-    is_due = repeats and bool(found.known.at) and due_after(found.known, context.now) <= 0
-    return Known.REPEATS if is_asked_again or is_due else Known.STANDS
+def _recorded_failure(context: Context, found: _Unanswered, repeats: bool) -> RecordedFailure:
+    if found.recorded is None:
+        return RecordedFailure.NOTHING
+    is_asked_again = found.recorded.retry != context.deployment.retry
+    is_due = repeats and bool(found.recorded.at) and due_after(found.recorded, context.now) <= 0
+    return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
 
 
 def _phase(context: Context, found: _Unanswered) -> JobPhase:
@@ -184,14 +184,14 @@ def _reading_of(found: _Unanswered) -> Reading:
 
 
 def _failed_before(context: Context, found: _Unanswered) -> Run[Any]:
-    assert found.known is not None
-    return _failed(context, found, timed(found.known, found.before, context.now), found.known.trouble)
+    assert found.recorded is not None
+    return _failed(context, found, timed(found.recorded, found.before, context.now), found.recorded.trouble)
 
 
 def _makes_way(context: Context, found: _Unanswered) -> Run[Any]:
     # Until the failed Job is gone, the record tells it from the next one.
-    assert found.known is not None
-    return Run(Effects(failures={found.name: found.known}), active=True)
+    assert found.recorded is not None
+    return Run(Effects(failures={found.name: found.recorded}), active=True)
 
 
 def _reads(context: Context, found: _Unanswered) -> Run[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from triton_operator.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_LABEL
+from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL
 
 Body = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def control(owner: Body, body: Body) -> Control:
     controller = _controller(body)
     if controller is None:
         labels = body["metadata"].get("labels", {})
-        named = labels.get(DEPLOYMENT_LABEL) == owner["metadata"]["name"]
+        named = labels.get(TRITON_DEPLOYMENT_LABEL) == owner["metadata"]["name"]
         return Control.OURS if named and labels.get(MANAGED_BY_LABEL) == MANAGED_BY else Control.FOREIGN
     if controller["uid"] == owner["metadata"]["uid"]:
         return Control.OURS

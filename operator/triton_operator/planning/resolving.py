@@ -36,8 +36,8 @@ completes, and as many samples as the default online sweep has in flight."""
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is known of what the spec leaves out."""
+class _Findings:
+    """What the source shows of what the spec leaves out, and what was chosen before."""
 
     digest: str
     """`Resolved.spec_digest`."""
@@ -68,23 +68,23 @@ def resolved(context: Context) -> Context:
     pinned, told = _pinned(context, digest), told_by(context, source_work(context))
     if told is None and asks_source:
         return replace(context, resolved=pinned)
-    known = _known(context, digest, pinned, found_models(context, told) if told else {})
-    if any(model.is_sought for model in known.spec.models):
+    findings = _findings(context, digest, pinned, found_models(context, told) if told else {})
+    if any(model.is_sought for model in findings.spec.models):
         return replace(context, resolved=pinned)
-    with_batches = _chosen(context, known)
-    if told is None or fitting.asks_for_batches(known.spec) or not known.has_batches:
+    with_batches = _chosen(context, findings)
+    if told is None or fitting.asks_for_batches(findings.spec) or not findings.has_batches:
         return with_batches
     failed = _batches_failed(with_batches, told)
     # The Job that failed is deleted before the status says what follows from it.
-    return replace(_chosen(context, known, mixes=True), followed=failed) if failed else with_batches
+    return replace(_chosen(context, findings, mixes=True), followed=failed) if failed else with_batches
 
 
-def _known(context: Context, digest: str, pinned: Resolved | None, found: Mapping[str, FoundModel]) -> _Known:
+def _findings(context: Context, digest: str, pinned: Resolved | None, found: Mapping[str, FoundModel]) -> _Findings:
     repositories = _repositories(found)
     formats = _formats(context, found, repositories)
     shown = [ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()]
     chosen = pinned.models if pinned else ()
-    return _Known(
+    return _Findings(
         digest=digest,
         spec=Resolved(models=shown).applied_to(context.spec),
         found=found,
@@ -94,34 +94,34 @@ def _known(context: Context, digest: str, pinned: Resolved | None, found: Mappin
     )
 
 
-def _chosen(context: Context, known: _Known, mixes: bool = False) -> Context:
+def _chosen(context: Context, findings: _Findings, mixes: bool = False) -> Context:
     """Return the context with all that is found or chosen. ``mixes``: samples must not share a batch."""
-    every = (_filled(context, known, model, mixes) for model in known.spec.models)
+    every = (_filled(context, findings, model, mixes) for model in findings.spec.models)
     models = [each for each in every if each != ResolvedModel(name=each.name)]
     if not models:
         return context
-    choice = Resolved(models=models, spec_digest=known.digest)
-    spec = choice.applied_to(known.spec)
+    choice = Resolved(models=models, spec_digest=findings.digest)
+    spec = choice.applied_to(findings.spec)
     return replace(context, deployment=replace(context.deployment, spec=spec), resolved=choice)
 
 
-def _filled(context: Context, known: _Known, model: Model, mixes: bool) -> ResolvedModel:
+def _filled(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
     """Return what is found or chosen for a model."""
-    old = known.kept.get(model.name, ResolvedModel(name=model.name))
+    old = findings.kept.get(model.name, ResolvedModel(name=model.name))
     candidates: list[Candidate] = []
     if takes_defaults(model):
-        candidates = old.candidates or list(default_candidates(known.spec, model, context.images))
-    graph = known.found.get(model.name, FoundModel()).graph
+        candidates = old.candidates or list(default_candidates(findings.spec, model, context.images))
+    graph = findings.found.get(model.name, FoundModel()).graph
     batch = None
     if graph is not None:
-        asks = fitting.asks_for_batches(known.spec)
+        asks = fitting.asks_for_batches(findings.spec)
         batch = _batch(model, graph.batched, 0 if mixes else _largest(old.max_batch_size, graph.length, asks))
     return ResolvedModel(
         name=model.name,
-        format=known.formats.get(model.name),
+        format=findings.formats.get(model.name),
         max_batch_size=batch,
         candidates=candidates,
-        repository=known.repositories.get(model.name),
+        repository=findings.repositories.get(model.name),
     )
 
 

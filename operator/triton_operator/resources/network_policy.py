@@ -22,7 +22,7 @@ def jobs_policy(context: Context) -> Body:
 
 def sources_policy(context: Context) -> Body:
     """The policy by which the pods that download a source reach what the installation says."""
-    selector = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.DOWNLOADS_LABEL: "true"}}
+    selector = {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.DOWNLOADS_LABEL: "true"}}
     egress = [dict(rule) for rule in context.settings.sources_egress]
     return _policy(context, names.sources_policy(context.name), "jobs", selector, egress=egress)
 
@@ -36,7 +36,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     """
     servers = _having(context, names.OLD_SERVER_LABEL)
     measure, snapshot = (
-        {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
+        {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")
     )
     ingress = [
@@ -72,7 +72,7 @@ def opening(deployment: str) -> tuple[str, ...]:
 def _having(context: Context, label: str) -> Body:
     """Select the object's pods that have a label."""
     return {
-        "matchLabels": {names.DEPLOYMENT_LABEL: context.name},
+        "matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name},
         "matchExpressions": [{"key": label, "operator": "Exists"}],
     }
 

@@ -240,7 +240,7 @@ def _security(pod: CommonPod) -> dict[str, Any]:
 
 def _spread(context: Context, spread: TopologySpread, component: str) -> dict[str, Any]:
     """The constraint on the object's pods of a component; a server counts those of its own revision alone."""
-    selector = {names.DEPLOYMENT_LABEL: context.name, names.COMPONENT_LABEL: component}
+    selector = {names.TRITON_DEPLOYMENT_LABEL: context.name, names.COMPONENT_LABEL: component}
     return {
         "topologyKey": spread.topology_key,
         "maxSkew": spread.max_skew,
@@ -262,7 +262,7 @@ def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
     if shared:
         return affinity
     term: dict[str, Any] = {
-        "labelSelector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}},
+        "labelSelector": {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name}},
         "topologyKey": "kubernetes.io/hostname",
     }
     own = dict(affinity.get("podAffinity", {}))

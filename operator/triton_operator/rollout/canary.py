@@ -19,7 +19,7 @@ from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, Stage, next_step
+from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, CanaryStage, next_step
 from triton_operator.rollout.counting import restarted, unread
 from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
@@ -89,7 +89,7 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
     """
     active, possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
     compared = active is not None and active.answers and not makes_way(context, target)
-    facts = CanaryFacts(possible, compared, Stage.BEFORE, is_ready, None)
+    facts = CanaryFacts(possible, compared, CanaryStage.BEFORE, is_ready, None)
     if not possible or not compared or active is None:
         return ObservedCanary(facts, target)
     known = context.observed.promotions.get(target.uid)
@@ -97,12 +97,12 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
     seen = ObservedCanary(facts, target, active, promotion)
     if promotion is not None and len(promotion.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
-        return replace(seen, facts=replace(facts, stage=Stage.PASSED))
+        return replace(seen, facts=replace(facts, stage=CanaryStage.PASSED))
     if promotion is None or not promotion.canary_since:
         return seen
     found, effects = _verdict(context, target, active, promotion)
     follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
-    return replace(seen, facts=replace(facts, stage=Stage.RUNS, course=follows), found=found, effects=effects)
+    return replace(seen, facts=replace(facts, stage=CanaryStage.RUNS, course=follows), found=found, effects=effects)
 
 
 def advance(context: Context, seen: ObservedCanary) -> Canary:

@@ -7,7 +7,7 @@ from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import Course
 
 
-class Stage(Enum):
+class CanaryStage(Enum):
     """How far the target's canary is, as recorded."""
 
     BEFORE = auto()
@@ -26,7 +26,7 @@ class CanaryFacts:
     """Whether the spec asks for one, and the cluster has what leads requests to it."""
     compared: bool
     """Whether another revision answers, with which the target can be compared."""
-    stage: Stage
+    stage: CanaryStage
     ready: bool
     """Whether the canary may begin."""
     course: Course | None
@@ -84,8 +84,8 @@ def next_step(facts: CanaryFacts) -> CanaryMove:
         return CanaryMove.NONE
     if not facts.compared:
         return CanaryMove.KEEP
-    if facts.stage is Stage.PASSED:
+    if facts.stage is CanaryStage.PASSED:
         return CanaryMove.HAND_OVER
-    if facts.stage is Stage.BEFORE:
+    if facts.stage is CanaryStage.BEFORE:
         return CanaryMove.BEGIN if facts.ready else CanaryMove.NONE
     return _FOLLOWS[facts.course]

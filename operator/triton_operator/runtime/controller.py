@@ -39,7 +39,7 @@ class Controller:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
         self._metrics = metrics
-        self._store = Store()
+        self._store = Store(metrics.failed)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="pass")
         self._queue: WorkQueue[Key] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -89,7 +89,7 @@ class Controller:
             loop.call_soon_threadsafe(queue.wake, key)
 
         for namespace, kind in product(self._settings.namespaces or (None,), kinds):
-            yield Watch(cluster, self._store, kind, namespace, wake)
+            yield Watch(cluster, self._store, kind, namespace, wake, self._metrics.failed)
 
     def _begin(self, queue: WorkQueue[Key]) -> None:
         """Work, follow the watches, and tell of the queue."""
@@ -158,11 +158,8 @@ class Controller:
     async def _list_forever(self, queue: WorkQueue[Key]) -> None:
         while True:
             await asyncio.sleep(FULL_LIST_SECONDS)
-            try:
-                for key in await self._list_everything():
-                    queue.wake(key)
-            except ClusterError as error:
-                log.warning("the full lists failed; trying again in %g s: %s", FULL_LIST_SECONDS, error)
+            for key in await self._try_to_list(FULL_LIST_SECONDS) or ():
+                queue.wake(key)
 
     async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
         taking_over: asyncio.Task[None] | None = None
@@ -179,17 +176,25 @@ class Controller:
 
     async def _take_over(self, lease: Lease, queue: WorkQueue[Key]) -> None:
         """List everything if the last list is old, then wake every key: a standby does not notice silent watches."""
-        if asyncio.get_running_loop().time() - self._listed_at > LEASE_SECONDS:
-            try:
-                await self._list_everything()
-            except ClusterError as error:
-                log.warning("the full lists before taking over failed; trying again in %g s: %s", RENEW_SECONDS, error)
-                return
+        is_old = asyncio.get_running_loop().time() - self._listed_at > LEASE_SECONDS
+        if is_old and await self._try_to_list(RENEW_SECONDS) is None:
+            return
         self._leads = lease.held()
         keys = self._store.keys()
         log.info("this replica leads and works on %d TritonDeployments", len(keys))
         for key in keys:
             queue.wake(key)
+
+    async def _try_to_list(self, again: float) -> set[Key] | None:
+        """List every kind and return what is new; None: that failed, and the caller tries again in `again` seconds."""
+        try:
+            return await self._list_everything()
+        except ClusterError as error:
+            log.warning("the full lists failed; trying again in %g s: %s", again, error)
+        except Exception as error:
+            log.exception("the full lists failed because of a bug; trying again in %g s", again)
+            self._metrics.failed(error)
+        return None
 
     async def _list_everything(self) -> set[Key]:
         """List every kind. Return the TritonDeployments with something new."""

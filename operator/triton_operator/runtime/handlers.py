@@ -9,7 +9,14 @@ from typing import Any
 
 import kopf
 
-from triton_operator.kube.cluster import PAGE, SILENT_SECONDS, WATCH_SECONDS, ClusterError
+from triton_operator.kube.cluster import (
+    CONNECT_SECONDS,
+    PAGE,
+    READ_SECONDS,
+    SILENT_SECONDS,
+    WATCH_SECONDS,
+    ClusterError,
+)
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.watches import backoffs
@@ -52,13 +59,14 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
 
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set what differs from kopf's defaults, each with its reason."""
-    # The same limits as for the children in watches.py.
+    # The limits of the watches of all other kinds, for the reasons that kube/cluster.py gives.
     settings.watching.chunk_size = PAGE
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
-    settings.watching.connect_timeout = 10
-    settings.networking.connect_timeout = 10
-    settings.networking.request_timeout = 30
+    # Of watches too, because they have no other.
+    settings.networking.connect_timeout = CONNECT_SECONDS
+    # kopf counts the whole answer, and by default waits 5 minutes for it. Here it is one page of a list.
+    settings.networking.request_timeout = READ_SECONDS
     # kopf would give up after 54 s of errors 5xx, and end the process.
     settings.networking.error_backoffs = Backoffs()
     # Watching namespaces and CRDs would need rules for the whole cluster.

@@ -42,7 +42,8 @@ class Metrics:
         )
         self.reconcile_errors = Counter(
             "triton_operator_reconcile_errors",
-            "Passes that failed, by the error's name (Invalid, Forbidden, Conflict, Server, Unavailable, Bug, ...).",
+            "Passes that failed, by the error's name (Invalid, Forbidden, Conflict, Server, Unavailable, Bug, ...);"
+            " Bug also counts what a bug stopped outside of passes: an object that is left out, a watch, a full list.",
             ["reason"],
             registry=self.registry,
         )
@@ -81,7 +82,7 @@ class Metrics:
             log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
 
     def failed(self, error: Exception) -> None:
-        """Count a pass that failed by the error's name; what is no ClusterError is a bug."""
+        """Count a pass, or what else a bug ended, by the error's name; what is no ClusterError is a bug."""
         known = isinstance(error, ClusterError)
         self.reconcile_errors.labels(type(error).__name__.removesuffix("Error") if known else "Bug").inc()
 

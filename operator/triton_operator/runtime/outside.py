@@ -37,8 +37,8 @@ class ApiServer(Protocol):
         """Create an Event."""
 
 
-class Known(Protocol):
-    """What the watches told, and what passes wrote; `runtime.store.Store` keeps it."""
+class PassStore(Protocol):
+    """The store as a pass sees it: what the watches told, and what passes wrote. It is a `runtime.store.Store`."""
 
     def deployment(self, key: Key) -> Body | None:
         """A TritonDeployment; None if there is none, or no more."""

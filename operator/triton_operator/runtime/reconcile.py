@@ -25,7 +25,7 @@ from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
-from triton_operator.runtime.outside import ApiServer, Known
+from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, StatusRefusedError
 from triton_operator.runtime.store import Key
@@ -47,7 +47,7 @@ class Reconciler:
     def __init__(
         self,
         cluster: ApiServer,
-        store: Known,
+        store: PassStore,
         settings: Settings,
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -9,7 +9,7 @@ from triton_operator.kube.cluster import ClusterError, NotFoundError, RefusedErr
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.planning.plan import Event
 from triton_operator.planning.setbacks import Report
-from triton_operator.runtime.outside import ApiServer, Known
+from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.writing import Body, Writer
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class StatusRefusedError(RefusedError):
 class Reporter:
     """Writes statuses and posts Events."""
 
-    def __init__(self, cluster: ApiServer, store: Known, writer: Writer) -> None:
+    def __init__(self, cluster: ApiServer, store: PassStore, writer: Writer) -> None:
         self._cluster = cluster
         self._store = store
         self._writer = writer

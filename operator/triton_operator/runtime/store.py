@@ -5,15 +5,16 @@ a small part of the memory of its dicts, gives the garbage collector nothing to 
 kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
+import logging
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
-from triton_operator.names import DEPLOYMENT_LABEL, claim, results
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -26,6 +27,9 @@ FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
 
+log = logging.getLogger(__name__)
+
+
 class Key(NamedTuple):
     """Namespace and name of a TritonDeployment."""
 
@@ -36,7 +40,7 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class _Known(NamedTuple):
+class _PackedObject(NamedTuple):
     """The last known version of an object."""
 
     uid: str
@@ -48,7 +52,7 @@ class _Family(NamedTuple):
     """A TritonDeployment and its children, as last known."""
 
     key: Key
-    members: dict[tuple[Kind, str], _Known]
+    members: dict[tuple[Kind, str], _PackedObject]
     """The objects by kind and name."""
 
 
@@ -59,7 +63,9 @@ class Store:
     a later change arrive in any order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Callable[[Exception], None] = lambda _: None) -> None:
+        """`failed` is told of each bug that left an object out; the log is told too, so by default nobody else is."""
+        self._failed = failed
         self._lock = threading.Lock()
         self._families: dict[Key, _Family] = {}
         self._family_of: dict[str, _Family] = {}
@@ -74,8 +80,16 @@ class Store:
         """The TritonDeployments that use each claim."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
-        """Take in a watch event. Return the TritonDeployment it concerns; None: nothing new."""
-        return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+        """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
+
+        It never raises for an object that a bug keeps out: that one stays as it was known, and the others go on.
+        """
+        try:
+            return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+        except Exception as error:
+            log.exception("%s %s is left out because of a bug; report it", kind.kind, _key(body))
+            self._failed(error)
+            return None
 
     def seen(self, event_type: str | None, body: dict[str, Any]) -> list[Key]:
         """Take in a TritonDeployment. Return the TritonDeployments that it concerns.
@@ -117,7 +131,7 @@ class Store:
         listed = set()
         for body in bodies:
             listed.add(body["metadata"]["uid"])
-            changed.add(self.put(kind, body))
+            changed.add(self.take_in(kind, None, body))
         version = int(resource_version)
         with self._lock:
             for family in list(self._families.values()):
@@ -174,17 +188,19 @@ class Store:
         known = self._known(former, kind, key.name)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
+        # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
+        reason, used = (_ready_reason(body), _claim(body)) if kind is TRITON_DEPLOYMENT else ("", None)
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
         if former is not None and known is not None and (former is not family or known.uid != uid):
             self._unlink(former, kind, key.name)
         family = self._families.setdefault(owner, _Family(owner, {}))
-        family.members[kind, key.name] = _Known(uid, version, packed)
+        family.members[kind, key.name] = _PackedObject(uid, version, packed)
         if kind is TRITON_DEPLOYMENT:
-            self._reasons[key] = _ready_reason(body)
-            self._use(key, _claim(body))
+            self._reasons[key] = reason
+            self._use(key, used)
         else:
             self._family_of[uid] = family
         return owner
@@ -220,7 +236,7 @@ class Store:
             self._users.setdefault(Key(key.namespace, claim), set()).add(key)
 
     @staticmethod
-    def _known(family: _Family | None, kind: Kind, name: str) -> _Known | None:
+    def _known(family: _Family | None, kind: Kind, name: str) -> _PackedObject | None:
         return None if family is None else family.members.get((kind, name))
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
@@ -236,7 +252,7 @@ class Store:
         compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
         return compression.compress(text) + compression.flush()
 
-    def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
+    def _unpacked(self, kind: Kind, known: _PackedObject) -> dict[str, Any]:
         body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
         return body
 
@@ -247,7 +263,7 @@ class Store:
             family = self._family_of.get(body["involvedObject"].get("uid", ""))
             # Whoever may see an object's uid can make Events about it in a namespace of their own.
             return None if family is None or family.key.namespace != _key(body).namespace else family.key
-        name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
+        name = body["metadata"].get("labels", {}).get(TRITON_DEPLOYMENT_LABEL)
         # Of ConfigMaps an object has one, and each may hold a MiB of entries.
         if name is None or (kind is CONFIG_MAP and _key(body).name != results(name)):
             return None

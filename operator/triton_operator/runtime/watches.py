@@ -1,7 +1,8 @@
 """Watches: each lists the objects of a kind into the store, then follows changes in a separate thread.
 
 A watch that ended goes on from the last version it saw, so no change is lost. Everything is listed again only if the
-API server has forgotten that version.
+API server has forgotten that version, or after a bug, which ends no watch: what one object causes must not keep the
+changes of all others away.
 """
 
 import logging
@@ -31,17 +32,26 @@ class Watch:
     """The watch of a kind in a namespace (None: in all)."""
 
     def __init__(
-        self, cluster: Cluster, store: Store, kind: Kind, namespace: str | None, wake: Callable[[Key], None]
+        self,
+        cluster: Cluster,
+        store: Store,
+        kind: Kind,
+        namespace: str | None,
+        wake: Callable[[Key], None],
+        failed: Callable[[Exception], None],
     ) -> None:
-        """`wake` gets the TritonDeployment of each change, in the watch's thread."""
+        """`wake` gets the TritonDeployment of each change, and `failed` each bug, in the watch's thread."""
         self.kind = kind
         self._cluster = cluster
         self._store = store
         self._namespace = namespace
         self._wake = wake
+        self._failed = failed
         self._version: str | None = None
         """The store has every change up to this version; None: list everything first."""
         self._pauses = backoffs()
+        self._pauses_after_bugs = backoffs()
+        """The pauses grow until a watch ends without a bug: that a change is heard does not say that it is over."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {kind.plural}", daemon=True)
 
@@ -73,6 +83,13 @@ class Watch:
             pause = next(self._pauses)
             log.info("the watch of %s ended and starts again in %g s: %s", self.kind.plural, pause, error)
             return pause
+        except Exception as error:
+            self._version = None
+            pause = next(self._pauses_after_bugs)
+            log.exception("the watch of %s met a bug and lists everything in %g s", self.kind.plural, pause)
+            self._failed(error)
+            return pause
+        self._pauses_after_bugs = backoffs()
         return max(0.0, began + LEAST_SECONDS - time.monotonic())
 
     def start(self) -> None:

@@ -13,7 +13,7 @@ from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
 from triton_operator.runtime.bounds import check_bounds
 from triton_operator.runtime.metrics import Metrics
-from triton_operator.runtime.outside import ApiServer, Known
+from triton_operator.runtime.outside import ApiServer, PassStore
 
 Body = dict[str, Any]
 Children = Mapping[tuple[Kind, str], Body]
@@ -52,7 +52,7 @@ class Failures(list[ClusterError]):
 class Writer:
     """Applies and deletes objects of TritonDeployments, and logs and counts each write."""
 
-    def __init__(self, cluster: ApiServer, store: Known, metrics: Metrics) -> None:
+    def __init__(self, cluster: ApiServer, store: PassStore, metrics: Metrics) -> None:
         self._cluster = cluster
         self._store = store
         self._metrics = metrics
