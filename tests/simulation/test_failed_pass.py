@@ -338,3 +338,21 @@ def test_what_may_not_be_deleted_stops_nothing_else(bench: Bench) -> None:
     stalled = bench.conditions()["Stalled"]
     assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
     assert "deleting Job digits-stray: a policy keeps it" in stalled["message"]
+
+
+def test_a_failure_is_logged_and_counted_although_the_pass_ends_early_because_it_wrote(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One object may not be deleted; the NetworkPolicy is put back, and the next pass goes on from there."""
+    stray = deepcopy(next(each for each in bench.children() if each["kind"] == "Job"))
+    stray["metadata"] |= {"name": "digits-stray", "uid": "uid-stray"}
+    stray["metadata"]["labels"] |= {KEY_LABEL: "0" * 16}
+    bench.put(stray)
+    policy = deepcopy(next(each for each in bench.children() if each["kind"] == "NetworkPolicy"))
+    policy["spec"]["policyTypes"] = []
+    bench.put(policy)
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert bench.applied == [policy["metadata"]["name"]]
+    assert "vision/digits: deleting Job digits-stray: a policy keeps it" in caplog.text
+    count = bench.metrics.registry.get_sample_value("triton_operator_reconcile_errors_total", {"reason": "Forbidden"})
+    assert count == 1

@@ -7,6 +7,7 @@ into the status if it lasts; a bug leaves a traceback too. A pass that wrote som
 wrote nothing is the last.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
@@ -148,26 +149,30 @@ class Reconciler:
     def _carry_out(self, key: Key, owner: Body, wanted: Plan, carried: CarryingOut, now: datetime) -> Result:
         """Make the cluster what the plan says, and report that."""
         whole = carried.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
+        self._note(key, carried)
         if not whole:
             return self._again(key, owner, carried.written, now)
+        # Whatever else failed: the plan takes these objects for granted.
+        wanted = setbacks.without(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
         if carried.failures:
             return self._fail(key, owner, wanted, carried.failures, now)
-        report = Report(wanted.status, wanted.events)
-        if carried.without:
-            self._metrics.failed(next(iter(carried.without.values()))[0])
-            report = setbacks.refused(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
-        told = self._reporter.report(owner, report, now)
+        told = self._reporter.report(owner, Report(wanted.status, wanted.events), now)
         self._failing_since.pop(key, None)
         if told or carried.written:
             return self._again(key, owner, carried.written or ["the status"], now)
         self._writing_passes.pop(key, None)
         return Result(failed=True) if carried.without else Result(again_after=wanted.requeue_after)
 
+    def _note(self, key: Key, carried: CarryingOut) -> None:
+        """Log what could not be written, and count the pass as failed by the first of it."""
+        failures = Failures([*carried.failures, *itertools.chain.from_iterable(carried.without.values())])
+        if failures:
+            log.log(logging.WARNING if failures.refused or carried.without else logging.INFO, "%s: %s", key, failures)
+            self._metrics.failed(failures[0])
+
     def _fail(self, key: Key, owner: Body, wanted: Plan, failures: Failures, now: datetime) -> Result:
         """Report objects that could not be written, and have the pass repeated after a pause."""
         refused = failures.refused
-        log.log(logging.WARNING if refused else logging.INFO, "%s: %s", key, failures)
-        self._metrics.failed(failures[0])
         setback = setbacks.apply_refused(str(refused)) if refused else setbacks.apply_failed(str(failures))
         self._tell(key, owner, setback, wanted, now)
         return _after_a_pause(failures.retry_after)
