@@ -11,7 +11,7 @@ import triton_converters
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
+from triton_converters.contract.failure_reasons import FAILURES, TOLD_BY_USER_CODE
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, End
@@ -148,3 +148,10 @@ def test_no_code_beside_user_code_has_a_reason_that_it_may_not_give() -> None:
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
     # Said of the claim, where the stage writes to it.
     assert said - TOLD_BY_USER_CODE == {Reason.PASSED, Reason.CLAIM_NOT_WRITABLE}
+
+
+def test_the_jobs_have_all_failures_that_they_may_tell_of_and_no_other() -> None:
+    package = Path(triton_converters.__file__).parent
+    files = [path for path in package.rglob("*.py") if path.parent.name != "contract"]
+    said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
+    assert said - {Reason.PASSED} == FAILURES

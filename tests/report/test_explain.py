@@ -294,7 +294,7 @@ def test_a_source_that_could_not_be_compared_with_the_last_is_said_to_be_one() -
 
 def test_every_reason_that_stops_somebody_has_advice() -> None:
     members = list(Reason)
-    stopping = members[members.index(Reason.INVALID_SPEC) :]
+    stopping = members[members.index(Reason.APPLY_FAILED) :]
     told = {str(reason) for reason in stopping} - {"NotBest", "Passed"}
     assert told - generate_advice.advice().keys() == set()
 

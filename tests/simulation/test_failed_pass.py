@@ -266,18 +266,26 @@ def test_a_new_object_has_all_conditions(bench: Bench) -> None:
     }
 
 
-def test_a_status_that_the_api_server_refuses_is_told_of(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = bench.owner
-    body["status"]["conditions"] = []
-    bench.put(body)
+@pytest.fixture
+def tries(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The reasons in each status that is written; only one that says that statuses are refused is taken."""
+    tries: list[set[str]] = []
     take = Bench.apply_status
 
     def refuse(self: Bench, body: Body) -> Body:
-        if "StatusRefused" not in {each["reason"] for each in body["status"]["conditions"]}:
+        tries.append({each["reason"] for each in body["status"]["conditions"]})
+        if "StatusRefused" not in tries[-1]:
             raise InvalidError("status.candidates: Too many: 19")
         return take(self, body)
 
+    body = bench.owner
+    body["status"]["conditions"] = []
+    bench.put(body)
     monkeypatch.setattr(Bench, "apply_status", refuse)
+    return tries
+
+
+def test_a_status_that_the_api_server_refuses_is_told_of(bench: Bench, tries: list[set[str]]) -> None:
     assert bench.reconcile() == Result(failed=True)
     assert bench.written == []
     for _ in range(3):
@@ -286,10 +294,36 @@ def test_a_status_that_the_api_server_refuses_is_told_of(bench: Bench, monkeypat
     told = bench.conditions()["Reconciling"]
     assert (told["status"], told["reason"], len(bench.written)) == ("True", "StatusRefused", 1)
     assert "the API server refuses the status of this object: status.candidates: Too many: 19. " in told["message"]
-    assert bench.metrics.registry.get_sample_value(
+    count = bench.metrics.registry.get_sample_value(
         "triton_operator_reconcile_errors_total", {"reason": "StatusRefused"}
     )
+    assert count == 4
     assert [each["reason"] for each in bench.events] == ["StatusRefused"]
+
+
+def test_a_pass_writes_one_status_also_where_that_is_refused(bench: Bench, tries: list[set[str]]) -> None:
+    """The passes take turns: one tries its own status again, and the next one tells of the refusal."""
+    counts = []
+    for _ in range(6):
+        bench.reconcile()
+        counts.append(len(tries))
+        bench.now += TOLD_AFTER
+    assert counts == [1, 2, 3, 3, 4, 4], "and what is told already is not written again"
+
+
+def test_once_the_status_is_taken_the_refusal_is_over(
+    bench: Bench, tries: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.reconcile()
+    bench.now += TOLD_AFTER
+    bench.reconcile()
+    monkeypatch.undo()
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert bench.reconcile() == Result()
+    assert bench.said()["Reconciling"] == ("False", "Ready")
+    bench.now += TOLD_AFTER
+    bench.reconcile(ValueError("no"))
+    assert bench.said()["Reconciling"] == ("False", "Ready"), "the time begins anew"
 
 
 @pytest.mark.parametrize(
@@ -338,3 +372,21 @@ def test_what_may_not_be_deleted_stops_nothing_else(bench: Bench) -> None:
     stalled = bench.conditions()["Stalled"]
     assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
     assert "deleting Job digits-stray: a policy keeps it" in stalled["message"]
+
+
+def test_a_failure_is_logged_and_counted_although_the_pass_ends_early_because_it_wrote(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One object may not be deleted; the NetworkPolicy is put back, and the next pass goes on from there."""
+    stray = deepcopy(next(each for each in bench.children() if each["kind"] == "Job"))
+    stray["metadata"] |= {"name": "digits-stray", "uid": "uid-stray"}
+    stray["metadata"]["labels"] |= {KEY_LABEL: "0" * 16}
+    bench.put(stray)
+    policy = deepcopy(next(each for each in bench.children() if each["kind"] == "NetworkPolicy"))
+    policy["spec"]["policyTypes"] = []
+    bench.put(policy)
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert bench.applied == [policy["metadata"]["name"]]
+    assert "vision/digits: deleting Job digits-stray: a policy keeps it" in caplog.text
+    count = bench.metrics.registry.get_sample_value("triton_operator_reconcile_errors_total", {"reason": "Forbidden"})
+    assert count == 1

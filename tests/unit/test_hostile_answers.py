@@ -18,7 +18,7 @@ from tests.hostile_text import obeyed
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome, read_again
-from triton_converters.contract.failure_reasons import FAILURES, RESERVED
+from triton_converters.contract.failure_reasons import FAILURES, TOLD_BY_USER_CODE
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
@@ -185,12 +185,43 @@ def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, co
 
 
 @pytest.mark.parametrize("stage", sorted(VALID))
-@pytest.mark.parametrize("reason", sorted(RESERVED))
+@pytest.mark.parametrize("reason", sorted(set(Reason) - TOLD_BY_USER_CODE))
 def test_run_speaks_with_no_other_container_s_voice(stage: str, reason: Reason) -> None:
     """User code may write its container's message and end it; what it may say is judged by the next container."""
     view = ended(stage, "run", json.dumps({"stage": stage, "key": KEY, "reason": reason, "message": "m"}).encode(), 143)
     trouble = view.failure or view.pending
-    assert trouble is None or trouble.reason not in RESERVED
+    assert trouble is None or trouble.reason in TOLD_BY_USER_CODE
+
+
+OPERATORS = sorted(set(Reason) - FAILURES)
+
+
+@pytest.mark.parametrize("reason", OPERATORS)
+def test_what_only_the_operator_says_is_refused_from_a_pod(reason: Reason) -> None:
+    view = ended("convert", "convert", failed(reason, "said by a Job").encode(), 1)
+    trouble = view.failure or view.pending
+    assert trouble is not None
+    assert trouble.reason is Reason.CRASHED
+    assert read(failed(reason, "said by a Job")) is None
+
+
+def test_a_new_reason_is_the_operator_s_alone() -> None:
+    """These were a Job's to give by their place in the enum, or could have been."""
+    assert set(OPERATORS) >= {
+        Reason.APPLY_FAILED,
+        Reason.APPLY_REFUSED,
+        Reason.CONTESTED,
+        Reason.EVICTED,
+        Reason.FIELD_RENAMED,
+        Reason.INTERNAL_ERROR,
+        Reason.NOT_ALLOWED,
+        Reason.NOT_BEST,
+        Reason.PASSED,
+        Reason.REQUEST_FAILED,
+        Reason.ROLLED_BACK,
+        Reason.STATUS_REFUSED,
+        Reason.THRESHOLD_NOT_MET,
+    }
 
 
 def test_there_are_a_thousand_hostile_messages_and_more() -> None:

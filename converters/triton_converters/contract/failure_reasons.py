@@ -1,49 +1,79 @@
-"""Which failures a Job may tell of, and which its user code may not. Standard library only."""
+"""Which failures a Job may tell of, and which its user code may. Standard library only.
+
+Both are lists of what is allowed, so that a new reason is the operator's alone until somebody adds it here. Reasons
+that only images of earlier versions give stay, because objects keep their images.
+"""
 
 from triton_converters.contract.reasons import Reason
 
-_ALL = list(Reason)
-FAILURES = frozenset(_ALL[_ALL.index(Reason.INVALID_SPEC) :]) - {Reason.PASSED}
-"""The reasons that a Job may fail for. The others are the operator's words about progress and risks."""
-RESERVED = frozenset(
+TOLD_BY_USER_CODE = frozenset(
     {
-        Reason.FIELD_RENAMED,
-        Reason.APPLY_REFUSED,
-        Reason.NOT_ALLOWED,
-        Reason.SOURCE_NOT_FOUND,
-        Reason.SOURCE_ACCESS_DENIED,
-        Reason.SOURCE_GATED,
-        Reason.SOURCE_CERTIFICATE_INVALID,
-        Reason.SOURCE_UNREACHABLE,
-        Reason.SOURCE_TRUNCATED,
-        Reason.SOURCE_CHANGED,
-        Reason.DIGEST_MISMATCH,
-        Reason.REQUIREMENTS_MISSING,
-        Reason.REHEARSAL_NOT_SERVED,
-        Reason.APPROVAL_INVALID,
-        Reason.TENSORRT_VERSION_MISMATCH,
-        Reason.FORMAT_NOT_SERVED,
-        Reason.GPU_PRODUCT_MISSING,
-        Reason.METRIC_MISSING,
-        Reason.THRESHOLD_NOT_MET,
-        Reason.CONSTRAINTS_NOT_MET,
-        Reason.NOT_BEST,
-        Reason.ALL_CANDIDATES_FAILED,
-        Reason.UNSCHEDULABLE,
-        Reason.IMAGE_PULL_FAILED,
-        Reason.MOUNT_FAILED,
-        Reason.CONTAINER_CONFIG_INVALID,
-        Reason.EVICTED,
-        Reason.NODE_NOT_READY,
-        Reason.CLAIM_LOST,
-        Reason.CLAIM_NOT_WRITABLE,
-        Reason.REPOSITORY_DAMAGED,
-        Reason.REPOSITORY_UNKNOWN,
-        Reason.DEADLINE_EXCEEDED,
-        Reason.PROGRESS_DEADLINE_EXCEEDED,
+        Reason.INVALID_SPEC,
+        Reason.SOURCE_INVALID,
+        Reason.ENTRYPOINT_MISSING,
+        Reason.ENTRYPOINT_INVALID,
+        Reason.REQUIREMENTS_INVALID,
+        Reason.PACKAGE_NOT_FOUND,
+        Reason.PACKAGE_CONFLICT,
+        Reason.PACKAGE_HASH_MISMATCH,
+        Reason.INDEX_ACCESS_DENIED,
+        Reason.INDEX_UNREACHABLE,
+        Reason.INDEX_UNTRUSTED,
+        Reason.ARGUMENTS_INVALID,
+        Reason.USER_CODE_FAILED,
+        Reason.USER_CODE_EXITED,
+        Reason.CHECKPOINT_INVALID,
+        Reason.WEIGHTS_WITHOUT_MODEL,
+        Reason.FORMAT_NOT_FOUND,
+        Reason.MODEL_CONFIG_REFUSED,
+        Reason.MODEL_CONFIG_MISMATCH,
+        Reason.PICKLE_REFUSED,
+        Reason.MODEL_IN_TRAINING_MODE,
+        Reason.DATALOADER_EMPTY,
+        Reason.DATALOADER_INVALID,
+        Reason.INPUTS_NOT_GENERATED,
+        Reason.FRAMEWORK_FAILED,
+        Reason.REFERENCE_NOT_REPRODUCIBLE,
+        Reason.BATCHING_UNSUPPORTED,
+        Reason.REFERENCE_NOT_FINITE,
+        Reason.REFERENCE_CONSTANT,
+        Reason.LABELS_MISSING,
+        Reason.CONVERSION_FAILED,
+        Reason.CONVERSION_UNSUPPORTED,
+        Reason.PRECISION_MISMATCH,
+        Reason.TENSORRT_UNAVAILABLE,
+        Reason.NAMING_UNSUPPORTED,
+        Reason.MODEL_LOAD_FAILED,
+        Reason.SIGNATURE_MISMATCH,
+        Reason.OUTPUTS_NOT_FINITE,
+        Reason.OUTPUTS_DIFFER,
+        Reason.INFERENCE_FAILED,
+        Reason.METRIC_FAILED,
+        Reason.MEASUREMENT_FAILED,
+        Reason.STORAGE_FULL,
+        Reason.OUT_OF_MEMORY,
+        Reason.CRASHED,
+        Reason.RESULT_MISSING,
+        Reason.SERVER_CRASHED,
+        Reason.SERVER_UNREACHABLE,
     }
 )
-"""Failures that only the operator or a container without user code may tell of: the operator publishes a damaged
-revision anew, for example, and people act on all."""
-TOLD_BY_USER_CODE = FAILURES - RESERVED
 """The failures that a container with user code, with a client of its server, or with pip may end with."""
+FAILURES = TOLD_BY_USER_CODE | {
+    Reason.SOURCE_NOT_FOUND,
+    Reason.SOURCE_ACCESS_DENIED,
+    Reason.SOURCE_GATED,
+    Reason.SOURCE_CERTIFICATE_INVALID,
+    Reason.SOURCE_UNREACHABLE,
+    Reason.SOURCE_TRUNCATED,
+    Reason.SOURCE_CHANGED,
+    Reason.DIGEST_MISMATCH,
+    Reason.REQUIREMENTS_MISSING,
+    Reason.TENSORRT_VERSION_MISMATCH,
+    Reason.CLAIM_NOT_WRITABLE,
+    Reason.REPOSITORY_DAMAGED,
+    Reason.REPOSITORY_UNKNOWN,
+}
+"""The failures that a Job may end with. Those that are not its user code's are of the source, of the claim and of the
+server's release: the operator publishes a damaged revision anew, for example, and people act on all. What the operator
+itself finds, such as a pod that no node takes, no Job may tell of."""

@@ -146,7 +146,7 @@ class Reason(StrEnum):
         "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
     )
 
-    # What the operator tries again by itself.
+    # What the operator tries again by itself, with growing pauses.
     APPLY_FAILED = (
         "ApplyFailed",
         "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
@@ -160,8 +160,26 @@ class Reason(StrEnum):
         "The API server refuses the status for some time; the operator tries again, and the active revision stays.",
     )
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
+    CONTESTED = "Contested", "Another client keeps undoing what the operator applies; an Event names the objects."
+    SOURCE_NOT_FOUND = (
+        "SourceNotFound",
+        "The URI names nothing on the claim, in the ConfigMap or on the server; the operator tries again.",
+    )
+    SOURCE_UNREACHABLE = (
+        "SourceUnreachable",
+        "The server of the source does not answer, or stopped sending; the operator tries again.",
+    )
+    SOURCE_TRUNCATED = (
+        "SourceTruncated",
+        "The server of the source sent less or more than it had announced; the operator tries again.",
+    )
+    SOURCE_CHANGED = (
+        "SourceChanged",
+        "The source changed again and again while it was copied to the claim; the operator tries again.",
+    )
+    INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
 
-    # Failures that last until the user changes something.
+    # Failures that last until somebody changes something.
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     FIELD_RENAMED = (
         "FieldRenamed",
@@ -169,16 +187,11 @@ class Reason(StrEnum):
         " active revision stays.",
     )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
-    CONTESTED = "Contested", "Another client keeps undoing what the operator applies; an Event names the objects."
     NOT_ALLOWED = (
         "NotAllowed",
         "The spec, or the recorded revision that it names, has an image, a claim or a ServiceAccount that this"
         " installation does not allow; or it asks for traces without a collector; or the record of that revision is not"
         " one that the operator writes.",
-    )
-    SOURCE_NOT_FOUND = (
-        "SourceNotFound",
-        "The URI names nothing on the claim, in the ConfigMap or on the server.",
     )
     SOURCE_INVALID = (
         "SourceInvalid",
@@ -195,18 +208,6 @@ class Reason(StrEnum):
     SOURCE_CERTIFICATE_INVALID = (
         "SourceCertificateInvalid",
         "The certificate of the source's server is not one that the source Job trusts.",
-    )
-    SOURCE_UNREACHABLE = (
-        "SourceUnreachable",
-        "The server of the source does not answer, or stopped sending; the operator tries again.",
-    )
-    SOURCE_TRUNCATED = (
-        "SourceTruncated",
-        "The server of the source sent less or more than it had announced; the operator tries again.",
-    )
-    SOURCE_CHANGED = (
-        "SourceChanged",
-        "The source changed again and again while it was copied to the claim; the operator tries again.",
     )
     DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 differs from the one in the spec."
     ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file with the entrypoint's name."
@@ -235,7 +236,6 @@ class Reason(StrEnum):
         "A package that the index sent has none of the hashes in the requirements file.",
     )
     INDEX_ACCESS_DENIED = "IndexAccessDenied", "The package index refused the credentials, or asks for some."
-    INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
     INDEX_UNTRUSTED = (
         "IndexUntrusted",
         "The certificate of the package index is not one that the packages Job trusts, or the index redirects to plain"

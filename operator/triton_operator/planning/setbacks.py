@@ -121,15 +121,17 @@ def report(owner: Body, setback: Setback, wanted: Plan | None, now: datetime) ->
     told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
     known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
     events = () if known else (Event("Warning", setback.reason, setback.message),)
-    # Of a stalled object, the plan's Events would tell what it was before it stalled.
-    planned = wanted.events if wanted and setback.hindrance is Hindrance.FAILS else ()
+    planned = wanted.events if wanted else ()
+    if setback.hindrance is not Hindrance.FAILS:
+        # Of a stalled object, the plan's own Events would tell what it was before it stalled.
+        planned = tuple(each for each in planned if each.reason == Reason.APPLY_REFUSED)
     return Report(_with(owner, status, told, now), (*planned, *events))
 
 
-def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Report:
-    """Report the plan's status, except that the API server refused objects that nothing else needs.
+def without(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
+    """Return the plan, except that the API server refused objects of it that nothing else needs.
 
-    ``messages``: why each was refused, by the type of its condition.
+    ``messages``: why each was refused, by the type of its condition; empty: none was.
     """
     known = {each.type for each in parse_status(owner).conditions if each.reason == Reason.APPLY_REFUSED}
     told = {type: f"{message}; {STAYS[type]}" for type, message in messages.items()}
@@ -139,7 +141,7 @@ def refused(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
         if type not in known:
             events.append(Event("Warning", Reason.APPLY_REFUSED, f"{type}: {message}"))
     new = [Statement(type, False, Reason.APPLY_REFUSED, message) for type, message in told.items()]
-    return Report(_with(owner, wanted.status, new, now), tuple(events))
+    return replace(wanted, status=_with(owner, wanted.status, new, now), events=tuple(events)) if new else wanted
 
 
 def _failing(reason: Reason, message: str) -> Setback:

@@ -7,6 +7,7 @@ into the status if it lasts; a bug leaves a traceback too. A pass that wrote som
 wrote nothing is the last.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
@@ -65,8 +66,6 @@ class Reconciler:
         self._optional = optional
         self._writing_passes: dict[Key, int] = {}
         """How many passes in a row wrote something."""
-        self._failing_since: dict[Key, datetime] = {}
-        """Since when every pass fails."""
 
     def reconcile(self, key: Key) -> Result:
         """Make one pass; never raises."""
@@ -75,7 +74,9 @@ class Reconciler:
                 return self._pass(key)
             except StatusRefusedError as error:
                 log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
-                return self._ended(key, error, setbacks.status_refused(error))
+                # The pass has written its one status, so the next one tells of it.
+                self._metrics.failed(error)
+                return _after_a_pause(error.retry_after)
             except ClusterError as error:
                 # Refused objects are collected, so what is refused here is a read, which the chart should grant.
                 level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
@@ -106,14 +107,14 @@ class Reconciler:
     def _forget(self, key: Key) -> Result:
         """Leave an object that is gone or goes: the garbage collector deletes its children."""
         self._writing_passes.pop(key, None)
-        self._failing_since.pop(key, None)
+        self._reporter.forget(key)
         self._metrics.forget(key)
         return Result()
 
     def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
         """Report a spec that the user has to correct."""
-        self._reporter.report(owner, setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now), now)
-        self._failing_since.pop(key, None)
+        setback = setbacks.invalid(error.reason, str(error))
+        self._reporter.report(key, owner, setbacks.report(owner, setback, None, now), now)
         self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
         return Result()
 
@@ -148,35 +149,32 @@ class Reconciler:
     def _carry_out(self, key: Key, owner: Body, wanted: Plan, carried: CarryingOut, now: datetime) -> Result:
         """Make the cluster what the plan says, and report that."""
         whole = carried.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
+        self._note(key, carried)
         if not whole:
             return self._again(key, owner, carried.written, now)
+        # Whatever else failed: the plan takes these objects for granted.
+        wanted = setbacks.without(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
         if carried.failures:
             return self._fail(key, owner, wanted, carried.failures, now)
-        report = Report(wanted.status, wanted.events)
-        if carried.without:
-            self._metrics.failed(next(iter(carried.without.values()))[0])
-            report = setbacks.refused(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
-        told = self._reporter.report(owner, report, now)
-        self._failing_since.pop(key, None)
+        told = self._reporter.report(key, owner, Report(wanted.status, wanted.events), now)
         if told or carried.written:
             return self._again(key, owner, carried.written or ["the status"], now)
         self._writing_passes.pop(key, None)
         return Result(failed=True) if carried.without else Result(again_after=wanted.requeue_after)
 
+    def _note(self, key: Key, carried: CarryingOut) -> None:
+        """Log what could not be written, and count the pass as failed by the first of it."""
+        failures = Failures([*carried.failures, *itertools.chain.from_iterable(carried.without.values())])
+        if failures:
+            log.log(logging.WARNING if failures.refused or carried.without else logging.INFO, "%s: %s", key, failures)
+            self._metrics.failed(failures[0])
+
     def _fail(self, key: Key, owner: Body, wanted: Plan, failures: Failures, now: datetime) -> Result:
         """Report objects that could not be written, and have the pass repeated after a pause."""
         refused = failures.refused
-        log.log(logging.WARNING if refused else logging.INFO, "%s: %s", key, failures)
-        self._metrics.failed(failures[0])
         setback = setbacks.apply_refused(str(refused)) if refused else setbacks.apply_failed(str(failures))
-        self._tell(key, owner, setback, wanted, now)
+        self._reporter.fails(key, owner, setback, wanted, now)
         return _after_a_pause(failures.retry_after)
-
-    def _tell(self, key: Key, owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> None:
-        """Report what kept a pass from being done, if it is time to."""
-        since = self._failing_since.setdefault(key, now)
-        if setbacks.is_told(setback.hindrance, since, now):
-            self._reporter.report(owner, setbacks.report(owner, setback, wanted, now), now)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
         """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""
@@ -200,7 +198,7 @@ class Reconciler:
         try:
             owner, now = self._store.deployment(key), self._clock()
             if owner is not None and "deletionTimestamp" not in owner["metadata"]:
-                self._tell(key, owner, setback, None, now)
+                self._reporter.fails(key, owner, setback, None, now)
         except ClusterError as again:
             log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
         except Exception:

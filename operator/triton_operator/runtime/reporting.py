@@ -1,4 +1,4 @@
-"""Tells the user what became of a pass: the status, if it differs, and then the Events."""
+"""Tells the user what became of a pass: by one status, if it differs, and then by the Events."""
 
 import logging
 from datetime import datetime
@@ -7,31 +7,79 @@ from triton_operator.api.deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
 from triton_operator.kube.cluster import ClusterError, NotFoundError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_operator.planning.plan import Event
-from triton_operator.planning.setbacks import Report
+from triton_operator.planning import setbacks
+from triton_operator.planning.plan import Event, Plan
+from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime.outside import ApiServer, PassStore
+from triton_operator.runtime.store import Key
 from triton_operator.runtime.writing import Body, Writer
 
 log = logging.getLogger(__name__)
 
 
 class StatusRefusedError(RefusedError):
-    """The API server refuses the status that a pass wrote."""
+    """The API server refuses the status of a pass, or refused that of the pass before."""
 
 
 class Reporter:
-    """Writes statuses and posts Events."""
+    """Writes at most one status a pass, and posts Events.
+
+    So the refusal of a status is told by the next pass. While it lasts, passes take turns: one tries its own status.
+    """
 
     def __init__(self, cluster: ApiServer, store: PassStore, writer: Writer) -> None:
         self._cluster = cluster
         self._store = store
         self._writer = writer
+        self._failing_since: dict[Key, datetime] = {}
+        """Since when every pass over an object fails."""
+        self._refused: dict[Key, StatusRefusedError] = {}
+        """The refusals of the statuses that the last passes wrote."""
 
-    def report(self, owner: Body, report: Report, now: datetime) -> bool:
+    def forget(self, key: Key) -> None:
+        """Forget an object that is gone or goes."""
+        self._failing_since.pop(key, None)
+        self._refused.pop(key, None)
+
+    def report(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
+        """Report a pass that did not fail. Return whether a status was written.
+
+        Raises StatusRefusedError, and ClusterError for what may pass by itself.
+        """
+        told = self._tell(key, owner, report, now)
+        self._failing_since.pop(key, None)
+        return told
+
+    def fails(self, key: Key, owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> None:
+        """Report what kept a pass from being done, if it is time to. Raises as `report` does.
+
+        ``wanted``: the plan that could not be carried out; None: there was none.
+        """
+        since = self._failing_since.setdefault(key, now)
+        if setbacks.is_told(setback.hindrance, since, now):
+            self._tell(key, owner, setbacks.report(owner, setback, wanted, now), now)
+
+    def post(self, owner: Body, event: Event, now: datetime) -> None:
+        """Post an Event. It is a courtesy, so a failure is only logged: the status or the log says the same."""
+        try:
+            self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
+        except ClusterError as error:
+            log.warning("Event %s was not created: %s", event.reason, error)
+
+    def _tell(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
+        """Tell the report; or that the last pass's status was refused, once passes fail for long, and raise that."""
+        refusal = self._refused.pop(key, None)
+        if refusal is not None:
+            setback = setbacks.status_refused(refusal)
+            if setbacks.is_told(setback.hindrance, self._failing_since[key], now):
+                self._write(key, owner, setbacks.report(owner, setback, None, now), now)
+                raise refusal
+        return self._write(key, owner, report, now)
+
+    def _write(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
         """Write the status if it differs, then post the Events. Return whether the status was written.
 
-        Of a TritonDeployment that was deleted in the meantime nothing is written. Raises StatusRefusedError, and
-        ClusterError for what may pass by itself.
+        Of a TritonDeployment that was deleted in the meantime nothing is written.
         """
         if report.status == parse_status(owner):
             return False
@@ -40,17 +88,12 @@ class Reporter:
         except NotFoundError:
             return False
         except RefusedError as error:
-            raise StatusRefusedError(str(error), error.retry_after) from error
+            self._failing_since.setdefault(key, now)
+            self._refused[key] = StatusRefusedError(str(error), error.retry_after)
+            raise self._refused[key] from error
         self._store.put(TRITON_DEPLOYMENT, written)
         ready = next((item for item in report.status.conditions if item.type == "Ready"), None)
         self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
         for event in report.events:
             self.post(owner, event, now)
         return True
-
-    def post(self, owner: Body, event: Event, now: datetime) -> None:
-        """Post an Event. It is a courtesy, so a failure is only logged: the status or the log says the same."""
-        try:
-            self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
-        except ClusterError as error:
-            log.warning("Event %s was not created: %s", event.reason, error)
