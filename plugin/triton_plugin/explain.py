@@ -87,7 +87,9 @@ def _newer(subject: Subject) -> Iterator[str]:
     if subject.newer is None:
         return
     words = f"{subject.newer.reason}: {subject.newer.message}"
-    if subject.stopped is None:
+    if subject.failing is not None:
+        yield _sentence(f"Something newer does not serve yet: {words}")
+    elif subject.stopped is None:
         yield _sentence(f"Something newer is worked on: {words}")
     elif subject.newer.reason in HELD:
         yield _sentence(f"Something newer waits for you: {words}")

@@ -353,6 +353,12 @@ def test_a_held_canary_says_once_that_it_waits_and_what_to_do() -> None:
     assert text.splitlines()[1].startswith("  to do: The message says what is missing.")
 
 
+def test_what_failed_for_good_is_not_worked_on_while_passes_fail() -> None:
+    text = explain(conditioned("newer-files-fail", Reconciling="RequestFailed"))
+    assert "Something newer does not serve yet: AllCandidatesFailed: " in text
+    assert "is worked on" not in text
+
+
 def test_nothing_that_is_said_leads_to_itself_or_to_a_page_of_the_repository() -> None:
     subject = conditioned("newer-files-fail")
     assert "  to do: Read the reason of each candidate below." in explain(subject)

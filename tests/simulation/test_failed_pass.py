@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.simulation.moving import move
 from tests.simulation.settled import settled
-from triton_operator.kube.cluster import ForbiddenError, InvalidError, ServerError, UnavailableError
+from tests.states.moments import CANARY, SERVING, asked_by_clients, idle
+from triton_operator.kube.cluster import ForbiddenError, InvalidError, NotLeaderError, ServerError, UnavailableError
 from triton_operator.kube.kinds import kind_of
 from triton_operator.names import KEY_LABEL
-from triton_operator.planning.setbacks import TOLD_AFTER
+from triton_operator.planning.setbacks import TOLD_AFTER, apply_failed, report, request_failed
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
@@ -390,3 +392,43 @@ def test_a_failure_is_logged_and_counted_although_the_pass_ends_early_because_it
     assert "vision/digits: deleting Job digits-stray: a policy keeps it" in caplog.text
     count = bench.metrics.registry.get_sample_value("triton_operator_reconcile_errors_total", {"reason": "Forbidden"})
     assert count == 1
+
+
+def test_a_replica_that_leads_again_waits_before_it_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch)
+    before = bench.owner["status"]
+    bench.reconcile(NotLeaderError("another replica works"))
+    bench.now += timedelta(hours=3)
+    bench.reconcile(ServerError("etcd: timed out"))
+    assert bench.owner["status"] == before, "it may pass"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_object_without_a_record_stays_ready_after_passes_that_failed(fails: bool) -> None:
+    cluster = SERVING.cluster()
+    del cluster.objects["ConfigMap", "digits-results"]["data"]["soak.active"]
+    if fails:
+        told = report(cluster.body(), request_failed(ValueError("forbidden")), None, cluster.now)
+        cluster.status = told.status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+    move(cluster)
+    cluster.run(8)
+    assert cluster.condition("UpToDate")["status"] == "False"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_an_object_whose_canary_of_newer_files_is_held_stays_done_while_passes_fail() -> None:
+    cluster = CANARY.settled().then(asked_by_clients, 0).run(10).cluster()
+    cluster.counters = idle
+    move(cluster)
+    cluster.until(lambda each: each.has("Canary", "UpToDate"))
+    for _ in range(40):
+        cluster.now += timedelta(minutes=5)
+        cluster.run(6)
+        if cluster.has("RolloutHeld", "UpToDate"):
+            break
+    assert cluster.condition("UpToDate")["reason"] == "RolloutHeld"
+    with_plan = report(cluster.body(), apply_failed("no"), cluster.intent(), cluster.now).status
+    without = report(cluster.body(), request_failed(ValueError("etcd")), None, cluster.now).status
+    for status in (with_plan, without):
+        found = {each.type: each.status for each in status.conditions}
+        assert (found["Ready"], found["Reconciling"]) == ("True", "False")

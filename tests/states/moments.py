@@ -53,18 +53,19 @@ class Clients:
         return Counters(pod, 20_000 + 100 * seconds - failed, failed, 900_000_000 + 200_000 * seconds)
 
 
-def _asked_by_clients(cluster: Cluster, failing: int) -> None:
+def asked_by_clients(cluster: Cluster, failing: int) -> None:
+    """Let clients ask the active revision's server from now on. ``failing``: the share that fails in later ones."""
     cluster.counters = Clients(cluster, cluster.serving(), cluster.now, failing)
 
 
-def _idle(pod: str) -> Counters:
+def idle(pod: str) -> Counters:
     """The metrics of a server that nobody asks."""
     return Counters(pod, 20_000, 0, 900_000_000)
 
 
 def replaced(asked: State, failing: int = 0) -> State:
     """Another revision is asked for, while clients ask. ``failing``: its requests that fail a second."""
-    return asked.settled().then(_asked_by_clients, failing).run(10).edited(a_wider_batch())
+    return asked.settled().then(asked_by_clients, failing).run(10).edited(a_wider_batch())
 
 
 def newer_files(reason: str, scripts: Scripts | None = None) -> State:
@@ -165,7 +166,7 @@ MOMENTS: dict[str, State] = {
     "canary": replaced(CANARY).until_has("Canary", "Soaked", "step 2 of 3"),
     "canary-held": replaced(CANARY)
     .until_has("Canary", "Soaked", "step 1 of 3")
-    .where(counters=_idle)
+    .where(counters=idle)
     .until(lambda cluster: "no verdict yet" in cluster.condition("Soaked")["message"]),
     "rolled-back": SERVING.then(_roll_back),
     # What went wrong, and what is waited for.

@@ -162,7 +162,9 @@ def _stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
     ready, newest, stalled = known.get("Ready"), known.get("UpToDate"), known.get("Stalled")
     serves = ready is not None and ready.status == "True"
     return SummaryFacts(
-        complete=serves and (newest is None or newest.status == "True" or newest.reason in OF_ACTIVE),
+        # A canary of something newer may be held too.
+        complete=serves
+        and (newest is None or newest.status == "True" or (newest.reason in OF_ACTIVE and stored.target is None)),
         rolled_back=newest is not None and newest.reason == Reason.ROLLED_BACK,
         met=serves,
         available=serves,

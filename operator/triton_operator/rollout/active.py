@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.status import FAILING, TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.active_record import ActiveRecord
@@ -47,7 +47,9 @@ def is_met(context: Context) -> bool:
     if known is not None and (known.met or known.held):
         return context.deployment.goal_digest in (known.met, known.held)
     last, generation = context.deployment.status.conditions, context.deployment.generation
-    held = {each.type: each.status for each in last if each.observed_generation == generation}
+    # What passes failed for says nothing of what serves.
+    known_by = {each.type: each for each in last if each.observed_generation == generation}
+    held = {type: "False" if each.reason in FAILING else each.status for type, each in known_by.items()}
     return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
 
 

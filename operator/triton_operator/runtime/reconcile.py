@@ -16,7 +16,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import ClusterError, RefusedError
+from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import Observed, observe
@@ -76,6 +76,11 @@ class Reconciler:
                 log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
                 # The pass has written its one status, so the next one tells of it.
                 self._metrics.failed(error)
+                return _after_a_pause(error.retry_after)
+            except NotLeaderError as error:
+                # Another replica works now. Once this one does again, nothing is known of the time between.
+                log.info("%s: the pass ended: %s", key, error)
+                self._reporter.forget(key)
                 return _after_a_pause(error.retry_after)
             except ClusterError as error:
                 # Refused objects are collected, so what is refused here is a read, which the chart should grant.
