@@ -41,6 +41,17 @@ def test_what_is_active_stays_while_its_service_points_to_nothing_and_may_not_be
     assert not why(1, [*refused, ("a selector by hand", 1), ("time passes", 90)])
 
 
+def test_what_is_recorded_comes_back_where_it_was_deleted_and_its_service_points_to_nothing(serving: Cluster) -> None:
+    """Replayed from the random walk: the Service told of a Deployment that never was, and was written so."""
+    active = serving.serving()
+    del serving.objects["Deployment", active or ""]
+    point(serving, "digits-nobody")
+    serving.act()
+    assert serving.serving() == active
+    serving.settle()
+    assert answering(serving) == 1
+
+
 def undone(cluster: Cluster) -> tuple[str, str]:
     """What is active again after a soak failed, and what was undone."""
     good = cluster.serving() or ""

@@ -8,6 +8,7 @@ from triton_operator.observed.active_server import ActiveFacts, Leads, Recorded,
 ROWS: Rows = {
     # recorded, service, told -> teller
     "it was deleted, and so was the Service": (Recorded.GONE, Leads.NOWHERE, ANY, Teller.RECORD),
+    "it was deleted, and the Service leads to none": (Recorded.GONE, Leads.ASTRAY, ANY, Teller.RECORD),
     "the Service did not move yet": (Recorded.THERE, Leads.BACK, ANY, Teller.SERVICE),
     "it is recorded and there": (Recorded.THERE, ANY, ANY, Teller.RECORD),
     "the Service did not move yet, and it was deleted": (Recorded.GONE, Leads.BACK, ANY, Teller.SERVICE),

@@ -51,7 +51,7 @@ class ActiveFacts:
 
 def teller(facts: ActiveFacts) -> Teller:
     """Return who tells which Deployment is active; the first line that applies decides."""
-    if facts.recorded is not Recorded.NOTHING and facts.service is Leads.NOWHERE:
+    if facts.recorded is not Recorded.NOTHING and facts.service in (Leads.NOWHERE, Leads.ASTRAY):
         return Teller.RECORD
     if facts.recorded is Recorded.THERE and facts.service is not Leads.BACK:
         return Teller.RECORD
