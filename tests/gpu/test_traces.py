@@ -1,19 +1,20 @@
 """A trace that names the device it was made on runs there alone, and the conversion says so."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from triton_converters.convert.torchscript import names_the_cpu
 
 pytestmark = pytest.mark.gpu
 
 
 def traced(torch: Any, device: str, path: Path) -> tuple[Any, bool]:
     """The file as the server loads it, and whether its graph names the CPU."""
+    # It imports PyTorch, which only the image has.
+    names_the_cpu = importlib.import_module("triton_converters.convert.torchscript").names_the_cpu
 
-    class Positions(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Positions(torch.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch is a fixture here, and has no types
         def forward(self, x: Any) -> Any:
             return x + torch.arange(x.size(1), device=x.device)
 
