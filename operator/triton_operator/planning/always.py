@@ -13,6 +13,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.observed.history import History
+from triton_operator.planning.conditions import Outline, outline
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
@@ -29,6 +30,8 @@ class Draft:
     """The plan of a pass while it is made: what is wanted, as far as it is known."""
 
     progress: Progress
+    outline: Outline
+    """What the conditions are made of."""
     effects: Effects
     soak: Soaking
     """The soak of the active revision."""
@@ -66,7 +69,7 @@ def begun(context: Context, progress: Progress) -> Draft:
     """Return what the flow wants."""
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
     effects = Effects(failures=context.followed) + progress.effects
-    return Draft(progress, effects, soak, canary, context.observed.history)
+    return Draft(progress, outline(context, progress), effects, soak, canary, context.observed.history)
 
 
 def note_damages(context: Context, draft: Draft) -> Draft:
@@ -89,7 +92,7 @@ def keep_serving(context: Context, draft: Draft) -> Draft:
 
 def tell(context: Context, draft: Draft) -> Draft:
     """Say in the status what is known by now."""
-    return replace(draft, status=status_of(context, draft.progress, draft.soak, draft.extras))
+    return replace(draft, status=status_of(context, draft.progress, draft.outline, draft.soak, draft.extras))
 
 
 def remember_state(context: Context, draft: Draft) -> Draft:

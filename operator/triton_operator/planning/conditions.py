@@ -1,7 +1,7 @@
 """Makes conditions from what the stages state, and Events from the difference of two statuses. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from triton_converters.contract.reasons import Reason
@@ -60,29 +60,43 @@ STAGES: tuple[ConditionType, ...] = tuple(
 """The conditions of the stages, in the order of the flow."""
 
 
+@dataclass(frozen=True)
+class Outline:
+    """What all conditions are made of."""
+
+    stages: Sequence[Statement]
+    """The conditions of the stages, also of those that are not reached."""
+    facts: SummaryFacts
+    """What decides the conditions that summarize."""
+
+
+def outline(context: Context, progress: Progress) -> Outline:
+    """Return what the conditions are made of."""
+    known = {condition.type: condition for condition in progress.conditions}
+    stages = [_undecided(known.get(kind) or _not_reached(context, kind)) for kind in STAGES]
+    facts = SummaryFacts(
+        complete=progress.is_complete,
+        rolled_back=context.spec.rollout.revision is not None,
+        met=is_met(context),
+        available=bool(_available(stages).status),
+        soaks=progress.soaks is not None,
+        stalled=progress.stalled,
+        paused=_decisive(progress, stages).reason in PAUSED,
+    )
+    return Outline(stages, facts)
+
+
 def conditions(
-    context: Context, progress: Progress, extras: Iterable[Statement], new_images: Images | None
+    context: Context, progress: Progress, known: Outline, extras: Iterable[Statement], new_images: Images | None
 ) -> list[Condition]:
     """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``.
 
     ``new_images``: what the status tells of the installation's images.
     """
-    stages = _stages(context, progress)
-    summary = _summary(context, progress, stages)
-    told = (*summary, *stages, *_notices(context, progress, new_images), *extras)
+    summary = _summary(context, progress, known)
+    told = (*summary, *known.stages, *_notices(context, progress, new_images), *extras)
     deployment = context.deployment
     return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
-
-
-def summary_facts(context: Context, progress: Progress) -> SummaryFacts:
-    """Return what decides the conditions that summarize."""
-    return _facts(context, progress, _stages(context, progress))
-
-
-def _stages(context: Context, progress: Progress) -> list[Statement]:
-    """The conditions of the stages, also of those that are not reached."""
-    known = {condition.type: condition for condition in progress.conditions}
-    return [_undecided(known.get(kind) or _not_reached(context, kind)) for kind in STAGES]
 
 
 def _undecided(condition: Statement) -> Statement:
@@ -184,22 +198,10 @@ def _images(context: Context, found: Images | None) -> Iterator[Statement]:
     yield Statement("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
 
 
-def _facts(context: Context, progress: Progress, stages: Sequence[Statement]) -> SummaryFacts:
-    return SummaryFacts(
-        complete=progress.is_complete,
-        rolled_back=context.spec.rollout.revision is not None,
-        met=is_met(context),
-        available=bool(_available(stages).status),
-        soaks=progress.soaks is not None,
-        stalled=progress.stalled,
-        paused=_decisive(progress, stages).reason in PAUSED,
-    )
-
-
-def _summary(context: Context, progress: Progress, stages: Sequence[Statement]) -> list[Statement]:
+def _summary(context: Context, progress: Progress, known: Outline) -> list[Statement]:
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
-    decisive, soaks = _decisive(progress, stages), progress.soaks
-    facts = _facts(context, progress, stages)
+    stages, facts, soaks = known.stages, known.facts, progress.soaks
+    decisive = _decisive(progress, stages)
     stands, doing, says = standing(facts), activity(facts), holds(facts)
     waits = soaks if doing is Activity.SOAKS and soaks is not None else decisive
     reconciling = Statement("Reconciling", says["Reconciling"], *_activity_words(doing, waits))

@@ -113,7 +113,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         status=draft.status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, draft.status)),
         requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
-        facts=conditions.summary_facts(context, draft.progress),
+        facts=draft.outline.facts,
     )
 
 

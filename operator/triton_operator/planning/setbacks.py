@@ -133,6 +133,8 @@ def without(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
 
     ``messages``: why each was refused, by the type of its condition; empty: none was.
     """
+    if not messages:
+        return wanted
     known = {each.type for each in parse_status(owner).conditions if each.reason == Reason.APPLY_REFUSED}
     told = {type: f"{message}; {STAYS[type]}" for type, message in messages.items()}
     # The plan took these objects for granted.
@@ -141,7 +143,7 @@ def without(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], no
         if type not in known:
             events.append(Event("Warning", Reason.APPLY_REFUSED, f"{type}: {message}"))
     new = [Statement(type, False, Reason.APPLY_REFUSED, message) for type, message in told.items()]
-    return replace(wanted, status=_with(owner, wanted.status, new, now), events=tuple(events)) if new else wanted
+    return replace(wanted, status=_with(owner, wanted.status, new, now), events=tuple(events))
 
 
 def _failing(reason: Reason, message: str) -> Setback:

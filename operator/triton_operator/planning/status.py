@@ -37,7 +37,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
 from triton_operator.effects import Statement
-from triton_operator.planning.conditions import conditions
+from triton_operator.planning.conditions import Outline, conditions
 from triton_operator.planning.pins import newer_images
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
@@ -56,11 +56,12 @@ VERSION_BYTES = 256
 
 
 def status_of(
-    context: Context, progress: Progress, soak: Soaking, extras: Sequence[Statement]
+    context: Context, progress: Progress, known: Outline, soak: Soaking, extras: Sequence[Statement]
 ) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
-    ``extras``: what is stated of all that the spec may have besides a server, such as a soak.
+    ``known``: what the conditions are made of. ``extras``: what is stated of all that the spec may have besides a
+    server, such as a soak.
     """
     up = context.active_server is not None
     constraints = context.spec.selection.constraints
@@ -70,7 +71,7 @@ def status_of(
     read, new_images = _as_recorded(context, progress), newer_images(context)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=conditions(context, progress, extras, new_images),
+        conditions=conditions(context, progress, known, extras, new_images),
         images=context.pins,
         new_images=new_images,
         resolved=context.resolved,

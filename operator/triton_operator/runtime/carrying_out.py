@@ -33,8 +33,6 @@ from triton_operator.runtime.writing import Body, Children, Failures, Writer, Wr
 
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
-STARTS_WORK = NEEDED_BY_PODS | {JOB}
-"""The kinds that are written before all others, so that each of many new objects has its Job before a status."""
 TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUTE: "Routed"}
 """The condition that tells if an object of a kind that a cluster may lack is refused."""
 
