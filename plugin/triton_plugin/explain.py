@@ -65,7 +65,7 @@ def _outcome(subject: Subject) -> str:
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
-    elif subject.failing is not None:
+    elif subject.status.failing is not None:
         lines.append(f"{name} is in progress.")
     else:
         now = picture(subject.status)
@@ -87,7 +87,7 @@ def _newer(subject: Subject) -> Iterator[str]:
     if subject.newer is None:
         return
     words = f"{subject.newer.reason}: {subject.newer.message}"
-    if subject.failing is not None:
+    if subject.status.failing is not None:
         yield _sentence(f"Something newer does not serve yet: {words}")
     elif subject.stopped is None:
         yield _sentence(f"Something newer is worked on: {words}")
@@ -101,9 +101,9 @@ def _newer(subject: Subject) -> Iterator[str]:
 
 def _failing(subject: Subject) -> Iterator[str]:
     """Why passes of the operator fail, which changes nothing of what serves."""
-    if subject.failing is not None:
+    if subject.status.failing is not None:
         yield "The operator cannot get on with it, and tries again:"
-        yield from _told_of(subject, subject.failing)
+        yield from _told_of(subject, subject.status.failing)
 
 
 def _notices(subject: Subject) -> Iterator[str]:

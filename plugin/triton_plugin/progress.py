@@ -1,6 +1,6 @@
 """Shows what a TritonDeployment is doing, from its conditions and candidates alone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import FAILING, CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
@@ -65,7 +65,7 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
     if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED:
         stage = SOAK
-    if _fails(conditions):
+    if status.failing is not None:
         stage = "Reconciling"
     found = conditions.get(stage)
     return Picture(
@@ -94,7 +94,7 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
     """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
-    failing = ["Reconciling"] if _fails(conditions) else []
+    failing = ["Reconciling"] if status.failing is not None else []
     for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate", *failing):
         found = conditions.get(name)
         mark, style = MARKS["False" if name in failing else found.status if found else "Unknown"]
@@ -102,11 +102,6 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
         stages.add_row(Text(mark, style), name, Text(words[0]), Text(words[1], "dim"))
     last = [Text(f"   last: {measured}")] if measured else []
     return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates), *last)
-
-
-def _fails(conditions: Mapping[str, Condition]) -> bool:
-    """Whether passes of the operator fail, and are made again."""
-    return "Reconciling" in conditions and conditions["Reconciling"].reason in FAILING
 
 
 def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:

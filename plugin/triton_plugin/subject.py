@@ -22,7 +22,7 @@ from triton_operator.api.measured_status import RowStatus, row_status
 from triton_operator.api.renamed import rewritten
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import FAILING, OF_ACTIVE, CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import OF_ACTIVE, CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
@@ -90,12 +90,6 @@ class Subject:
             return self.condition("Stalled")
         rest = self.condition("Reconciling")
         return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
-
-    @property
-    def failing(self) -> Condition | None:
-        """Why passes of the operator over the object fail, and are made again; None: they do not."""
-        found = self.condition("Reconciling")
-        return found if found is not None and found.reason in FAILING else None
 
     @property
     def rolled_back(self) -> Condition | None:

@@ -57,6 +57,8 @@ class Source:
     """Where the names of its tensors come from, in words."""
 
 
+PYTORCH = "pytorch"
+"""The backend of TorchScript files."""
 HPS = "hps"
 """Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
 ENSEMBLE = "ensemble"
@@ -66,8 +68,8 @@ REPOSITORY = "triton-repository"
 Job finds that format, and from then on the model has it."""
 
 FORMATS: Mapping[str, Format] = {
-    "ts-trace": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
-    "ts-script": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
+    "ts-trace": Format("model.pt", PYTORCH, "pytorch_libtorch", False, "", ("none", "cuda")),
+    "ts-script": Format("model.pt", PYTORCH, "pytorch_libtorch", False, "", ("none", "cuda")),
     "onnx": Format("model.onnx", "onnxruntime", "", False, "", ("none", "cuda", "trt")),
     "trt": Format("model.plan", "tensorrt", "", True, "", ("none", "cuda")),
     "tf-savedmodel": Format(

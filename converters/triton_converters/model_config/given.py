@@ -15,6 +15,7 @@ from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract import overrides
 from triton_converters.contract.backend_parameters import LONGEST_VALUE, MOST, PARAMETERS, VALUE
+from triton_converters.contract.formats import PYTORCH
 from triton_converters.contract.model_repository import PYTHON_BACKEND
 from triton_converters.contract.results import RepositoryModel, Tensor
 from triton_converters.contract.text import printable
@@ -31,8 +32,8 @@ NAMED = 8
 BACKENDS = {
     "onnxruntime": "onnxruntime",
     "onnxruntime_onnx": "onnxruntime",
-    "pytorch": "pytorch",
-    "pytorch_libtorch": "pytorch",
+    PYTORCH: PYTORCH,
+    "pytorch_libtorch": PYTORCH,
     "tensorflow": "tensorflow",
     "tensorflow_savedmodel": "tensorflow",
 }
@@ -110,7 +111,7 @@ class Given:
         inputs, outputs = _tensors(message.input, "input"), _tensors(message.output, "output")
         if bool(inputs) != bool(outputs):
             raise RefusedError("it lists inputs or outputs alone: list both or, for ONNX and SavedModel, neither")
-        if not inputs and backend == "pytorch":
+        if not inputs and backend == PYTORCH:
             raise RefusedError("a TorchScript file does not name its tensors: list input and output")
         batched = bool(inputs) or message.max_batch_size != 0
         found = RepositoryModel(

@@ -12,11 +12,10 @@ from google.protobuf import json_format, text_format
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.conversion_requests import ModelConfig
-from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.formats import FORMATS, HPS, PYTORCH
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.overrides import override
 
-PYTORCH = "pytorch"
 WARMUP_CALLS = 3
 """How often a warm-up calls a TorchScript file, which PyTorch optimizes in the second and third call of a shape. On an
 H200, the first request of a warmed-up ResNet-50 took 3.7 s with one call, and 0.37 s with three; figures are in

@@ -329,6 +329,11 @@ class TritonDeploymentStatus(StatusType):
         """The active revision; None: there is none."""
         return self.serving if self.serving is not None and self.serving.revision else None
 
+    @property
+    def failing(self) -> Condition | None:
+        """Why passes of the operator over the object fail, and are made again; None: they do not."""
+        return next((each for each in self.conditions if each.type == "Reconciling" and each.reason in FAILING), None)
+
 
 def timestamp(now: datetime) -> str:
     """Return a time in RFC 3339 with seconds, as Kubernetes writes it. ``now`` has a time zone."""

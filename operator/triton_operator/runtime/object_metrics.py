@@ -18,7 +18,7 @@ from triton_operator.api.duration import seconds
 from triton_operator.api.measured_status import RowStatus
 from triton_operator.api.selection import Constraints
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import FAILING, TritonDeploymentStatus
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.runtime.store import Key
 
 OBJECT = ("namespace", "object")
@@ -132,10 +132,10 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
     for each in status.conditions:
         if (name := TOLD.get((each.type, each.status))) is not None:
             yield name, (*key, each.reason), 1.0
-        if each.type == "Reconciling" and each.reason in FAILING:
-            yield "triton_operator_failing", (*key, each.reason), 1.0
         if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
             yield "triton_operator_rollout_held", tuple(key), 1.0
+    if (failing := status.failing) is not None:
+        yield "triton_operator_failing", (*key, failing.reason), 1.0
     if spec is not None:
         active = status.active
         model = (active.model if active is not None else None) or spec.served_name
