@@ -8,13 +8,13 @@ from typing import Any
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
-from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.model import Model
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images, ServingStatus
+from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.observed.active_server import ActiveFacts, Leads, Recorded, Teller, teller
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
@@ -28,7 +28,7 @@ OF_TENSORFLOW = frozenset(name for name, source in SOURCES.items() if source.ima
 class Context:
     """One pass over one TritonDeployment."""
 
-    deployment: TritonDeployment
+    triton_deployment: TritonDeployment
     observed: Observed
     settings: Settings
     now: datetime
@@ -42,12 +42,17 @@ class Context:
     @property
     def name(self) -> str:
         """Name of the TritonDeployment."""
-        return self.deployment.name
+        return self.triton_deployment.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the TritonDeployment and of all its children."""
+        return self.triton_deployment.namespace
 
     @property
     def spec(self) -> TritonDeploymentSpec:
         """Spec of the TritonDeployment."""
-        return self.deployment.spec
+        return self.triton_deployment.spec
 
     # Every container of every Job asks for these; each time they would be laid over and checked anew.
 
@@ -69,7 +74,7 @@ class Context:
     @property
     def retry_command(self) -> str:
         """What a user types for another try of what failed."""
-        return f"kubectl triton retry {self.name} --namespace {self.deployment.namespace}"
+        return f"kubectl triton retry {self.name} --namespace {self.namespace}"
 
     @property
     def sought(self) -> tuple[Model, ...]:
@@ -129,9 +134,9 @@ class Context:
         """Metadata of a child, which is deleted with the object."""
         return {
             "name": name,
-            "namespace": self.deployment.namespace,
+            "namespace": self.namespace,
             "labels": names.labels(self.name, component) | labels,
-            "ownerReferences": [self.deployment.owner_reference],
+            "ownerReferences": [self.triton_deployment.owner_reference],
         }
 
     @cached_property
@@ -148,7 +153,7 @@ class Context:
 
     @property
     def _recorded(self) -> Recorded:
-        active, known = self.deployment.status.active, self.observed.active_record
+        active, known = self.triton_deployment.status.active, self.observed.active_record
         if active is None or known is None or not self._tells_of(active, known.server, known.revision):
             return Recorded.NOTHING
         view = self.observed.servers.get(known.server)
@@ -166,7 +171,7 @@ class Context:
     @property
     def _told_server(self) -> str | None:
         """The Deployment of which the last status tells: one that answers, else the oldest; None: none is there."""
-        active = self.deployment.status.active
+        active = self.triton_deployment.status.active
         if active is None:
             return None
         servers = self.observed.servers.values()
@@ -188,7 +193,7 @@ class Context:
     @property
     def active_revision(self) -> str:
         """Key of the active revision; empty: there is none."""
-        active = self.deployment.status.active
+        active = self.triton_deployment.status.active
         view = self.observed.servers.get(self.active_server or "")
         if view is not None:
             return view.revision_key
@@ -197,4 +202,4 @@ class Context:
     @property
     def claim_name(self) -> str:
         """Name of the repository claim."""
-        return self.deployment.claim_name
+        return self.triton_deployment.claim_name

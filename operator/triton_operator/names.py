@@ -143,59 +143,59 @@ def with_key(request: D, key: str) -> D:
     return replace(request, **changes)
 
 
-def job(deployment: str, stage: str, template: Any) -> str:
+def job(owner_name: str, stage: str, template: Any) -> str:
     """Name of a Job. It has at most 40 + 11 + 11 = 62 characters; a Job may have 63."""
-    return f"{deployment}-{stage}-{digest(template, 10)}"
+    return f"{owner_name}-{stage}-{digest(template, 10)}"
 
 
-def claim(deployment: str) -> str:
+def claim(owner_name: str) -> str:
     """Name of the PersistentVolumeClaim that the operator makes."""
-    return f"{deployment}-repository"
+    return f"{owner_name}-repository"
 
 
-def results(deployment: str) -> str:
+def results(owner_name: str) -> str:
     """Name of the ConfigMap that records the Jobs' results."""
-    return f"{deployment}-results"
+    return f"{owner_name}-results"
 
 
-def preview(deployment: str) -> str:
+def preview(owner_name: str) -> str:
     """Name of the target revision's Service."""
-    return f"{deployment}-preview"
+    return f"{owner_name}-preview"
 
 
-def network_policy(deployment: str) -> str:
+def network_policy(owner_name: str) -> str:
     """Name of the NetworkPolicy for the Jobs' pods."""
-    return f"{deployment}-jobs"
+    return f"{owner_name}-jobs"
 
 
-def measure_policy(deployment: str) -> str:
+def measure_policy(owner_name: str) -> str:
     """Name of the NetworkPolicy that lets the measure Job's pods reach the server."""
-    return f"{deployment}-measure"
+    return f"{owner_name}-measure"
 
 
-def snapshot_policy(deployment: str) -> str:
+def snapshot_policy(owner_name: str) -> str:
     """Name of the NetworkPolicy that lets the snapshot Jobs' pods reach the servers' metrics."""
-    return f"{deployment}-snapshot"
+    return f"{owner_name}-snapshot"
 
 
-def sources_policy(deployment: str) -> str:
+def sources_policy(owner_name: str) -> str:
     """Name of the NetworkPolicy that lets pods download sources."""
-    return f"{deployment}-sources"
+    return f"{owner_name}-sources"
 
 
-def servers_policy(deployment: str) -> str:
+def servers_policy(owner_name: str) -> str:
     """Name of the NetworkPolicy for the servers."""
-    return f"{deployment}-servers"
+    return f"{owner_name}-servers"
 
 
-def disruption_budget(deployment: str) -> str:
+def disruption_budget(owner_name: str) -> str:
     """Name of the PodDisruptionBudget of the active revision's servers."""
-    return f"{deployment}-servers"
+    return f"{owner_name}-servers"
 
 
-def server(deployment: str, revision_key: str, serving: Any) -> str:
+def server(owner_name: str, revision_key: str, serving: Any) -> str:
     """Name of the Deployment that serves a revision as the spec asks."""
-    return f"{deployment}-{digest([revision_key, serving], 10)}"
+    return f"{owner_name}-{digest([revision_key, serving], 10)}"
 
 
 def server_labels(server: str, revision_key: str) -> dict[str, str]:
@@ -203,14 +203,14 @@ def server_labels(server: str, revision_key: str) -> dict[str, str]:
     return {SERVER_LABEL: server, OLD_SERVER_LABEL: server, KEY_LABEL: revision_key}
 
 
-def server_pods(deployment: str, server: str) -> dict[str, str]:
+def server_pods(owner_name: str, server: str) -> dict[str, str]:
     """The labels by which a server's pods are selected."""
-    return {TRITON_DEPLOYMENT_LABEL: deployment, OLD_SERVER_LABEL: server}
+    return {TRITON_DEPLOYMENT_LABEL: owner_name, OLD_SERVER_LABEL: server}
 
 
-def selector(deployment: str, server: str | None) -> str:
+def selector(owner_name: str, server: str | None) -> str:
     """Label selector, as text, of a server's pods; None: a selector of no pod, because an empty one is an error."""
-    return ",".join(f"{label}={value}" for label, value in server_pods(deployment, server or "none").items())
+    return ",".join(f"{label}={value}" for label, value in server_pods(owner_name, server or "none").items())
 
 
 def combination(candidates: Sequence[str]) -> str:
@@ -231,15 +231,15 @@ def repository(image: str) -> str:
     return path + slash + last.partition(":")[0]
 
 
-def labels(deployment: str, component: str) -> dict[str, str]:
+def labels(owner_name: str, component: str) -> dict[str, str]:
     """Labels of every child."""
     return {
         "app.kubernetes.io/name": "tritonserver" if component == "server" else f"triton-{component}",
-        "app.kubernetes.io/instance": deployment,
+        "app.kubernetes.io/instance": owner_name,
         COMPONENT_LABEL: component,
         "app.kubernetes.io/part-of": MANAGED_BY,
         MANAGED_BY_LABEL: MANAGED_BY,
-        TRITON_DEPLOYMENT_LABEL: deployment,
+        TRITON_DEPLOYMENT_LABEL: owner_name,
     }
 
 

@@ -207,7 +207,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 def _watched(cluster: Cluster, name: str) -> int:
     return watch(
-        lambda: cluster.deployment(name), lambda: cluster.measured(name), console(), time.monotonic, time.sleep
+        lambda: cluster.triton_deployment(name), lambda: cluster.measured(name), console(), time.monotonic, time.sleep
     )
 
 

@@ -67,10 +67,10 @@ class Cluster:
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
-        body = self.deployment(name)
+        body = self.triton_deployment(name)
         return parse(body, self._results(name))
 
-    def deployment(self, name: str) -> dict[str, Any]:
+    def triton_deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
         return self._asked(self._custom.get_namespaced_custom_object, name)
 

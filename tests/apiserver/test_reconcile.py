@@ -242,7 +242,7 @@ def test_an_object_deleted_meanwhile_is_no_error(bench: Bench, kubectl: Kubectl)
 
 def test_a_spec_of_another_version_is_named(bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the CRD refuses now may have been stored before."""
-    body = bench.store.deployment(bench.key)
+    body = bench.store.owner(bench.key)
     assert body is not None
     newer = str(int(body["metadata"]["resourceVersion"]) + 1)
     stored = changed(body, {"spec.models.0.format": "keras", "metadata.resourceVersion": newer})

@@ -20,8 +20,8 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import Operator, eventually
 from tests.apiserver.test_operator import condition
 from tests.upgrades.stored import state
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.renamed import found, rewritten
+from triton_operator.api.triton_deployment import parse_status
 
 Body = dict[str, Any]
 OLDER = Path(__file__).parents[1] / "upgrades/crd-2bb6dae5.yaml.xz"

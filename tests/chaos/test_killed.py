@@ -86,7 +86,7 @@ class Lives:
                 store.replace(kind, self._key.namespace, *self._cluster.list_all(kind, self._key.namespace))
             while reconciler.reconcile(self._key).again_after == 0:
                 continue
-            if condition_of(store.deployment(self._key) or {}, "Ready") == "True":
+            if condition_of(store.owner(self._key) or {}, "Ready") == "True":
                 return
             time.sleep(0.02)
         raise AssertionError(f"{self._key} is not Ready after {READY_SECONDS} s")

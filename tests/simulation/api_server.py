@@ -56,7 +56,7 @@ class ApiServer:
 
     # What the store knows ------------------------------------------------------------------------------------------
 
-    def deployment(self, key: Key) -> Body | None:
+    def owner(self, key: Key) -> Body | None:
         """The TritonDeployment."""
         body = self.cluster.body()
         body["metadata"] |= {"creationTimestamp": BORN, "resourceVersion": "1"}

@@ -15,7 +15,7 @@ from tests.simulation.edits import Edit
 from tests.simulation.kubelet import gpu_of
 from tests.simulation.objects import ORDER, PROMETHEUS, SETTINGS, Body, accepted, pulled
 from triton_operator import names
-from triton_operator.api.deployment import parse
+from triton_operator.api.triton_deployment import parse
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan, plan

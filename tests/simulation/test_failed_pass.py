@@ -53,7 +53,7 @@ class Bench:
 
     @property
     def owner(self) -> Body:
-        body = self._store.deployment(self._key)
+        body = self._store.owner(self._key)
         assert body is not None
         return body
 

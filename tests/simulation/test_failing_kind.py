@@ -91,7 +91,7 @@ def test_the_service_moves_only_once_its_record_is_written(walk: Walk) -> None:
 
     def served() -> str | None:
         moving = replace(wanted, objects=tuple(map(changed, wanted.objects)))
-        owner = api.deployment(KEY)
+        owner = api.owner(KEY)
         assert owner is not None
         carried = CarryingOut(Writer(api, api, world.metrics), owner, by_key(api.children(KEY)), moving)
         carried.take_steps(to_the_end=False)

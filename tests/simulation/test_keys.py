@@ -17,8 +17,8 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
 from triton_converters.contract.stages import STAGES
-from triton_operator.api.deployment import parse
 from triton_operator.api.duration import seconds
+from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context

@@ -45,7 +45,7 @@ class Api:
         return self._found
 
     def apply_status(self, body: Body) -> Body:
-        return self.put((self._store.deployment(KEY) or {}) | {"status": body["status"]})
+        return self.put((self._store.owner(KEY) or {}) | {"status": body["status"]})
 
     def create_event(self, body: Body) -> None:
         self.events.append(body)
@@ -78,7 +78,7 @@ class Bench:
         return self._reconciler.reconcile(KEY)
 
     def conditions(self) -> dict[str, Body]:
-        return {each["type"]: each for each in (self._store.deployment(KEY) or {})["status"]["conditions"]}
+        return {each["type"]: each for each in (self._store.owner(KEY) or {})["status"]["conditions"]}
 
     def said(self, *types: str) -> list[tuple[str, str]]:
         found = self.conditions()

@@ -17,7 +17,7 @@ from tests.simulation.test_soak import KEPT, UNDONE, ask, clients, soaked, summa
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.deployment import parse as parse_object
+from triton_operator.api.triton_deployment import parse as parse_object
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan

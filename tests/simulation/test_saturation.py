@@ -10,7 +10,7 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import a_deployment
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
-from triton_operator.api.deployment import parse
+from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.jobs.profile import open_loop
 from triton_operator.observed.history import History

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.triton_deployment import parse_status
 
 Body = dict[str, Any]
 Place = tuple[str | int, ...]

@@ -13,7 +13,7 @@ from tests.simulation.test_soak import clients, promoted, with_clients
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
-from triton_operator.api.deployment import parse
+from triton_operator.api.triton_deployment import parse
 
 DONE = {"Ready": "True", "UpToDate": "True", "Reconciling": "False", "Stalled": "False"}
 BEHIND = DONE | {"UpToDate": "False"}

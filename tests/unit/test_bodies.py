@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import Condition, TritonDeploymentStatus
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)

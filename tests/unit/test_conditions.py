@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.states.moments import MOMENTS
 from tests.states.passes import planned
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.summary import SUMMARY, holds
 

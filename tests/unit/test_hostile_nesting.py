@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from tests.simulation.deployments import a_spec
-from triton_operator.api.deployment import InvalidSpecError, parse
+from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.kube import nesting
 from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection
@@ -52,9 +52,9 @@ def test_a_list_with_a_deep_object_has_all_objects(levels: int) -> None:
     bodies, version = Cluster(connection(page)).list_all(TRITON_DEPLOYMENT, None)
     store = Store()
     store.replace(TRITON_DEPLOYMENT, None, bodies, version)
-    assert parse(store.deployment(Key("t", "b")) or {}).name == "b"
+    assert parse(store.owner(Key("t", "b")) or {}).name == "b"
     with pytest.raises(InvalidSpecError, match=r"spec\.pod is nested more than 32 levels deep"):
-        parse(store.deployment(Key("t", "a")) or {})
+        parse(store.owner(Key("t", "a")) or {})
 
 
 @pytest.mark.parametrize("levels", DEPTHS)

@@ -6,10 +6,10 @@ import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.deployment import FieldRenamedError, parse
 from triton_operator.api.renamed import FIELDS, FORMATS, METRICS, VALUES, RenamedField, as_before, found, rewritten
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.triton_deployment import FieldRenamedError, parse
 from triton_operator.crdgen import crd
 from triton_operator.jobs.reference import model_code
 from triton_plugin.validation.structural import faults

@@ -9,8 +9,8 @@ from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.deployment import parse, parse_status
 from triton_operator.api.duration import seconds
+from triton_operator.api.triton_deployment import parse, parse_status
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.object_metrics import FAMILIES, samples

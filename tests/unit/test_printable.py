@@ -15,7 +15,7 @@ from tests.simulation.answers import FINAL, Script, when
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_operator.api.deployment import parse_status
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
 from triton_operator.planning.setbacks import internal_error, report
 from triton_operator.runtime.printable_log import protect

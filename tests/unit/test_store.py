@@ -41,7 +41,7 @@ def test_what_says_nothing_new_wakes_nobody() -> None:
     assert store.put(TRITON_DEPLOYMENT, a_body("digits", 10)) == DIGITS
     assert store.put(TRITON_DEPLOYMENT, a_body("digits", 10)) is None
     assert store.put(TRITON_DEPLOYMENT, a_body("digits", 9)) is None
-    assert store.deployment(DIGITS) is not None
+    assert store.owner(DIGITS) is not None
     # Compared as numbers: "100" comes before "11" as text.
     assert store.put(TRITON_DEPLOYMENT, a_body("digits", 100)) == DIGITS
     assert store.put(TRITON_DEPLOYMENT, a_body("digits", 11)) is None
@@ -214,7 +214,7 @@ def test_what_cannot_be_taken_in_leaves_everything_as_it_was() -> None:
     without_sense = a_body("digits", 6) | {"spec": {"repository": "pvc"}, "status": {"conditions": [{"type": "Ready"}]}}
     assert store.seen("MODIFIED", without_sense) == []
     assert [type(bug) for bug in bugs] == [KeyError]
-    assert store.deployment(DIGITS) is not None
+    assert store.owner(DIGITS) is not None
     assert store.ready_reasons() == ["Pending"]
     assert store.seen("DELETED", a_body("digits", 7)) == [DIGITS]
     assert store.keys() == []

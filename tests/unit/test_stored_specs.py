@@ -10,7 +10,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_operator.api.backend_settings import OPTIONS
-from triton_operator.api.deployment import LONGEST_SPEC_BYTES, InvalidSpecError, parse
+from triton_operator.api.triton_deployment import LONGEST_SPEC_BYTES, InvalidSpecError, parse
 
 CONFIG = "spec.models.0.config"
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}

@@ -11,10 +11,10 @@ import yaml
 
 from tests.states.deployment import a_deployment
 from tests.upgrades.stored import HERE, STORED, state
-from triton_operator.api.deployment import parse, parse_status
 from triton_operator.api.duration import amount
 from triton_operator.api.old_status import FIELDS
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.triton_deployment import parse, parse_status
 from triton_operator.crdgen import crd
 from triton_operator.observed.history import History, State
 from triton_operator.planning.conditions import transitions

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.upgrades.stored import STORED, state
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.renamed import found, rewritten
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.crdgen import crd
 from triton_operator.kube.kinds import kind_of
 from triton_operator.runtime.metrics import Metrics
@@ -30,7 +30,7 @@ class Api:
 
     def apply_status(self, body: Body) -> Body:
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        found = deepcopy(self._store.deployment(key) or {})
+        found = deepcopy(self._store.owner(key) or {})
         found["metadata"]["resourceVersion"] = "1000"
         return found | {"status": deepcopy(body["status"])}
 
@@ -54,7 +54,7 @@ def test_an_old_name_is_told_and_what_is_there_stays(name: str) -> None:
     key = Key("vision", stored.body["metadata"]["name"])
     api = Api(store)
     Reconciler(api, store, stored.settings, Metrics(), lambda: stored.now).reconcile(key)  # type: ignore[arg-type]  # a stand-in
-    after = (store.deployment(key) or {})["status"]
+    after = (store.owner(key) or {})["status"]
     conditions = {each["type"]: each for each in after["conditions"]}
     assert (conditions["Stalled"]["status"], conditions["Stalled"]["reason"]) == ("True", "FieldRenamed")
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "FieldRenamed")

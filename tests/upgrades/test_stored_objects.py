@@ -10,8 +10,8 @@ import pytest
 
 from tests.upgrades.stored import STORED, State, state
 from triton_operator import names
-from triton_operator.api.deployment import InvalidSpecError, parse
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.kube.drift import drift
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import plan

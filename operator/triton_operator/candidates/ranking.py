@@ -95,13 +95,13 @@ def best_row(
     rows: Sequence[Row], objectives: Sequence[Objective], constraints: Sequence[Constraint], name: str = ""
 ) -> Choice:
     """The best of the rows; there must be at least one."""
-    wanted = tuple(objective.asked() for objective in objectives)
-    row = min(rows, key=lambda each: scoring.order(each, wanted, constraints))
+    asked = tuple(objective.asked() for objective in objectives)
+    row = min(rows, key=lambda each: scoring.order(each, asked, constraints))
     bindings = (each for bound in constraints for each in _bindings(row, bound))
     return Choice(
         name=name,
         row=row,
-        score=scoring.score(row, wanted),
+        score=scoring.score(row, asked),
         violation=scoring.violation(row, constraints),
         binding=min(bindings, key=lambda binding: binding.margin, default=None),
     )

@@ -120,11 +120,11 @@ def open_loop(context: Context) -> OpenLoop:
     """
     given, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
     asked = given.request_rate if given else None
-    wanted = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
+    open_loop = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
     if autoscaling is None:
-        return wanted
+        return open_loop
     bounds = latency_bounds(context.spec.selection.constraints.asked)
-    return replace(wanted, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
+    return replace(open_loop, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 
 def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:

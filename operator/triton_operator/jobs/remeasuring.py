@@ -24,7 +24,8 @@ def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tu
     while (known := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
         following = names.result_key(stage, request, *others, len(keys))
         # An annotation that is taken back does not bring back what was measured before.
-        if known.retry == context.deployment.retry and record_name(stage, following) not in context.observed.records:
+        is_this_retry = known.retry == context.triton_deployment.retry
+        if is_this_retry and record_name(stage, following) not in context.observed.records:
             break
         keys.append(following)
     return tuple(keys[:-1]), names.with_key(request, keys[-1])
@@ -32,5 +33,5 @@ def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tu
 
 def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:
     """Record what is wrong with the figures that stalled the object, by the names of their records."""
-    retry = context.deployment.retry
+    retry = context.triton_deployment.retry
     return Effects(failures={name: Failure("", each.reason, each.message, retry) for name, each in figures.items()})

@@ -142,7 +142,7 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
     observed, body = context.observed, job(context, work)
     name = body["metadata"]["name"]
     earlier = earlier_name(context, work) if observed.failures else ""
-    if earlier in observed.failures and observed.failures[earlier].retry == context.deployment.retry:
+    if earlier in observed.failures and observed.failures[earlier].retry == context.triton_deployment.retry:
         name = earlier
     own, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
@@ -152,7 +152,7 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
         name=name,
         job=own,
         recorded=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
-        before=recorded if recorded is not None and recorded.retry == context.deployment.retry else None,
+        before=recorded if recorded is not None and recorded.retry == context.triton_deployment.retry else None,
         reading=_reading(context, work, own) if may_read else None,
         failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
     )
@@ -161,7 +161,7 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
 def _recorded_failure(context: Context, found: _Unanswered, repeats: bool) -> RecordedFailure:
     if found.recorded is None:
         return RecordedFailure.NOTHING
-    is_asked_again = found.recorded.retry != context.deployment.retry
+    is_asked_again = found.recorded.retry != context.triton_deployment.retry
     is_due = repeats and bool(found.recorded.at) and due_after(found.recorded, context.now) <= 0
     return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
 
@@ -243,7 +243,7 @@ def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[st
 
     It may be written only after the user has read of it in the status, and has typed a retry.
     """
-    retry, uid = context.deployment.retry, ""
+    retry, uid = context.triton_deployment.retry, ""
     if found.job is not None:
         retry, uid = found.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), found.job.uid
     noted = Failure(uid, failure.reason, failure.message, retry)

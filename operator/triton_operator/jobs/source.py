@@ -120,7 +120,7 @@ def _work(
         graphs=graphs,
         requirements=requirements,
     )
-    request = names.keyed("source", request, source.revision, context.deployment.uid)
+    request = names.keyed("source", request, source.revision, context.triton_deployment.uid)
     volumes, mounts = _volumes(source)
     return Work(
         stage="source",

@@ -1,1 +1,1 @@
-"""The API server: requests, kinds, ownership, and what differs from what is wanted."""
+"""The API server: requests, kinds, ownership, and what differs from what is desired."""

@@ -85,8 +85,8 @@ def _list_difference(desired: Sequence[Any], observed: Any, path: tuple[str, ...
     else:
         by_key = {_key(item, keys): item for item in observed}
         pairs = [(f"[{_key(item, keys)[0]}]", item, by_key.get(_key(item, keys))) for item in desired]
-    for name, wanted, found in pairs:
-        if difference := _difference(wanted, found, (*path, name)):
+    for name, item, found in pairs:
+        if difference := _difference(item, found, (*path, name)):
             return difference
     return None
 

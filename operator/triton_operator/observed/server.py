@@ -34,7 +34,7 @@ class ServerView:
     ready_pods: int
     """How many of the Deployment's pods are ready."""
     ready: bool
-    """Whether all wanted pods, and at least one, are ready with the newest template."""
+    """Whether all desired pods, and at least one, are ready with the newest template."""
     was_ready: bool
     """Whether that was noted since it last had no replicas; if it is not so now, pods were added or have failed."""
     waits_note: str
@@ -48,7 +48,7 @@ class ServerView:
     revision_key: str
     """Key of the server's revision on the claim."""
     makes_way_for: str
-    """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
+    """Name of the Deployment for which it has fewer replicas than desired; empty: there is none."""
     makes_way_since: datetime | None
     """When the Deployment made way; None: it does not, or an earlier version of the operator did not note it."""
     makes_way_pods: int | None
@@ -86,7 +86,7 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
     return ServerView(
         name=name,
         uid=metadata["uid"],
-        replicas=_wanted(body),
+        replicas=_desired_replicas(body),
         pods=status.get("replicas", 0),
         ready_pods=status.get("readyReplicas", 0),
         ready=_is_ready(body),
@@ -123,12 +123,12 @@ def _troubles(
 
 
 def _is_ready(body: Mapping[str, Any]) -> bool:
-    wanted, status = _wanted(body), body.get("status", {})
+    desired, status = _desired_replicas(body), body.get("status", {})
     is_current = status.get("observedGeneration") == body["metadata"].get("generation")
-    return bool(is_current and 0 < wanted <= min(status.get("updatedReplicas", 0), status.get("readyReplicas", 0)))
+    return bool(is_current and 0 < desired <= min(status.get("updatedReplicas", 0), status.get("readyReplicas", 0)))
 
 
-def _wanted(body: Mapping[str, Any]) -> int:
+def _desired_replicas(body: Mapping[str, Any]) -> int:
     return int(body["spec"].get("replicas", 1))
 
 

@@ -64,7 +64,7 @@ class Observed:
 
 
 def observe(
-    deployment: str,
+    owner_name: str,
     children: Iterable[Mapping[str, Any]],
     gpu_product_exists: bool | None = None,
     neighbours: Iterable[str] = (),
@@ -82,12 +82,12 @@ def observe(
     pods, events = [pod_view(pod) for pod in by_kind.get("Pod", [])], by_kind.get("Event", [])
     claim = _named(by_kind.get("PersistentVolumeClaim", []), claim_name)
     jobs = [_on_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
-    results = _named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}
+    results = _named(by_kind.get("ConfigMap", []), names.results(owner_name)) or {}
     entries = read_entries(results.get("data") or {})
     if _is_other_claim(entries.claim, claim_name, claim):
         entries = entries.on_another_claim()
         jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
-    service = _named(by_kind.get("Service", []), deployment) or {}
+    service = _named(by_kind.get("Service", []), owner_name) or {}
     return Observed(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: server_view(body, pods, events) for body in by_kind.get("Deployment", [])},

@@ -27,7 +27,7 @@ from triton_operator.stages.progress import Progress
 
 @dataclass(frozen=True)
 class Draft:
-    """The plan of a pass while it is made: what is wanted, as far as it is known."""
+    """The plan of a pass while it is made: what is desired, as far as it is known."""
 
     progress: Progress
     outline: Outline

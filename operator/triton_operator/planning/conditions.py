@@ -95,8 +95,8 @@ def conditions(
     """
     summary = _summary(context, progress, known)
     told = (*summary, *known.stages, *_notices(context, progress, new_images), *extras)
-    deployment = context.deployment
-    return conditions_of(told, deployment.status.conditions, deployment.generation, context.now)
+    triton_deployment = context.triton_deployment
+    return conditions_of(told, triton_deployment.status.conditions, triton_deployment.generation, context.now)
 
 
 def _undecided(condition: Statement) -> Statement:
@@ -140,7 +140,7 @@ def _risks(context: Context) -> Iterator[Statement]:
 
 def _server_images(context: Context) -> Iterator[str]:
     """The image of the active revision's server, as it was measured, and that of the next one."""
-    measured = context.deployment.status.performance
+    measured = context.triton_deployment.status.performance
     if context.active_server is not None and measured is not None and measured.environment is not None:
         yield measured.environment.image
     yield context.images.server
@@ -188,7 +188,7 @@ def _images(context: Context, found: Images | None) -> Iterator[Statement]:
         message = (
             f"the installation has other images than this object keeps ({', '.join(fields)}; status.newImages has all);"
             f" to have every model converted and verified with them, while the active revision serves, type: kubectl"
-            f" triton update-images {context.name} --namespace {context.deployment.namespace}"
+            f" triton update-images {context.name} --namespace {context.namespace}"
         )
     else:
         message = (
@@ -239,7 +239,7 @@ def _activity_words(doing: Activity, waits: Statement) -> tuple[Reason, str]:
 
 
 def _serves(context: Context, newest: Statement) -> Iterator[Statement]:
-    """Ready and UpToDate once all that is wanted serves. ``newest``: the latter."""
+    """Ready and UpToDate once all that is desired serves. ``newest``: the latter."""
     words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
     yield Statement("Ready", True, Reason.READY, words)
     yield newest

@@ -11,24 +11,24 @@ from itertools import islice
 
 from pydantic import ValidationError
 
-from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import COMMANDS_VERSION, Images
+from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.context import Context
 from triton_operator.jobs.reference import basis
 from triton_operator.observed.history import History, State
 from triton_operator.settings import Settings
 
 
-def pinned(deployment: TritonDeployment, history: History, settings: Settings) -> Images:
+def pinned(triton_deployment: TritonDeployment, history: History, settings: Settings) -> Images:
     """The images of the status or the history that were chosen for what the spec asks for, or else the settings'.
 
     Those that were chosen before somebody asked for others do not count.
     """
-    digest, request = basis(deployment.spec), deployment.update_images
-    known = (each for each in (deployment.status.images, *_recorded(history.served)) if each is not None)
+    digest, request = basis(triton_deployment.spec), triton_deployment.update_images
+    known = (each for each in (triton_deployment.status.images, *_recorded(history.served)) if each is not None)
     found = next((each for each in known if each.spec_digest == digest and request in ("", each.request_digest)), None)
-    shipped = _shipped(deployment.spec, settings)
+    shipped = _shipped(triton_deployment.spec, settings)
     return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": request})
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from triton_operator import names
-from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.run import is_unseen
@@ -99,9 +99,10 @@ class Plan:
     """What decided the conditions that summarize, so that a pass that cannot carry out the plan decides by the same."""
 
 
-def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
+def plan(triton_deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole plan for one TritonDeployment. ``now``: aware, UTC."""
-    context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
+    images = pinned(triton_deployment, observed.history, settings)
+    context = resolved(Context(triton_deployment, observed, settings, now, images))
     draft = begun(context, _walk(context))
     for do in ALWAYS:
         draft = do(context, draft)
@@ -111,7 +112,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         objects=objects,
         deletions=(*_deletions(context, draft.effects), *_closed(context, objects)),
         status=draft.status,
-        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, draft.status)),
+        events=tuple(Event(*each) for each in conditions.transitions(triton_deployment.status, draft.status)),
         requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
         facts=draft.outline.facts,
     )
@@ -155,16 +156,16 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
         (names.KEDA_API_VERSION, names.SCALED_OBJECT, context.observed.scaled_object),
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
-    wanted = {each["kind"] for each in effects.objects}
-    gone += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in wanted]
+    desired = {each["kind"] for each in effects.objects}
+    gone += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
     return tuple(gone)
 
 
 def _closed(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
     """Yield the NetworkPolicies that open something to pods that nobody wants any more."""
-    wanted = {each["metadata"]["name"] for each in objects if each["kind"] == "NetworkPolicy"}
+    desired = {each["metadata"]["name"] for each in objects if each["kind"] == "NetworkPolicy"}
     for name in opening(context.name):
-        if name in context.observed.network_policies and name not in wanted:
+        if name in context.observed.network_policies and name not in desired:
             yield Deletion("networking.k8s.io/v1", "NetworkPolicy", name)
 
 

@@ -102,7 +102,7 @@ def _chosen(context: Context, findings: _Findings, mixes: bool = False) -> Conte
         return context
     choice = Resolved(models=models, spec_digest=findings.digest)
     spec = choice.applied_to(findings.spec)
-    return replace(context, deployment=replace(context.deployment, spec=spec), resolved=choice)
+    return replace(context, triton_deployment=replace(context.triton_deployment, spec=spec), resolved=choice)
 
 
 def _filled(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
@@ -178,7 +178,7 @@ def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failur
 
 def _pinned(context: Context, digest: str) -> Resolved | None:
     """Return what was chosen for the same digest."""
-    known = (each for each in (context.deployment.status.resolved, *_recorded(context)) if each is not None)
+    known = (each for each in (context.triton_deployment.status.resolved, *_recorded(context)) if each is not None)
     return next((each for each in known if each.spec_digest == digest), None)
 
 

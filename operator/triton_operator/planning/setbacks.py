@@ -18,8 +18,8 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import FAILING, OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.conditions import CLEAR
 from triton_operator.planning.plan import Event, Plan
@@ -110,40 +110,40 @@ def is_told(hindrance: Hindrance, since: datetime, now: datetime) -> bool:
     return hindrance is not Hindrance.FAILS or now - since >= TOLD_AFTER
 
 
-def report(owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> Report:
+def report(owner: Body, setback: Setback, desired: Plan | None, now: datetime) -> Report:
     """Report a setback.
 
-    ``owner``: the TritonDeployment as it is stored. ``wanted``: the plan that could not be carried out; None: there was
-    none, so all that the setback does not change stays as it is stored.
+    ``owner``: the TritonDeployment as it is stored. ``desired``: the plan that could not be carried out; None: there
+    was none, so all that the setback does not change stays as it is stored.
     """
     stored = parse_status(owner)
-    status, facts = (wanted.status, wanted.facts) if wanted else (stored, _stored_facts(owner, stored))
+    status, facts = (desired.status, desired.facts) if desired else (stored, _stored_facts(owner, stored))
     told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
     known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
     events = () if known else (Event("Warning", setback.reason, setback.message),)
-    planned = wanted.events if wanted else ()
+    planned = desired.events if desired else ()
     if setback.hindrance is not Hindrance.FAILS:
         # Of a stalled object, the plan's own Events would tell what it was before it stalled.
         planned = tuple(each for each in planned if each.reason == Reason.APPLY_REFUSED)
     return Report(_with(owner, status, told, now), (*planned, *events))
 
 
-def without(owner: Body, wanted: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
+def without(owner: Body, desired: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
     """Return the plan, except that the API server refused objects of it that nothing else needs.
 
     ``messages``: why each was refused, by the type of its condition; empty: none was.
     """
     if not messages:
-        return wanted
+        return desired
     known = {each.type for each in parse_status(owner).conditions if each.reason == Reason.APPLY_REFUSED}
     told = {type: f"{message}; {STAYS[type]}" for type, message in messages.items()}
     # The plan took these objects for granted.
-    events = [each for each in wanted.events if each.condition not in told]
+    events = [each for each in desired.events if each.condition not in told]
     for type, message in told.items():
         if type not in known:
             events.append(Event("Warning", Reason.APPLY_REFUSED, f"{type}: {message}"))
     new = [Statement(type, False, Reason.APPLY_REFUSED, message) for type, message in told.items()]
-    return replace(wanted, status=_with(owner, wanted.status, new, now), events=tuple(events))
+    return replace(desired, status=_with(owner, desired.status, new, now), events=tuple(events))
 
 
 def _failing(reason: Reason, message: str) -> Setback:

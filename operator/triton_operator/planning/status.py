@@ -8,7 +8,6 @@ from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
-from triton_operator.api.deployment import parse_status
 from triton_operator.api.duration import measured
 from triton_operator.api.fitting import longest
 from triton_operator.api.measured_status import (
@@ -33,6 +32,7 @@ from triton_operator.api.status import (
     TensorStatus,
     TritonDeploymentStatus,
 )
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load
 from triton_operator.context import Context
@@ -70,7 +70,7 @@ def status_of(
     serving, accuracy, performance = _of_what_serves(context, progress, server)
     read, new_images = _as_recorded(context, progress), newer_images(context)
     whole = TritonDeploymentStatus(
-        observed_generation=context.deployment.generation,
+        observed_generation=context.triton_deployment.generation,
         conditions=conditions(context, progress, known, extras, new_images),
         images=context.pins,
         new_images=new_images,
@@ -188,7 +188,7 @@ def _as_recorded(context: Context, progress: Progress) -> TritonDeploymentStatus
     if (recorded := _recorded(progress)).active is not None:
         return recorded
     active = context.observed.history.of_server(context.active_server)
-    return parse_status({"status": active.told}) if active is not None else context.deployment.status
+    return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
 
 
 def _of_what_serves(
@@ -231,7 +231,7 @@ def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
 
     The selector says of which one the last status tells.
     """
-    old = context.deployment.status
+    old = context.triton_deployment.status
     if old.active is None or old.active.selector == names.selector(context.name, server):
         return old
     told = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
@@ -261,8 +261,8 @@ def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
 def _headline(context: Context, attempt: Attempt) -> str:
     """The value of the first threshold's metric, or else of the first metric."""
     thresholds = context.spec.accuracy.thresholds
-    wanted = thresholds[0].metric if thresholds else None
-    values = [each for each in attempt.accuracy if each.metric == wanted] or list(attempt.accuracy)
+    named = thresholds[0].metric if thresholds else None
+    values = [each for each in attempt.accuracy if each.metric == named] or list(attempt.accuracy)
     return decimal(values[0].served) if values else ""
 
 
@@ -274,7 +274,7 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
 
 def _environment(context: Context, server: str, profile: ProfileResult, sweep: MeasureResult) -> EnvironmentStatus:
     where, view = sweep.environment, context.observed.servers.get(server)
-    old = context.deployment.status.performance
+    old = context.triton_deployment.status.performance
     recorded = old.environment.image_digest if old and old.environment else ""
     return EnvironmentStatus(
         device=where.device,

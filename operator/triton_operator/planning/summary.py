@@ -51,9 +51,9 @@ class Standing(Enum):
     """What serves, compared with what the spec asks for."""
 
     UP_TO_DATE = auto()
-    """All that is wanted serves."""
+    """All that is desired serves."""
     SOAKED = auto()
-    """All that is wanted serves, and its soak may still undo it."""
+    """All that is desired serves, and its soak may still undo it."""
     ROLLED_BACK = auto()
     """The revision serves that the spec names."""
     SERVES_OLDER = auto()

@@ -31,7 +31,7 @@ LONGEST_PLACE = 200
 class Made:
     """A server of an object, as the names in its template have to say."""
 
-    deployment: str
+    owner_name: str
     """Name of the TritonDeployment."""
     server: str
     """Name of the Deployment."""
@@ -83,11 +83,11 @@ def _strange(value: Any, shape: Any, place: str) -> Iterator[str]:
     """Yield the places where a value has not the shape; ``_shape`` says how shapes are written."""
     if isinstance(shape, dict):
         fields = value if isinstance(value, dict) else {}
-        wanted = {name.removesuffix("?"): inner for name, inner in shape.items()}
-        yield from (f"{place}.{name}" for name in fields if name not in wanted)
+        desired = {name.removesuffix("?"): inner for name, inner in shape.items()}
+        yield from (f"{place}.{name}" for name in fields if name not in desired)
         yield from (f"{place}.{name}" for name in shape if name.removesuffix("?") == name and name not in fields)
-        for name in wanted.keys() & fields.keys():
-            yield from _strange(fields[name], wanted[name], f"{place}.{name}")
+        for name in desired.keys() & fields.keys():
+            yield from _strange(fields[name], desired[name], f"{place}.{name}")
     elif isinstance(shape, tuple):
         if not isinstance(value, list) or len(value) != len(shape):
             yield place
@@ -188,7 +188,7 @@ def _labels(made: Made) -> Callable[[Any], bool]:
     def test(labels: Any) -> bool:
         if not isinstance(labels, dict):
             return False
-        own = names.labels(made.deployment, "server")
+        own = names.labels(made.owner_name, "server")
         own |= {names.OLD_SERVER_LABEL: made.server, names.KEY_LABEL: made.key}
         known = own | {names.SERVER_LABEL: made.server}
         reserved = {key: value for key, value in labels.items() if key in known or names.is_reserved(key)}

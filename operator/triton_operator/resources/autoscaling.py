@@ -33,7 +33,7 @@ class Saturated:
 def scaled_object(context: Context, autoscaling: Autoscaling, at: Saturated, *, paused: bool) -> dict[str, Any]:
     """The ScaledObject, whose name is the TritonDeployment's. ``paused``: the replicas stay as they are."""
     series = (
-        f'{{namespace="{context.deployment.namespace}",object="{context.name}",'
+        f'{{namespace="{context.namespace}",object="{context.name}",'
         f"model={_quoted(context.served_name)},revision={_quoted(at.revision)}}}[{WINDOW_SECONDS}s]"
     )
     # By Little's law the time that all requests spend in the servers, per second, is the number of those in flight.

@@ -71,7 +71,7 @@ def job(context: Context, work: AnyWork) -> dict[str, Any]:
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
     metadata |= pod.pod_metadata(context, settings, work.stage, **labels)
-    if retry := context.deployment.retry:
+    if retry := context.triton_deployment.retry:
         # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
         metadata["annotations"] = metadata.get("annotations", {}) | {names.RETRY_ANNOTATION: retry}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}

@@ -60,13 +60,13 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     )
 
 
-def opening(deployment: str) -> tuple[str, ...]:
+def opening(owner_name: str) -> tuple[str, ...]:
     """Names of the policies that only open something to pods that another policy closes.
 
     They go when nobody wants them any more. Those that close pods stay, because a pod may outlive its Deployment or Job
     by its grace period.
     """
-    return names.sources_policy(deployment), names.measure_policy(deployment), names.snapshot_policy(deployment)
+    return names.sources_policy(owner_name), names.measure_policy(owner_name), names.snapshot_policy(owner_name)
 
 
 def _having(context: Context, label: str) -> Body:

@@ -211,7 +211,7 @@ def _observation(context: Context) -> list[str]:
     collector = {
         "url": context.settings.tracing_endpoint,
         "resource=service.name": context.name,
-        "resource=service.namespace": context.deployment.namespace,
+        "resource=service.namespace": context.namespace,
     }
     return [
         *arguments,

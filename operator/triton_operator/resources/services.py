@@ -27,7 +27,7 @@ def preview_service(context: Context, server_name: str) -> dict[str, Any]:
 
 def endpoint(context: Context) -> Endpoint:
     """The addresses for clients inside the cluster."""
-    host = f"{context.name}.{context.deployment.namespace}.svc"
+    host = f"{context.name}.{context.namespace}.svc"
     return Endpoint(
         http=f"http://{host}:{HTTP_PORT}", grpc=f"{host}:{GRPC_PORT}", metrics=f"http://{host}:{METRICS_PORT}/metrics"
     )

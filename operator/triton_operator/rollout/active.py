@@ -31,7 +31,7 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
     # What was active before there were records, or comes back, has the name that is known of it.
     called = context.served_name if name == context.active_server else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
-    met = context.deployment.goal_digest if is_met(context) else ""
+    met = context.triton_deployment.goal_digest if is_met(context) else ""
     if made is None:
         return Effects()
     previous = context.active_server if context.active_server != name else None
@@ -45,8 +45,8 @@ def is_met(context: Context) -> bool:
     """
     known = context.observed.active_record
     if known is not None and (known.met or known.held):
-        return context.deployment.goal_digest in (known.met, known.held)
-    last, generation = context.deployment.status.conditions, context.deployment.generation
+        return context.triton_deployment.goal_digest in (known.met, known.held)
+    last, generation = context.triton_deployment.status.conditions, context.triton_deployment.generation
     # What passes failed for says nothing of what serves.
     known_by = {each.type: each for each in last if each.observed_generation == generation}
     held = {type: "False" if each.reason in FAILING else each.status for type, each in known_by.items()}
@@ -64,8 +64,8 @@ def recorded(context: Context, active: ActiveRecord | None, *, complete: bool) -
         return active
     # Until somebody clears the field, what the rest of the spec asks for is met by what served before, if by anything.
     if context.spec.rollout.revision is not None:
-        return replace(known, held=context.deployment.goal_digest)
-    return replace(known, met=context.deployment.goal_digest, held="")
+        return replace(known, held=context.triton_deployment.goal_digest)
+    return replace(known, met=context.triton_deployment.goal_digest, held="")
 
 
 def recorded_revision(context: Context) -> Revision | None:
@@ -73,7 +73,7 @@ def recorded_revision(context: Context) -> Revision | None:
 
     So it can be named, and keeps its files, although it is in no history: that may be lost, or not reach so far yet.
     """
-    told, server = context.deployment.status, context.active_server or ""
+    told, server = context.triton_deployment.status, context.active_server or ""
     active = pointed(context, server).active_record or context.observed.active_record
     if told.active is None or active is None or (active.server, active.revision) != (server, told.active.revision):
         return None

@@ -34,7 +34,7 @@ def started(context: Context, name: str, view: ServerView | None) -> tuple[Serve
 def _late(context: Context, view: ServerView) -> Statement | None:
     """Why the target's server is late; None: it is not."""
     known = context.observed.failures.get(late_name(context, view.name))
-    if known is not None and (known.uid, known.retry) == (view.uid, context.deployment.retry):
+    if known is not None and (known.uid, known.retry) == (view.uid, context.triton_deployment.retry):
         return Statement("Available", False, known.reason, known.message)
     if room.is_barred(context, view):
         return None
@@ -42,7 +42,7 @@ def _late(context: Context, view: ServerView) -> Statement | None:
     words = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
         # With a retry, or a longer deadline, it starts again.
-        return _said_by_old_status(context, words) if not context.deployment.retry else None
+        return _said_by_old_status(context, words) if not context.triton_deployment.retry else None
     if view.was_ready and view.ready_pods:
         # An autoscaler, or a user, asked for more pods than fit.
         return None
@@ -59,7 +59,7 @@ def remembered(context: Context, name: str, view: ServerView | None, condition: 
     """Record that a server was late, for as long as neither a retry nor another deadline is asked for."""
     if view is None or name == context.active_server:
         return Effects()
-    known = Failure(view.uid, condition.reason, condition.message, context.deployment.retry)
+    known = Failure(view.uid, condition.reason, condition.message, context.triton_deployment.retry)
     return Effects(failures={late_name(context, name): known})
 
 
@@ -90,7 +90,7 @@ def _said_by_old_status(context: Context, late: str) -> Statement | None:
 
     Version 0.1.0, the last one that needs this, kept it nowhere else. It goes with the old names (api/old_status.py).
     """
-    for each in context.deployment.status.conditions:
+    for each in context.triton_deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
             try:
                 return Statement("Available", False, reason_of(each.reason), each.message)

@@ -195,8 +195,8 @@ def _soak(context: Context) -> Soak:
 
 def _is_possible(context: Context) -> bool:
     """Whether the spec asks for steps and for what judges them, and the cluster leads requests to a pod."""
-    is_wanted = bool(_steps(context)) and context.spec.serving.soak is not None
-    return is_wanted and context.observed.has_gateway_api and context.spec.serving.replicas > 0
+    is_asked_for = bool(_steps(context)) and context.spec.serving.soak is not None
+    return is_asked_for and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
 _BECOMES: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
@@ -214,7 +214,7 @@ _BECOMES: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
 
 
 def release(context: Context, target: str = "") -> Canary:
-    """End the canary of a revision that is no longer wanted, and keep its pods until no request can come.
+    """End the canary of a revision that is no longer desired, and keep its pods until no request can come.
 
     ``target``: name of the Deployment whose canary goes on, or may begin.
     """

@@ -8,7 +8,7 @@ class Server(Enum):
     """How far the target's server is."""
 
     UNWANTED = auto()
-    """No replicas are wanted."""
+    """No replicas are desired."""
     STARTING = auto()
     READY = auto()
     LATE = auto()

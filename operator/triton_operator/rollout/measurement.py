@@ -89,7 +89,7 @@ def measure(
 
 
 def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
-    """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
+    """The online sweep; it is cancelled when no replicas are desired, because it would fail without a server."""
     known = run(context, work, start=ready, repeats=repeats)
     if known.result is not None and not known.result.online:
         # An earlier version's publisher let a client answer anything.

@@ -28,7 +28,7 @@ def moved(context: Context, target: ServerView) -> Effects:
         previous_uid=active.uid,
         at=context.now.isoformat(),
         steps=known.steps if (known := context.observed.promotions.get(target.uid)) else (),
-        before=context.deployment.status.model_dump(
+        before=context.triton_deployment.status.model_dump(
             mode="json",
             by_alias=True,
             exclude_none=True,
@@ -74,4 +74,4 @@ def spec_digest(context: Context) -> str:
     serving = spec.serving.model_copy(update={"replicas": 1})
     settled = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
     before = renamed.as_before(settled.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    return names.digest([before, context.deployment.retry], 16)
+    return names.digest([before, context.triton_deployment.retry], 16)

@@ -92,13 +92,13 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
     old = _old(context, target)
     if old is None:
         return Effects()
-    wanted, makes_way_for, notes = context.spec.serving.replicas, "", {}
+    desired, makes_way_for, notes = context.spec.serving.replicas, "", {}
     if target is not None and not failed and makes_way(context, target):
         remaining = _remaining(context, old, target)
-        wanted, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
-    if (wanted, makes_way_for) == (old.replicas, old.makes_way_for):
+        desired, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
+    if (desired, makes_way_for) == (old.replicas, old.makes_way_for):
         return Effects()
-    body = scaled(context, old, wanted, notes)
+    body = scaled(context, old, desired, notes)
     return Effects() if body is None else Effects((body,))
 
 
@@ -111,12 +111,12 @@ def made_way(context: Context, target: ServerView | None, available: Statement) 
     if old is None or target is None or not makes_way(context, target):
         return available
     resource = min(_lacking(target) or _gpus(target), default="GPU")
-    remaining, wanted = _remaining(context, old, target), context.spec.serving.replicas
+    remaining, desired = _remaining(context, old, target), context.spec.serving.replicas
     cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
     back = "comes back if the target revision fails"
     if remaining == 0:
         return Statement("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {back}")
-    return replace(available, message=f"{available.message}; {cause} of {wanted} replicas; the rest {back}")
+    return replace(available, message=f"{available.message}; {cause} of {desired} replicas; the rest {back}")
 
 
 def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
@@ -140,12 +140,12 @@ def _frees(old: ServerView, target: ServerView) -> bool:
 def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
     """Return how many replicas the active revision keeps: half, or none where their GPUs are too few for a new pod.
 
-    That is decided once, by the pods that run: there may be fewer GPUs than replicas are wanted.
+    That is decided once, by the pods that run: there may be fewer GPUs than desired replicas.
     """
-    wanted = context.spec.serving.replicas
+    desired = context.spec.serving.replicas
     if old.makes_way_for == target.name:
-        return min(old.replicas, wanted)
-    held, given = min(old.ready_pods, wanted), _gpus(old)
+        return min(old.replicas, desired)
+    held, given = min(old.ready_pods, desired), _gpus(old)
     return held // 2 if all(given.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
 
 

@@ -50,15 +50,15 @@ def _missing(message: str) -> Routing:
 def _answered(context: Context, spec_route: Route, share: int) -> Statement:
     """The condition, by what the Gateways say about the route."""
     observed = context.observed.http_route
-    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in spec_route.parent_refs]
+    gateways = [f"{each.namespace or context.namespace}/{each.name}" for each in spec_route.parent_refs]
     # A Gateway that the route no longer names may have left its answer.
-    parents = [each for each in (observed.parents if observed is not None else ()) if each.name in wanted]
+    parents = [each for each in (observed.parents if observed is not None else ()) if each.name in gateways]
     refused = next((each for each in parents if each.accepts is False), None)
     if refused is not None:
         words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
         return Statement("Routed", False, Reason.ROUTE_REFUSED, words)
     accepting = {each.name for each in parents if each.accepts}
-    silent = [name for name in dict.fromkeys(wanted) if name not in accepting]
+    silent = [name for name in dict.fromkeys(gateways) if name not in accepting]
     if silent:
         words = (
             f"Gateway {', '.join(silent)} has not answered about HTTPRoute {context.name} yet; if this stays, check"
@@ -66,7 +66,7 @@ def _answered(context: Context, spec_route: Route, share: int) -> Statement:
         )
         return Statement("Routed", None, Reason.WAITING, words)
     hosts = ", ".join(spec_route.hostnames) or "every host name of the listeners"
-    words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(wanted))}"
+    words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(gateways))}"
     if share:
         words += f", and {share} % of them to Service {names.preview(context.name)}"
     return Statement("Routed", True, Reason.ROUTE_ACCEPTED, words)

@@ -44,7 +44,7 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
         )
-    active, performance = context.deployment.status.active, context.deployment.status.performance
+    active, performance = context.triton_deployment.status.active, context.triton_deployment.status.performance
     if active is None or context.active_server is None:
         return Scaling(Statement("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
     found = performance.saturation if performance is not None else None

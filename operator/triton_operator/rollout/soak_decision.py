@@ -23,7 +23,7 @@ class Beginning(Enum):
 class SoakFacts:
     """Everything that decides what becomes of a soak."""
 
-    wanted: bool
+    is_asked_for: bool
     """Whether the spec asks for soaks."""
     beginning: Beginning
     ends_early: bool = False
@@ -75,7 +75,7 @@ _BEFORE = {
 
 def next_soak(facts: SoakFacts) -> SoakMove:
     """Return what becomes of the soak; the first line that applies decides."""
-    if not facts.wanted:
+    if not facts.is_asked_for:
         return SoakMove.NONE
     if facts.beginning is not Beginning.OPEN:
         return _BEFORE[facts.beginning]

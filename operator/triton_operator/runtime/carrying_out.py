@@ -2,7 +2,7 @@
 
 | Step | Waits for |
 |---|---|
-| delete what is no longer wanted, so that no quota refuses what is | the results, which Jobs that go may hold alone |
+| delete what is no longer desired, so that no quota refuses what is | the results, which Jobs that go may hold alone |
 | claim and NetworkPolicies, then Jobs | Jobs: for the claim and the policies that are not there yet |
 | the results | |
 | Deployments, Services, budgets | new Deployments: as Jobs; a Service that moves: the record of its move |
@@ -40,14 +40,14 @@ TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUT
 class CarryingOut:
     """A plan as it is carried out in one pass."""
 
-    def __init__(self, writer: Writer, owner: Body, children: Children, wanted: Plan) -> None:
+    def __init__(self, writer: Writer, owner: Body, children: Children, desired: Plan) -> None:
         """`children`: as they are observed."""
         self._writer = writer
         self._owner = owner
         self._children = children
-        self._deletions = wanted.deletions
+        self._deletions = desired.deletions
         # A pass at rest looks at each object several times, and finds its kind once.
-        self._objects = [(kind_of(each), each) for each in wanted.objects]
+        self._objects = [(kind_of(each), each) for each in desired.objects]
         self.written: Written = []
         self.failures = Failures()
         self.without: dict[ConditionType, Failures] = {}
@@ -89,7 +89,7 @@ class CarryingOut:
             self._write(self._of({JOB}))
 
     def _record(self) -> bool:
-        """Write the results, unless this pass has tried it; return whether they are as wanted."""
+        """Write the results, unless this pass has tried it; return whether they are as desired."""
         if self._are_recorded is None:
             self._are_recorded = self._write(self._of({CONFIG_MAP}))
         return self._are_recorded

@@ -19,7 +19,7 @@ class ApiServer(Protocol):
         """Whether a node has the label with the value; None if the operator may not read nodes."""
 
     def apply(self, body: Body) -> Body:
-        """Make an object that was observed the one that is wanted. Return the object as it is now."""
+        """Make an object that was observed the desired one. Return the object as it is now."""
 
     def apply_new(self, body: Body) -> Body:
         """Make a missing object. Raises ConflictError and changes nothing if it exists."""
@@ -40,7 +40,7 @@ class ApiServer(Protocol):
 class PassStore(Protocol):
     """The store as a pass sees it: what the watches told, and what passes wrote. It is a `runtime.store.Store`."""
 
-    def deployment(self, key: Key) -> Body | None:
+    def owner(self, key: Key) -> Body | None:
         """A TritonDeployment; None if there is none, or no more."""
 
     def children(self, key: Key) -> list[Body]:

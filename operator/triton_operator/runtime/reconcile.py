@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
+from triton_operator.api.triton_deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
@@ -93,21 +93,21 @@ class Reconciler:
 
     def _pass(self, key: Key) -> Result:
         """Observe, plan, carry out and report. Raises ClusterError if nothing gets through, or no status is taken."""
-        owner, now = self._store.deployment(key), self._clock()
+        owner, now = self._store.owner(key), self._clock()
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             return self._forget(key)
         log_fields.add(generation=owner["metadata"]["generation"])
         try:
-            deployment = parse(owner)
+            triton_deployment = parse(owner)
         except InvalidSpecError as error:
             return self._refuse(key, owner, error, now)
-        self._metrics.objects.seen(key, deployment.spec, deployment.status)
+        self._metrics.objects.seen(key, triton_deployment.spec, triton_deployment.status)
         known = self._store.children(key)
         children = ownership.ours(owner, known)
-        observed = self._observe(key, deployment, children, known)
+        observed = self._observe(key, triton_deployment, children, known)
         self._metrics.jobs_seen(key, observed, now)
-        wanted = plan(deployment, observed, self._settings, now)
-        return self._carry_out(key, owner, wanted, CarryingOut(self._writer, owner, by_key(children), wanted), now)
+        desired = plan(triton_deployment, observed, self._settings, now)
+        return self._carry_out(key, owner, desired, CarryingOut(self._writer, owner, by_key(children), desired), now)
 
     def _forget(self, key: Key) -> Result:
         """Leave an object that is gone or goes: the garbage collector deletes its children."""
@@ -120,52 +120,52 @@ class Reconciler:
         """Report a spec that the user has to correct."""
         setback = setbacks.invalid(error.reason, str(error))
         self._reporter.report(key, owner, setbacks.report(owner, setback, None, now), now)
-        self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
+        self._metrics.objects.seen(key, None, parse_status(self._store.owner(key) or owner))
         return Result()
 
     def _observe(
-        self, key: Key, deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]
+        self, key: Key, triton_deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]
     ) -> Observed:
         """Return the snapshot that the pass decides by. ``known``: what the store has, Events included."""
-        product = product_asked(deployment.spec)
+        product = product_asked(triton_deployment.spec)
         events = (body for body in known if kind_of(body) is EVENT)
         observed = observe(
-            deployment.name,
-            [*children, *events, *self._named_claim(deployment)],
+            triton_deployment.name,
+            [*children, *events, *self._named_claim(triton_deployment)],
             self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
             self._store.others_on_claim(key),
-            deployment.claim_name,
+            triton_deployment.claim_name,
             has_keda=SCALED_OBJECT in self._optional,
             has_gateway_api=HTTP_ROUTE in self._optional,
         )
         if observed.unreadable:
-            entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
+            entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         return observed
 
-    def _named_claim(self, deployment: TritonDeployment) -> Iterable[Body]:
+    def _named_claim(self, triton_deployment: TritonDeployment) -> Iterable[Body]:
         """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""
-        if deployment.spec.repository.claim_name is None:
+        if triton_deployment.spec.repository.claim_name is None:
             return
-        body = self._cluster.get(CLAIM, deployment.namespace, deployment.claim_name)
+        body = self._cluster.get(CLAIM, triton_deployment.namespace, triton_deployment.claim_name)
         if body is not None:
             yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
 
-    def _carry_out(self, key: Key, owner: Body, wanted: Plan, carried: CarryingOut, now: datetime) -> Result:
+    def _carry_out(self, key: Key, owner: Body, desired: Plan, carried: CarryingOut, now: datetime) -> Result:
         """Make the cluster what the plan says, and report that."""
         whole = carried.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
         self._note(key, carried)
         if not whole:
             return self._again(key, owner, carried.written, now)
         # Whatever else failed: the plan takes these objects for granted.
-        wanted = setbacks.without(owner, wanted, {type: str(each) for type, each in carried.without.items()}, now)
+        desired = setbacks.without(owner, desired, {type: str(each) for type, each in carried.without.items()}, now)
         if carried.failures:
-            return self._fail(key, owner, wanted, carried.failures, now)
-        told = self._reporter.report(key, owner, Report(wanted.status, wanted.events), now)
+            return self._fail(key, owner, desired, carried.failures, now)
+        told = self._reporter.report(key, owner, Report(desired.status, desired.events), now)
         if told or carried.written:
             return self._again(key, owner, carried.written or ["the status"], now)
         self._writing_passes.pop(key, None)
-        return Result(failed=True) if carried.without else Result(again_after=wanted.requeue_after)
+        return Result(failed=True) if carried.without else Result(again_after=desired.requeue_after)
 
     def _note(self, key: Key, carried: CarryingOut) -> None:
         """Log what could not be written, and count the pass as failed by the first of it."""
@@ -174,11 +174,11 @@ class Reconciler:
             log.log(logging.WARNING if failures.refused or carried.without else logging.INFO, "%s: %s", key, failures)
             self._metrics.failed(failures[0])
 
-    def _fail(self, key: Key, owner: Body, wanted: Plan, failures: Failures, now: datetime) -> Result:
+    def _fail(self, key: Key, owner: Body, desired: Plan, failures: Failures, now: datetime) -> Result:
         """Report objects that could not be written, and have the pass repeated after a pause."""
         refused = failures.refused
         setback = setbacks.apply_refused(str(refused)) if refused else setbacks.apply_failed(str(failures))
-        self._reporter.fails(key, owner, setback, wanted, now)
+        self._reporter.fails(key, owner, setback, desired, now)
         return _after_a_pause(failures.retry_after)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
@@ -201,7 +201,7 @@ class Reconciler:
         """Count a pass that an error ended, tell the user of it if it lasts, and have it repeated after a pause."""
         self._metrics.failed(error)
         try:
-            owner, now = self._store.deployment(key), self._clock()
+            owner, now = self._store.owner(key), self._clock()
             if owner is not None and "deletionTimestamp" not in owner["metadata"]:
                 self._reporter.fails(key, owner, setback, None, now)
         except ClusterError as again:

@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 
-from triton_operator.api.deployment import parse_status
+from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
 from triton_operator.kube.cluster import ClusterError, NotFoundError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
@@ -50,14 +50,14 @@ class Reporter:
         self._failing_since.pop(key, None)
         return told
 
-    def fails(self, key: Key, owner: Body, setback: Setback, wanted: Plan | None, now: datetime) -> None:
+    def fails(self, key: Key, owner: Body, setback: Setback, desired: Plan | None, now: datetime) -> None:
         """Report what kept a pass from being done, if it is time to. Raises as `report` does.
 
-        ``wanted``: the plan that could not be carried out; None: there was none.
+        ``desired``: the plan that could not be carried out; None: there was none.
         """
         since = self._failing_since.setdefault(key, now)
         if setbacks.is_told(setback.hindrance, since, now):
-            self._tell(key, owner, setbacks.report(owner, setback, wanted, now), now)
+            self._tell(key, owner, setbacks.report(owner, setback, desired, now), now)
 
     def post(self, owner: Body, event: Event, now: datetime) -> None:
         """Post an Event. It is a courtesy, so a failure is only logged: the status or the log says the same."""

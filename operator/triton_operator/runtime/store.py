@@ -141,7 +141,7 @@ class Store:
                             changed.add(self._remove(kind, Key(family.key.namespace, name), known.uid, version))
         return {key for key in changed if key is not None}
 
-    def deployment(self, key: Key) -> dict[str, Any] | None:
+    def owner(self, key: Key) -> dict[str, Any] | None:
         """A TritonDeployment's body; None if it does not exist."""
         with self._lock:
             known = self._known(self._families.get(key), TRITON_DEPLOYMENT, key.name)

@@ -142,7 +142,7 @@ class Writer:
         versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         applied = self._write(owner, versioned, difference, self._cluster.apply)
         if not kind.created and not is_applied(applied):
-            # An earlier version of the operator created it. The next pass removes what of that is no longer wanted.
+            # An earlier version of the operator created it. The next pass removes what of that is no longer desired.
             self._store.put(kind, self._cluster.own(applied))
         return bool(applied["metadata"]["resourceVersion"] != version)
 

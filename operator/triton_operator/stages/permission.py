@@ -34,7 +34,7 @@ def _refusals(context: Context) -> Iterator[str]:
         if not settings.allows_claim(claim):
             yield _words(field, claim, "claim", "allowed.claims")
     for field, files in _files(context):
-        account = f"{context.deployment.namespace}/{files.service_account_name}"
+        account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
             yield _words(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:

@@ -19,7 +19,7 @@ REPAIRS = 2
 
 def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
     """Why a revision is not published anew once more; None if it may be."""
-    recent = [damage for damage in damages.values() if damage.retry == context.deployment.retry]
+    recent = [damage for damage in damages.values() if damage.retry == context.triton_deployment.retry]
     if len(recent) <= REPAIRS:
         return None
     message = (
@@ -40,5 +40,5 @@ def noticed(context: Context) -> Effects:
 
 def damage(context: Context, revision: str, trouble: Trouble) -> Effects:
     """Record that a revision is damaged, under its key."""
-    found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.deployment.retry)
+    found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.triton_deployment.retry)
     return Effects(damaged={revision: found})

@@ -105,7 +105,7 @@ def _damage(context: Context, revision: Revision, view: ServerView | None) -> Tr
     if view is not None and view.damage is not None:
         return view.damage
     known = context.observed.damaged.get(revision.key)
-    if known is None or known.retry != context.deployment.retry or context.active_server == revision.server:
+    if known is None or known.retry != context.triton_deployment.retry or context.active_server == revision.server:
         return None
     return Trouble(known.reason, known.message)
 

@@ -151,7 +151,7 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     With another source it is the candidate of the same name: sources that take turns must not change the format.
     """
     minimum, best = context.spec.selection.min_improvement_percent, ranking.best
-    active = context.deployment.status.active
+    active = context.triton_deployment.status.active
     current = ranking.of_revision(context.active_revision)
     if current is None and active is not None and context.active_server is not None:
         current = ranking.named(active.candidate)

@@ -295,7 +295,7 @@ def soak_of(context: Context, progress: Progress) -> Soaking:
 
 def measures_active(context: Context, progress: Progress) -> bool:
     """Whether the active revision is measured again, which is a load on it too."""
-    active = context.deployment.status.active
+    active = context.triton_deployment.status.active
     if not isinstance(progress, TargetRolledOut) or active is None:
         return False
     return progress.target.key == active.revision and progress.rollout.measured.result is None

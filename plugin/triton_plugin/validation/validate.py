@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from triton_operator.api import renamed
-from triton_operator.api.deployment import InvalidSpecError, parse
+from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.crdgen import crd
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.validation.cel import broken
