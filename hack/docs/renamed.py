@@ -50,6 +50,7 @@ PLACES = {
 """Where the status has the types with old names."""
 EXAMPLES = {
     "commands": 2,
+    "revision": "v1.2",
     "resolved": "9d66e3ea5cf2f4a9c0ad5e7c7ac1bbd1f7cb9a1e",
     "usedMemoryBytes": 1234173952,
     "configuration": {"maxBatchSize": 8, "instances": 2, "dynamicBatching": True, "maxQueueDelayMicroseconds": 100},

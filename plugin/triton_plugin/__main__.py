@@ -311,7 +311,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _known(options: argparse.Namespace) -> Known:
-    return Known(data=options.data, gpu=options.gpu, max_batch_size=options.max_batch_size)
+    return Known(dataset=options.dataset, gpu=options.gpu, max_batch_size=options.max_batch_size)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMATS, default="", help="format of the model, if its file does not show it"
     )
     parser.add_argument(
-        "--data", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
+        "--dataset", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
     )
     parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
     parser.add_argument(

@@ -36,7 +36,7 @@ class Known:
     """Digest of the source."""
     secret: str = ""
     """Secret with the credentials for the source."""
-    data: str = ""
+    dataset: str = ""
     gpu: str = ""
     """Product of the nodes' GPUs."""
     max_batch_size: int | None = None
@@ -61,7 +61,7 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     digest = f", sha256: {known.sha256}" if known.sha256 else ""
     secret = f", secretRef: {{name: {json.dumps(known.secret)}}}" if known.secret else ""
     yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}{digest}{secret}}}"
-    yield from _data(folder, known, name)
+    yield from _dataset(folder, known, name)
     yield from _user_files(folder)
     yield from _model(folder, known, name)
     yield from _pods(folder)
@@ -91,15 +91,15 @@ def object_name(text: str) -> str:
     return name if re.fullmatch(NAME_PATTERN, name) else "model"
 
 
-def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
+def _dataset(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
     files = [*folder.dataloaders[:1], *folder.metrics[:1]]
     asked = [argument for each in files for argument in asked_of(each)]
-    if not known.data and not any(DATA_ARGUMENTS.search(each) for each in [*asked, *folder.model.asks]):
+    if not known.dataset and not any(DATA_ARGUMENTS.search(each) for each in [*asked, *folder.model.asks]):
         return
-    yield "  # Mounted read-only at $(DATA)."
-    if not known.data:
-        yield f"  # {TODO}: where the data is: pvc://CLAIM/PATH (--data URI)."
-    yield f"  data: {{uri: {json.dumps(known.data or f'pvc://datasets/{name}')}}}"
+    yield "  # Mounted read-only at $(DATASET)."
+    if not known.dataset:
+        yield f"  # {TODO}: where the data is: pvc://CLAIM/PATH (--dataset URI)."
+    yield f"  dataset: {{uri: {json.dumps(known.dataset or f'pvc://datasets/{name}')}}}"
 
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _arguments(asked: tuple[str, ...], declares: bool, folder: ModelFolder) -> I
 
 def _value(argument: str, folder: ModelFolder) -> tuple[str, str]:
     if DATA_ARGUMENTS.search(argument):
-        return "$(DATA)", ""
+        return "$(DATASET)", ""
     if not CHECKPOINT_ARGUMENTS.search(argument):
         return TODO, f"{TODO}: this argument has no default"
     found = list(folder.checkpoints)

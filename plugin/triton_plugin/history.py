@@ -136,7 +136,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         states = [ACTIVE] if each == active else []
         states += [HELD] if each == held else []
         states += [DAMAGED] if each.key in subject.damaged else []
-        source, image = each.source_revision or _short(each.source_digest), _short(each.image)
+        source, image = each.source_version or _short(each.source_digest), _short(each.image)
         measured = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
         yield tuple(printable([name, each.candidate, measured, source, image, ", ".join(states)]))
 

@@ -54,6 +54,6 @@ def refused(subject: Subject) -> str:
     if subject.holds("Ready") and subject.newer is None:
         return (
             f"{name} is ready and no Job failed, so a retry would do nothing. To measure again, change"
-            " spec.performance.measurement.requestCount; after a change of your files, set a new spec.source.revision."
+            " spec.performance.measurement.requestCount; after a change of your files, set a new spec.source.version."
         )
     return f"{name} is in progress and no Job failed, so a retry would do nothing: it goes on by itself."

@@ -27,9 +27,12 @@ FULL: JSON = {
     **MINIMAL,
     "spec": {
         "suspend": False,
-        "source": {"uri": "pvc://models/vision/resnet.v1_5/", "revision": "v1.5", "sha256": "0" * 64},
-        "data": {"uri": "pvc://datasets", "revision": "2012-val"},
-        "dataloader": {"entrypoint": "loaders/data_loader.py", "arguments": {"data_dir": "$(DATA)", "with-dash": ""}},
+        "source": {"uri": "pvc://models/vision/resnet.v1_5/", "version": "v1.5", "sha256": "0" * 64},
+        "dataset": {"uri": "pvc://datasets", "version": "2012-val"},
+        "dataloader": {
+            "entrypoint": "loaders/data_loader.py",
+            "arguments": {"data_dir": "$(DATASET)", "with-dash": ""},
+        },
         "metrics": {"entrypoint": "metrics.py", "arguments": {"output": "OUTPUT__0"}},
         "models": [
             {

@@ -41,7 +41,7 @@ GPU = {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/mig-1g.10
 DOWNLOADED: Body = {
     "source": {"uri": "https://models.example/digits", "secretRef": {"name": "registry"}},
     "weights": {"uri": "s3://models/digits/v3", "serviceAccountName": "models-reader"},
-    "data": {"uri": "oci://models.example/acme/digits:v1"},
+    "dataset": {"uri": "oci://models.example/acme/digits:v1"},
     "models": [a_model(arguments={"checkpoint": "$(WEIGHTS)/model.pt"}, candidates=[candidate("onnx-fp32")])],
     "conversion": {"requirements": "requirements.txt", "indexSecretRef": {"name": "index"}},
     "repository": {

@@ -97,11 +97,11 @@ NAMED_FIELDS = {
     "dataloader": "spec.dataloader.entrypoint",
     "metrics": "spec.metrics.entrypoint",
     "source": "spec.source.uri",
-    "data": "spec.data.uri",
+    "dataset": "spec.dataset.uri",
     "claim": "spec.repository.claimName",
     "conversion-image": "spec.conversion.image",
     "server-image": "spec.serving.image",
-    "revision": "spec.source.revision",
+    "version": "spec.source.version",
     "gpu-product": "spec.gpu.product",
     "input": "spec.performance.inputShapes.0.input",
 }
@@ -112,7 +112,7 @@ NAMED_FIELDS = {
 def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Attack, field: str, text: str) -> None:
     path, value = NAMED_FIELDS[field], BAD_TEXTS[text]
     body = changed(FULL, {"spec.repository": {"claimName": "models"}})
-    if field in ("source", "data"):
+    if field in ("source", "dataset"):
         value = "pvc://models/" + value
     if "entrypoint" in path:
         value += ".py"
@@ -192,14 +192,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
     ),
     "Secret for data on a claim": (
-        {"spec.data": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
+        {"spec.dataset": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
         "secretRef is only for files that are downloaded",
     ),
     "digest of data on a claim": (
-        {"spec.data": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},
+        {"spec.dataset": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},
         "data on a claim is mounted as it is, without a digest: remove sha256 and include",
     ),
-    "data of an unknown scheme": ({"spec.data": {"uri": "ftp://host/a"}}, "uri must be one of pvc://CLAIM/PATH"),
+    "data of an unknown scheme": ({"spec.dataset": {"uri": "ftp://host/a"}}, "uri must be one of pvc://CLAIM/PATH"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
     "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),
@@ -538,14 +538,14 @@ DIGEST = "sha256:" + "0" * 64
         f"oci://host/a@{DIGEST}",
     ],
 )
-def test_source_weights_and_data_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
-    for field in ("source", "weights", "data"):
+def test_source_weights_and_dataset_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
+    for field in ("source", "weights", "dataset"):
         body = changed(FULL, {f"spec.{field}": {"uri": uri, "sha256": "0" * 64, "include": ["*"]}})
         assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
-def test_data_on_a_claim_is_taken_with_a_revision(kubectl_shared: Kubectl) -> None:
-    body = changed(FULL, {"spec.data": {"uri": "pvc://datasets/a", "revision": "v2"}})
+def test_a_dataset_on_a_claim_is_taken_with_a_version(kubectl_shared: Kubectl) -> None:
+    body = changed(FULL, {"spec.dataset": {"uri": "pvc://datasets/a", "version": "v2"}})
     assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 

@@ -45,7 +45,7 @@ VARIANTS: dict[str, JSON] = {
     "empty options": changed(
         MINIMAL,
         {
-            "spec.source.revision": "",
+            "spec.source.version": "",
             "spec.serving": {
                 "image": "",
                 "backendConfig": [],

@@ -282,7 +282,7 @@ CLUSTER = (
     ),
     BadInput(
         "data-claim-missing",
-        {"data": {"uri": "pvc://absent/data"}},
+        {"dataset": {"uri": "pvc://absent/data"}},
         "Converted",
         "Unschedulable",
         'persistentvolumeclaim "absent" not found',

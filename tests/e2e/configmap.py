@@ -62,12 +62,12 @@ def run(suite: Suite) -> FromConfigMap:
     return FromConfigMap(suspended.state, jobs, ready, digest_of(files), moved, broken, since, until=time.time())
 
 
-def publish(suite: Suite, files: Mapping[str, str], revision: str, more: bytes) -> Object:
+def publish(suite: Suite, files: Mapping[str, str], version: str, more: bytes) -> Object:
     """Write the files with more lines in the model's code; gives the source by which the operator reads them again."""
     code = base64.b64decode(files[CODE]) + more
     contents = {**files, CODE: base64.b64encode(code).decode()}
     suite.busy.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "suite"}, "binaryData": contents})
-    return {"uri": "configmap://suite", "revision": revision}
+    return {"uri": "configmap://suite", "version": version}
 
 
 def follow(applied: Applied, source: Object, what: str, until: Callable[[State], bool]) -> tuple[State, ...]:

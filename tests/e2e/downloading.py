@@ -16,7 +16,7 @@ from tests.e2e.workbench import DATA, SOURCE
 WEIGHTS = "classifier.safetensors"
 CODE = ("classifier.py", "checkpoints.py", "loader.py", "metrics.py")
 READING: dict[str, Any] = {
-    "dataloader": {"arguments": {"kind": "classifier", "labels": "classes.npy", "data_dir": "$(DATA)/data"}},
+    "dataloader": {"arguments": {"kind": "classifier", "labels": "classes.npy", "data_dir": "$(DATASET)/data"}},
     "model": {"arguments": {"checkpoint": f"$(WEIGHTS)/{WEIGHTS}"}},
 }
 

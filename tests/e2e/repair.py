@@ -47,10 +47,10 @@ def memory(suite: Suite) -> Mending:
 
 
 def retry(suite: Suite) -> Mending:
-    """get_model reads a file of spec.data that is not there; it is put there, and another try is asked for."""
+    """get_model reads a file of spec.dataset that is not there; it is put there, and another try is asked for."""
     applied = suite.new("retried")
-    fault = {"entrypoint": "faulty.py", "arguments": {"fault": "reads-file", "file": "$(DATA)/late"}}
-    generation = applied.apply({"data": {"uri": "pvc://models/data"}, "model": fault})
+    fault = {"entrypoint": "faulty.py", "arguments": {"fault": "reads-file", "file": "$(DATASET)/late"}}
+    generation = applied.apply({"dataset": {"uri": "pvc://models/data"}, "model": fault})
     failed = applied.wait("a failed reference", lambda state: state.holds("Stalled"), generation=generation)
     suite.workbench.run("touch", "/models/data/late")
     jobs = applied.jobs("reference")

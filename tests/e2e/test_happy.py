@@ -43,7 +43,7 @@ def test_every_condition_is_observed_for_this_generation(happy_object: Happy) ->
 def test_every_field_of_the_status_is_filled(happy_object: Happy) -> None:
     status = happy_object.ready.state.status
     assert status["source"]["digest"].startswith("sha256:")
-    assert status["source"]["revision"] == "v1"
+    assert status["source"]["version"] == "v1"
     assert status["signature"] == {
         "inputs": [{"name": "INPUT__0", "dataType": "FP32", "dims": [8]}],
         "outputs": [{"name": "OUTPUT__0", "dataType": "FP32", "dims": [4]}],

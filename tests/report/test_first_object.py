@@ -81,14 +81,14 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
         (folder / name).write_text((DIGITS / name).read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "digits.safetensors").write_bytes(b"0")
     (folder / "older.pt").write_bytes(b"00")
-    spec, text = first(folder, source="pvc://claim/digits", data="pvc://claim/data", max_batch_size=32)
+    spec, text = first(folder, source="pvc://claim/digits", dataset="pvc://claim/data", max_batch_size=32)
     assert spec["source"]["uri"] == "pvc://claim/digits"
     assert spec["models"][0]["entrypoint"] == "model.py"
     assert spec["models"][0]["arguments"] == {"checkpoint": "digits.safetensors"}
     assert spec["models"][0]["config"]["maxBatchSize"] == 32
     assert spec["performance"]["offline"]["batchSizes"] == [1, 32]
-    assert spec["dataloader"] == {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}}
-    assert spec["data"]["uri"] == "pvc://claim/data"
+    assert spec["dataloader"] == {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATASET)"}}
+    assert spec["dataset"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
     assert "also found: older.pt" in text
     assert "TODO" not in text
@@ -161,9 +161,9 @@ def test_a_model_of_a_repository_says_everything_itself(tmp_path: Path) -> None:
 def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
     spec, text = first(tmp_path)
-    assert spec["models"][0]["arguments"] == {"dataset_path": "$(DATA)", "data_format": "TODO"}
-    assert "data" in spec
-    assert "--data" in text
+    assert spec["models"][0]["arguments"] == {"dataset_path": "$(DATASET)", "data_format": "TODO"}
+    assert "dataset" in spec
+    assert "--dataset" in text
 
 
 def test_a_file_that_declares_arguments_may_have_defaults_for_them(tmp_path: Path) -> None:

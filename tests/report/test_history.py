@@ -26,7 +26,7 @@ def revision(
     containers = [{"name": name, "image": image} for name, image in images.items()]
     told = {
         "performance": {"measuredAt": f"2026-11-{day or DAYS[key]}T00:00:00Z"},
-        "source": {"digest": f"sha256:{key * 4}", "revision": "nightly" if key == NEWEST else ""},
+        "source": {"digest": f"sha256:{key * 4}", "version": "nightly" if key == NEWEST else ""},
     }
     return Revision.of(key, candidate, "digits", f"digits-{key}", {"spec": {"containers": containers}}, told)
 

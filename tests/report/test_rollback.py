@@ -150,7 +150,7 @@ def test_what_failed_before_it_served_is_nothing_to_go_back_from(cluster: Cluste
     key = active(cluster)
     fails, files = when("convert", FINAL), when("source", NEW_FILES)
     cluster.scripts = lambda stage, *others: files(stage, *others) if stage == "source" else fails(stage, *others)
-    change: dict[str, Any] = {"source": {**cluster.spec["source"], "revision": "tonight"}} if nightly else version(4)
+    change: dict[str, Any] = {"source": {**cluster.spec["source"], "version": "tonight"}} if nightly else version(4)
     cluster.edit(**change)
     cluster.settle()
     assert active(cluster) == key

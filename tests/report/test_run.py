@@ -75,7 +75,7 @@ def test_a_file_that_exists_is_kept_unless_told_otherwise(net: Path, tmp_path: P
     [
         ({"model.py": "import torch\ndef get_model(classes): ...\n", "data.py": LOADER}, 'classes: "TODO"'),
         ({"model.py": "import torch\ndef get_model(): ...\n"}, "no file defines get_dataloader_fn"),
-        ({"model.py": "import torch\ndef get_model(): ...\n", "data.py": LOADER}, "--data URI"),
+        ({"model.py": "import torch\ndef get_model(): ...\n", "data.py": LOADER}, "--dataset URI"),
     ],
     ids=["an argument", "a dataloader", "data"],
 )

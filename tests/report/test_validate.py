@@ -83,7 +83,7 @@ def test_the_api_server_drops_what_is_null_and_so_does_this() -> None:
 
 
 def test_a_date_is_text_and_another_kind_is_nobodys_business() -> None:
-    text = yaml.safe_dump(changed(MINIMAL, {"spec.source.revision": "PLACE"})).replace("PLACE", "2026-11-21")
+    text = yaml.safe_dump(changed(MINIMAL, {"spec.source.version": "PLACE"})).replace("PLACE", "2026-11-21")
     found = list(deployments(f"{text}---\nkind: ConfigMap\n---\n"))
     assert [check(body) for body in found] == [[]]
 

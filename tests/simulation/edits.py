@@ -51,8 +51,8 @@ def only(*names: str) -> Edit:
     return Edit(_candidates, names)
 
 
-def _source(spec: Body, uri: str, revision: str) -> Body:
-    return {"source": {"uri": uri} | ({"revision": revision} if revision else {})}
+def _source(spec: Body, uri: str, version: str) -> Body:
+    return {"source": {"uri": uri} | ({"version": version} if version else {})}
 
 
 def another_source() -> Edit:
@@ -60,7 +60,7 @@ def another_source() -> Edit:
     return Edit(_source, ("pvc://models/other", ""))
 
 
-def another_revision() -> Edit:
+def another_version() -> Edit:
     """The same folder, to be read anew."""
     return Edit(_source, ("pvc://models/digits", "v2"))
 

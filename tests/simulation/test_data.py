@@ -17,8 +17,8 @@ DATA = "oci://models.example/acme/digits:v1"
 
 
 def with_data(uri: str = DATA, **data: Any) -> Cluster:
-    dataloader = {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)/train"}}
-    spec = a_spec(source={"uri": "configmap://digits"}, data={"uri": uri} | data, dataloader=dataloader)
+    dataloader = {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATASET)/train"}}
+    spec = a_spec(source={"uri": "configmap://digits"}, dataset={"uri": uri} | data, dataloader=dataloader)
     return Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,)))
 
 
@@ -75,10 +75,10 @@ def test_other_data_is_converted_with_again_and_the_same_is_not() -> None:
     cluster.settle()
     references = cluster.started("reference")
     story = cluster.started("convert")
-    cluster.edit(data={"uri": DATA, "revision": "2026-11-23"})
+    cluster.edit(dataset={"uri": DATA, "version": "2026-11-23"})
     cluster.settle()
     assert (cluster.started("reference"), cluster.started("convert")) == (references, story)
-    cluster.edit(data={"uri": "oci://models.example/acme/digits:v2"})
+    cluster.edit(dataset={"uri": "oci://models.example/acme/digits:v2"})
     cluster.settle()
     assert cluster.started("reference") == references + 1
     assert cluster.started("convert") > story
@@ -89,7 +89,7 @@ def test_who_reads_it_and_what_is_expected_change_nothing(change: Body) -> None:
     cluster = with_data()
     cluster.settle()
     kept = (cluster.started("reference"), cluster.started("convert"), cluster.serving())
-    cluster.edit(data={"uri": DATA} | change)
+    cluster.edit(dataset={"uri": DATA} | change)
     cluster.settle()
     assert (cluster.started("reference"), cluster.started("convert"), cluster.serving()) == kept
 
@@ -97,7 +97,7 @@ def test_who_reads_it_and_what_is_expected_change_nothing(change: Body) -> None:
 def test_what_is_source_and_data_is_read_once() -> None:
     cluster = (
         a_deployment()
-        .asking(source={"uri": "configmap://digits"}, data={"uri": "configmap://digits"})
+        .asking(source={"uri": "configmap://digits"}, dataset={"uri": "configmap://digits"})
         .settled()
         .cluster()
     )
@@ -113,4 +113,4 @@ def test_a_failure_names_the_field_to_edit() -> None:
     cluster.settle()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
-    assert "spec.data.secretRef" in stalled["message"]
+    assert "spec.dataset.secretRef" in stalled["message"]

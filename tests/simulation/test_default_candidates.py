@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
-from tests.simulation.edits import another_revision, only
+from tests.simulation.edits import another_version, only
 from tests.states.deployment import a_deployment
 from triton_converters.contract.formats import SOURCES
 
@@ -71,7 +71,7 @@ def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.M
 
 def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
-    cluster.edit(another_revision())
+    cluster.edit(another_version())
     cluster.settle()
     assert [each["name"] for each in cluster.status["candidates"]] == ["ts-script-fp32", "onnx-fp32"]
     assert notices(cluster) == []
@@ -79,7 +79,7 @@ def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeyp
 
 def test_going_back_finds_what_was_chosen_then(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     first = cluster.spec["source"]
-    cluster.edit(another_revision())
+    cluster.edit(another_version())
     cluster.settle()
     monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     before = len(cluster.story)

@@ -147,7 +147,7 @@ def test_what_somebody_has_to_change_waits_for_them(reason: Reason) -> None:
 
 def test_the_revision_of_a_repository_is_asked_for_and_that_of_a_file_is_not() -> None:
     def asked(**source: Any) -> Body:
-        (container,) = the_job(downloading(revision="v1.2", **source))["spec"]["containers"]
+        (container,) = the_job(downloading(version="v1.2", **source))["spec"]["containers"]
         request: Body = json.loads(container["args"][1])
         return request
 

@@ -362,7 +362,7 @@ def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
     assert (
         "the Helm value images.converterTensorflow; docs/tensorflow.md says how to build it" in ready["message"]
     ) is told
-    assert ("change spec.source.revision too" in ready["message"]) is told
+    assert ("change spec.source.version too" in ready["message"]) is told
 
 
 def test_an_image_of_the_users_is_for_the_framework_alone() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
-from tests.simulation.edits import another_revision
+from tests.simulation.edits import another_version
 from tests.simulation.test_found_formats import SMALLEST, a_file, requests
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
@@ -200,7 +200,7 @@ def test_a_newer_operator_that_would_take_more_keeps_to_what_it_chose(monkeypatc
     monkeypatch.setattr(resolving, "BATCH", 8)
     cluster.settle()
     assert cluster.story == before
-    cluster.edit(another_revision())
+    cluster.edit(another_version())
     cluster.settle()
     assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 8
 

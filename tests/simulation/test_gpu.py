@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.answers import Script, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, candidate
-from tests.simulation.edits import another_revision
+from tests.simulation.edits import another_version
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
@@ -112,7 +112,7 @@ def test_an_image_for_gpus_that_comes_later_does_nothing_until_the_source_change
     cluster.settings = WITH_IMAGE
     cluster.settle()
     assert cluster.story == story
-    cluster.edit(another_revision())
+    cluster.edit(another_version())
     cluster.settle()
     assert user_images(cluster) == {IMAGE, pulled(IMAGE)}
 
@@ -150,7 +150,7 @@ NO_TENSORRT = when(
     ("later", "advice"),
     [
         (SETTINGS, "or ask the administrator who installed the operator to set the Helm value images.converterGpu"),
-        (WITH_IMAGE, "or use the image of the Helm value images.converterGpu: for that, change spec.source.revision"),
+        (WITH_IMAGE, "or use the image of the Helm value images.converterGpu: for that, change spec.source.version"),
     ],
     ids=["none", "later"],
 )

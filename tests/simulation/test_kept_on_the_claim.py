@@ -72,7 +72,7 @@ def lost_with_its_source() -> Cluster:
     """What serves has no results any more, and nothing from which they could be made."""
     cluster = served(2)
     cluster.scripts = GONE
-    cluster.edit(source={"uri": "pvc://models/v2", "revision": "2"})
+    cluster.edit(source={"uri": "pvc://models/v2", "version": "2"})
     cluster.run(20)
     for name in [name for kind, name in cluster.objects if kind == "Job"]:
         cluster.delete("Job", name)

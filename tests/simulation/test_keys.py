@@ -59,8 +59,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
     "source.include": ([], ["*.onnx"], ["*.py", "*.onnx"]),
     "source.sha256": ("", "0" * 64),
-    "source.revision": ("", "v2"),
-    "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
+    "source.version": ("", "v2"),
+    "dataset": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "version": "v2"}),
     "dataloader.arguments": ({}, {"seed": "1"}),
     "metrics": (None, {"entrypoint": "metrics.py"}, {"entrypoint": "metrics.py", "arguments": {"top": "5"}}),
     "accuracy.thresholds": ([], [{"metric": "accuracy", "min": 0.9}], [{"metric": "f1", "max": 1}]),
@@ -217,7 +217,7 @@ def _request(work: AnyWork) -> Body:
 
 def _dump(context: Context, reference: AnyWork) -> list[Any]:
     """What the batches of a reference are made from. Labels are kept where there are any, whoever needs them."""
-    data, gpu = context.spec.data, context.spec.gpu
+    data, gpu = context.spec.dataset, context.spec.gpu
     device = [gpu.product, gpu.resource_name] if gpu is not None and gpu.count else []
     return [_request(reference) | {"needs_labels": None}, data and data.model_dump(), device]
 
@@ -247,7 +247,7 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
         parts.append([container["image"], container["args"], container["resources"], _own_env(container)])
     elif work.stage in ("source", "reference", "metrics"):
-        unseen = [context.spec.source.revision, context.spec.data and context.spec.data.revision]
+        unseen = [context.spec.source.version, context.spec.dataset and context.spec.dataset.version]
     text = json.dumps([template, unseen], sort_keys=True)
     return Given(work.stage, work.key, json.dumps(parts, sort_keys=True), text.replace(work.key, ""))
 

@@ -80,7 +80,7 @@ def test_a_key_alone_stands_for_what_serves_by_it(cluster: Cluster) -> None:
     assert cluster.condition("Ready")["status"] == "True"
 
 
-def test_a_key_alone_of_another_revision_stands_for_its_last_server(cluster: Cluster) -> None:
+def test_a_key_alone_of_another_version_stands_for_its_last_server(cluster: Cluster) -> None:
     last, _, first = keys(cluster)
     key, _, digits = last.partition(".")
     roll_back(cluster, first)

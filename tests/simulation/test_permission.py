@@ -31,15 +31,15 @@ def image(name: str) -> dict[str, Any]:
         ({"serving": image("registry.example/teamtriton:1")}, "spec.serving.image names", "images"),
         ({"source": {"uri": "pvc://others/m"}}, "spec.source.uri names claim others,", "claims"),
         ({"weights": {"uri": "pvc://others/m"}}, "spec.weights.uri names claim others,", "claims"),
-        ({"data": {"uri": "pvc://other-team-a/data"}}, "spec.data.uri names claim other-team-a,", "claims"),
+        ({"dataset": {"uri": "pvc://other-team-a/data"}}, "spec.dataset.uri names claim other-team-a,", "claims"),
         (
             {"source": {"uri": "s3://models/ocr", "serviceAccountName": "admin"}},
             "spec.source.serviceAccountName names ServiceAccount vision/admin,",
             "serviceAccounts",
         ),
         (
-            {"data": {"uri": "gs://models/ocr", "serviceAccountName": "reader"}},
-            "spec.data.serviceAccountName names ServiceAccount vision/reader,",
+            {"dataset": {"uri": "gs://models/ocr", "serviceAccountName": "reader"}},
+            "spec.dataset.serviceAccountName names ServiceAccount vision/reader,",
             "serviceAccounts",
         ),
         ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
@@ -65,7 +65,7 @@ def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
         {},
         {"conversion": image("registry.example/team/torch:1"), "serving": image("registry.example/team/triton:1")},
         {"conversion": image("example/converter:1"), "serving": image("example/server:1")},
-        {"data": {"uri": "pvc://team-a/data"}, "repository": {"claimName": "team-b"}},
+        {"dataset": {"uri": "pvc://team-a/data"}, "repository": {"claimName": "team-b"}},
         {"source": {"uri": "configmap://code"}},
     ],
 )

@@ -29,7 +29,7 @@ FATES = (
     Script(exit_code=1, reason=Reason.STORAGE_FULL, message="no space left"),
 )
 EDITS: tuple[dict[str, Any], ...] = (
-    {"source": {"uri": "pvc://models/digits", "revision": "v2"}},
+    {"source": {"uri": "pvc://models/digits", "version": "v2"}},
     {"source": {"uri": "pvc://models/other"}},
     {"models": [a_model(config={"maxBatchSize": 16})]},
     {"models": [a_model(candidates=CANDIDATES[:1])]},

@@ -104,7 +104,7 @@ def test_a_source_that_comes_back_has_its_last_figures(measured_twice: Cluster) 
 def test_a_source_that_is_missing_for_a_while_has_its_last_figures_after_it(measured_twice: Cluster) -> None:
     profiles = measured_twice.started("profile")
     measured_twice.scripts = when("source", Script(hangs=True))
-    measured_twice.edit(source={**measured_twice.spec["source"], "revision": "2"})
+    measured_twice.edit(source={**measured_twice.spec["source"], "version": "2"})
     measured_twice.run(5)
     measured_twice.scripts = when("source", GOOD)
     measured_twice.settle()

@@ -172,7 +172,7 @@ def test_to_hold_what_serves_and_to_let_go_turns_no_failed_training_into_a_stall
     cluster = served()
     newer, fails = when("source", NEW_FILES), when("convert", FINAL)
     cluster.scripts = lambda stage, name, run: newer(stage, name, run) if stage == "source" else fails(stage, name, run)
-    cluster.edit(source={**cluster.spec["source"], "revision": "tonight"})
+    cluster.edit(source={**cluster.spec["source"], "version": "tonight"})
     cluster.settle()
     said = [cluster.condition(each)["status"] for each in ("Ready", "UpToDate", "Stalled")]
     assert said == ["True", "False", "False"]

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model
-from tests.simulation.edits import a_wider_batch, another_revision, another_source
+from tests.simulation.edits import a_wider_batch, another_source, another_version
 from tests.states.deployment import a_deployment
 
 MEASURED = {"profile", "metrics", "measure"}
@@ -197,7 +197,7 @@ def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None
     new.settle()
     assert new.condition("Ready")["status"] == "True"
     first, story = serving.serving(), list(serving.story)
-    serving.edit(another_revision(), suspend=True)
+    serving.edit(another_version(), suspend=True)
     serving.settle()
     assert (serving.serving(), serving.story) == (first, story)
 
@@ -205,7 +205,7 @@ def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None
 def test_jobs_of_an_older_generation_are_cancelled() -> None:
     cluster = a_deployment().cluster()
     cluster.until_active("convert")
-    cluster.edit(another_revision())
+    cluster.edit(another_version())
     cluster.act()
     assert cluster.active("convert") == []
     cluster.settle()
@@ -432,7 +432,7 @@ def test_an_edit_to_a_third_revision_ends_what_was_given_up_for_the_second() -> 
 
 def test_no_replicas_free_the_gpu_of_what_serves_too(one_gpu: Cluster) -> None:
     old = one_gpu.serving()
-    one_gpu.edit(another_revision(), serving={"replicas": 0})
+    one_gpu.edit(another_version(), serving={"replicas": 0})
     one_gpu.run(40)
     assert replicas(one_gpu)[old or ""] == 0
     one_gpu.edit(serving={"replicas": 1}, source={"uri": "pvc://models/digits"})

@@ -437,7 +437,7 @@ def test_a_third_revision_ends_the_soak(cluster: Cluster) -> None:
     assert (cluster.serving() not in (old, new), soaked(cluster)) == (True, ("True", "SoakPassed"))
 
 
-def test_while_another_revision_is_converted_the_soak_goes_on(cluster: Cluster) -> None:
+def test_while_another_version_is_converted_the_soak_goes_on(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
     old, new = promoted(cluster)
     cluster.scripts = when("convert", Script(hangs=True))

@@ -75,14 +75,14 @@ def test_newer_files_that_fail_stall_nothing_and_one_event_warns(serving: Cluste
 
 def test_a_revision_that_says_look_again_asks_for_nothing_else(serving: Cluster) -> None:
     serving.scripts = when("source", NEW_FILES)
-    serving.edit(source={**serving.spec["source"], "revision": "tonight"})
+    serving.edit(source={**serving.spec["source"], "version": "tonight"})
     assert passed(serving) == [BEHIND, DONE]
 
 
 def test_a_revision_of_the_hub_asks_for_other_files(serving: Cluster) -> None:
-    serving.edit(source={"uri": "hf://acme/digits", "revision": "v1"})
+    serving.edit(source={"uri": "hf://acme/digits", "version": "v1"})
     passed(serving)
-    serving.edit(source={"uri": "hf://acme/digits", "revision": "v2"})
+    serving.edit(source={"uri": "hf://acme/digits", "version": "v2"})
     assert passed(serving) == [WORKS_ON_IT, DONE]
 
 
@@ -234,7 +234,7 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
         ({"serving": {}, "pod": {}}, False),
         ({"suspend": True}, False),
         ({"serving": {"logVerbose": 1}}, True),
-        ({"source": {"uri": "pvc://models/digits", "revision": "v2"}}, False),
+        ({"source": {"uri": "pvc://models/digits", "version": "v2"}}, False),
         ({"source": {"uri": "pvc://models/others"}}, True),
         ({"selection": {"approval": "Manual", "approvedRevision": "0" * 16}}, True),
     ],

@@ -9,7 +9,7 @@ import pytest
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
-from tests.simulation.edits import Edit, a_wider_batch, another_revision
+from tests.simulation.edits import Edit, a_wider_batch, another_version
 from tests.simulation.older import label_as_before
 from tests.states.deployment import State, a_deployment
 from triton_operator import names
@@ -113,7 +113,7 @@ def test_a_wish_for_images_is_remembered_by_what_an_edit_goes_back_to(serving: C
     serving.settings = NEWER
     serving.updates = 1
     serving.settle()
-    edited(serving, another_revision())
+    edited(serving, another_version())
     assert "reference" not in edited(serving, source={"uri": "pvc://models/digits"})
     assert images(serving) == NEW_IMAGES
 
@@ -193,11 +193,11 @@ def test_an_edit_runs_what_it_runs_without_the_upgrade(serving: Cluster, fields:
 @pytest.mark.parametrize(
     "fields",
     [
-        another_revision()({}),
+        another_version()({}),
         {"models": [a_model(arguments={"depth": "50"})]},
         {"models": [a_model(config={"maxBatchSize": 16})]},
         {"dataloader": {"entrypoint": "dataloader.py", "arguments": {"seed": "1"}}},
-        {"data": {"uri": "pvc://data/digits"}},
+        {"dataset": {"uri": "pvc://data/digits"}},
         {"accuracy": {"maxSamples": 100}},
         {"gpu": {"count": 1}},
     ],
@@ -220,7 +220,7 @@ def test_the_images_stay_while_the_edit_is_worked_on_and_the_operator_changes_ag
     serving: Cluster, steps: int
 ) -> None:
     serving.settings = NEWER
-    serving.edit(another_revision())
+    serving.edit(another_version())
     serving.run(steps)
     serving.settings = SETTINGS
     serving.settle()
@@ -231,10 +231,10 @@ def test_the_images_stay_while_the_edit_is_worked_on_and_the_operator_changes_ag
 def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> None:
     first = serving.spec["source"]
     serving.settings = NEWER
-    edited(serving, another_revision())
+    edited(serving, another_version())
     assert edited(serving, source=first) == ["server", "promotion"]
     assert images(serving) == OLD_IMAGES
-    assert edited(serving, another_revision()) == ["server", "promotion"]
+    assert edited(serving, another_version()) == ["server", "promotion"]
     assert images(serving) == NEW_IMAGES
 
 

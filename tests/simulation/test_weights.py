@@ -69,7 +69,7 @@ def test_other_weights_are_converted_and_the_same_ones_are_not() -> None:
     cluster.settle()
     references, conversions = cluster.started("reference"), cluster.started("convert")
     first = cluster.serving()
-    cluster.edit(weights={"uri": WEIGHTS, "revision": "2026-11-23"})
+    cluster.edit(weights={"uri": WEIGHTS, "version": "2026-11-23"})
     cluster.settle()
     assert (cluster.started("reference"), cluster.started("convert")) == (references, conversions)
     assert cluster.serving() == first

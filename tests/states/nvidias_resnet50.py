@@ -24,8 +24,8 @@ PRODUCT = "NVIDIA-A100-SXM4-80GB"
 
 SPEC: dict[str, Any] = {
     "source": {"uri": "pvc://models/resnet50"},
-    "data": {"uri": "pvc://datasets/imagenet"},
-    "dataloader": {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}},
+    "dataset": {"uri": "pvc://datasets/imagenet"},
+    "dataloader": {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATASET)"}},
     "metrics": {"entrypoint": "metrics.py"},
     "accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.76}]},
     "models": [

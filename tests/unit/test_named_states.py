@@ -14,8 +14,8 @@ from tests.simulation.edits import (
     Edit,
     a_narrower_batch,
     a_wider_batch,
-    another_revision,
     another_source,
+    another_version,
     merged,
     only,
     the_usual_batch,
@@ -32,7 +32,7 @@ EDITS: dict[str, Edit] = {
     "a_narrower_batch()": a_narrower_batch(),
     'only("onnx-fp32")': only("onnx-fp32"),
     "another_source()": another_source(),
-    "another_revision()": another_revision(),
+    "another_version()": another_version(),
 }
 
 
@@ -66,7 +66,7 @@ def written_again(text: str) -> Iterator[tuple[int, str]]:
         ('ONE = [a_model(candidates=[candidate("onnx-fp32")])]', 'only("onnx-fp32")'),
         ('WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})]', "a_wider_batch()"),
         ('OTHER = {"source": {"uri": "pvc://models/other"}}', "another_source()"),
-        ('OTHER: Body = {"uri": "pvc://models/digits", "revision": "v2"}', "another_revision()"),
+        ('OTHER: Body = {"uri": "pvc://models/digits", "version": "v2"}', "another_version()"),
         ('NO_NODE = {"phase": "Pending", "conditions": [{"type": "PodScheduled"}]}', "without_a_node()"),
     ],
 )

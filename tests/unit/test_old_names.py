@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
+from triton_converters.contract.layout import DATA_MOUNT
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.renamed import FIELDS, FORMATS, METRICS, VALUES, RenamedField, as_before, found, rewritten
 from triton_operator.api.resolved import FromRepository
+from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.triton_deployment import FieldRenamedError, parse
 from triton_operator.crdgen import crd
-from triton_operator.jobs.reference import model_code
+from triton_operator.jobs.reference import entrypoint, model_code
 from triton_plugin.validation.structural import faults
 from triton_plugin.validation.validate import check
 
@@ -154,6 +156,14 @@ def test_the_digest_that_pins_images_has_the_old_word_for_a_repository() -> None
     model = {"name": "ocr", "format": "triton-repository", "path": "ocr"}
     spec = TritonDeploymentSpec.model_validate({"source": {"uri": "pvc://models"}, "models": [model]})
     assert model_code(spec, spec.models[0]).format == "repository"
+
+
+def test_an_argument_may_have_the_old_word_for_the_dataset() -> None:
+    """It is the user's text, in which a table renames nothing; the Job's request is the same, so nothing runs again."""
+    spec = TritonDeploymentSpec.model_validate({**MINIMAL["spec"], "dataset": {"uri": "pvc://datasets/a"}})
+    old, new = (UserEntrypoint(entrypoint="a.py", arguments={"dir": f"$({word})/b"}) for word in ("DATA", "DATASET"))
+    assert entrypoint(spec, old) == entrypoint(spec, new)
+    assert entrypoint(spec, new).arguments == {"dir": f"{DATA_MOUNT}/a/b"}
 
 
 def test_a_spec_has_the_names_of_the_tables() -> None:

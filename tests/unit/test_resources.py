@@ -39,8 +39,8 @@ IN_A_BOX = (*USER_CODE, "profile", "measure")
 """The stages that run the user's code."""
 RICH = a_spec(
     models=[a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32", "accelerator": "cuda"}])],
-    data={"uri": "pvc://datasets/imagenet/val"},
-    dataloader={"entrypoint": "dataloader.py", "arguments": {"path": "$(DATA)/images"}},
+    dataset={"uri": "pvc://datasets/imagenet/val"},
+    dataloader={"entrypoint": "dataloader.py", "arguments": {"path": "$(DATASET)/images"}},
     gpu={"product": "NVIDIA-H200", "count": 2},
     conversion={"image": "example/torch:1", "pod": POD},
     serving={"pod": POD},

@@ -162,7 +162,7 @@ def _code(project: Project) -> ModelCode:
 
 def _entrypoint(file: UserFile) -> Entrypoint:
     data = str(layout.DATA_MOUNT)
-    return Entrypoint(file.path, {name: value.replace("$(DATA)", data) for name, value in file.arguments.items()})
+    return Entrypoint(file.path, {name: value.replace("$(DATASET)", data) for name, value in file.arguments.items()})
 
 
 def _run(stage: str, request: Any) -> Document:

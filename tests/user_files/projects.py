@@ -60,9 +60,9 @@ _SPEECH_MODEL = UserFile("triton/model.py", {"checkpoint": CHECKPOINT})
 _SPEECH_LOADER = UserFile(
     "triton/dataloader.py",
     {
-        "dataset_path": "$(DATA)",
-        "filelist": "$(DATA)/list.txt",
-        "cmudict_path": "$(DATA)/cmudict-0.7b",
+        "dataset_path": "$(DATASET)",
+        "filelist": "$(DATASET)/list.txt",
+        "cmudict_path": "$(DATASET)/cmudict-0.7b",
         "heteronyms_path": "cmudict/heteronyms",
     },
 )
@@ -124,7 +124,7 @@ _BERT_PACKAGES = (
 )
 _TFT_MODEL = UserFile("triton/model.py", {"checkpoint": "checkpoint", "precision": "fp32"})
 _TFT_PARTS = ("triton", "modeling.py", "configuration.py", "data_utils.py", "criterions.py", "utils.py")
-_TFT_LOADER = UserFile("triton/dataloader.py", {"checkpoint": "checkpoint", "dataset": "$(DATA)"})
+_TFT_LOADER = UserFile("triton/dataloader.py", {"checkpoint": "checkpoint", "dataset": "$(DATASET)"})
 _TFT_PACKAGES = (
     "pandas",
     "python-dateutil",
@@ -136,7 +136,7 @@ _TFT_PACKAGES = (
     "narwhals",
     "threadpoolctl",
 )
-_TFT_METRICS = UserFile("triton/metrics.py", {"checkpoint": "checkpoint", "dataset": "$(DATA)"})
+_TFT_METRICS = UserFile("triton/metrics.py", {"checkpoint": "checkpoint", "dataset": "$(DATASET)"})
 
 PROJECTS = (
     Project(
@@ -144,7 +144,7 @@ PROJECTS = (
         _VISION,
         ("triton", "image_classification"),
         UserFile("triton/model.py", {"config": "resnet50", "checkpoint": CHECKPOINT}),
-        UserFile("triton/dataloader.py", {"data_dir": "$(DATA)"}),
+        UserFile("triton/dataloader.py", {"data_dir": "$(DATASET)"}),
         UserFile("triton/metric.py"),
         (*TORCH, *SCRIPT),
         2,
@@ -160,7 +160,7 @@ PROJECTS = (
         ),
         UserFile(
             "triton/dataloader.py",
-            {"config": "configs/batch1/GV100/0.65ms.json", "val_path": "$(DATA)", "is_prunet": "False"},
+            {"config": "configs/batch1/GV100/0.65ms.json", "val_path": "$(DATASET)", "is_prunet": "False"},
         ),
         UserFile("triton/metrics.py"),
         TORCH,
@@ -198,7 +198,7 @@ PROJECTS = (
         _BERT,
         _BERT_PARTS,
         _BERT_MODEL,
-        UserFile("triton/dataloader.py", {"vocab_file": "vocab.txt", "predict_file": "$(DATA)/squad.json"}),
+        UserFile("triton/dataloader.py", {"vocab_file": "vocab.txt", "predict_file": "$(DATASET)/squad.json"}),
         None,
         TORCH,
         2,
@@ -249,8 +249,8 @@ PROJECTS = (
         "nnunet",
         _UNET,
         ("triton", "nnunet", "data_loading", "utils"),
-        UserFile("triton/model.py", {"checkpoint_dir": CHECKPOINT, "data_dir": "$(DATA)"}),
-        UserFile("triton/dataloader.py", {"data_dir": "$(DATA)"}),
+        UserFile("triton/model.py", {"checkpoint_dir": CHECKPOINT, "data_dir": "$(DATASET)"}),
+        UserFile("triton/dataloader.py", {"data_dir": "$(DATASET)"}),
         UserFile("triton/metrics.py"),
         TORCH,
         2,
@@ -262,7 +262,7 @@ PROJECTS = (
         _TENSORFLOW,
         ("triton", "runtime", "model", "utils"),
         UserFile("triton/rn50_model.py", {"model_dir": "checkpoint"}),
-        UserFile("triton/dataloader.py", {"data_dir": "$(DATA)"}),
+        UserFile("triton/dataloader.py", {"data_dir": "$(DATASET)"}),
         UserFile("triton/metrics.py"),
         (("tf-savedmodel", "fp32"), ("onnx", "fp32")),
         2,

@@ -16,7 +16,7 @@ from triton_converters.contract.results import Signature, Tensor
 class Entrypoint:
     """A user's Python file and the arguments of its function or class; or a model's own file, without arguments.
 
-    ``path`` is relative to the source's directory; ``$(DATA)`` and ``$(WEIGHTS)`` in a value are
+    ``path`` is relative to the source's directory; ``$(DATASET)`` and ``$(WEIGHTS)`` in a value are
     already replaced by the mount paths.
     """
 

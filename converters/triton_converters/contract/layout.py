@@ -49,7 +49,7 @@ WEIGHTS_MOUNT = Path("/weights")
 PACKAGES_MOUNT = Path("/packages")
 """Read-only mount path of installed Python packages in the Jobs that run user code."""
 DATA_MOUNT = Path("/data")
-"""Read-only mount path of spec.data in the Jobs that run user code: of the claim that holds it, or of what was
+"""Read-only mount path of spec.dataset in the Jobs that run user code: of the claim that holds it, or of what was
 published."""
 CREDENTIALS_MOUNT = Path("/credentials")
 """Read-only mount path, in a source or packages Job, of the Secret that the spec names for it: a file for each key."""

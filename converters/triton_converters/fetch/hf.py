@@ -44,7 +44,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     commit, files = _read(answer, repository)
     if _COMMIT.fullmatch(revision) and commit != revision:
         message = f"{repository} has another commit, {commit}, under the name {revision}, which is a commit's"
-        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct spec.source.revision")
+        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct spec.source.version")
     what = f"{repository} at {commit}"
     files = chosen(remote, files, what)
     for each in missing(place, commit, files, what):
@@ -69,7 +69,7 @@ def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
         )
         return StageError(Reason.SOURCE_GATED, message)
     if code == "RevisionNotFound":
-        message = f"{repository} has no revision of that name; correct spec.source.revision"
+        message = f"{repository} has no revision of that name; correct spec.source.version"
         return StageError(Reason.SOURCE_NOT_FOUND, message)
     if code == "RepoNotFound":
         message = (

@@ -135,7 +135,7 @@ def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file,
 
 
 def _checkpoint(source: Path, name: str, value: str) -> str:
-    """Return the checkpoint's absolute path: a relative one is below the source, an absolute one ($(DATA)) stays."""
+    """Return the checkpoint's absolute path: a relative one is below the source, an absolute one ($(DATASET)) stays."""
     file = Path(os.path.abspath(source / value))
     if not Path(value).is_absolute() and not file.is_relative_to(source):
         raise StageError(Reason.ARGUMENTS_INVALID, f"{name}: {value!r} is outside the source")

@@ -101,7 +101,7 @@ FIELDS: Mapping[str, Mapping[str, OldField]] = {
         **{old: OldField(new, _INTEGER, _latency) for old, new in _LATENCIES.items()},
         "usedMemoryBytes": OldField("memory", _INTEGER, _memory),
     },
-    "SourceStatus": {"resolved": _key("downloadedVersion")},
+    "SourceStatus": {"resolved": _key("downloadedVersion"), "revision": _key("version")},
     "Images": {"commands": OldField("commandsVersion", _INTEGER, _integer), "asked": _key("requestDigest")},
 }
 """The old fields by the name of the type that had them, and by their old names."""

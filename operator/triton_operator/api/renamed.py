@@ -115,9 +115,53 @@ _CLAIM = {
         },
     },
 }
+
+
+def _with_version(files: Mapping[str, Any]) -> dict[str, Any]:
+    return {"version" if name == "revision" else name: value for name, value in files.items()}
+
+
+def _with_revision(files: Mapping[str, Any]) -> dict[str, Any]:
+    return {"revision" if name == "version" else name: value for name, value in files.items()}
+
+
+def _text(longest: int, new: str) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest, "description": f"Renamed to `spec.dataset.{new}`."}
+
+
+_DATA = {
+    "type": "object",
+    "properties": {
+        "uri": _text(1024, "uri"),
+        "revision": _text(128, "version"),
+        "sha256": _text(64, "sha256"),
+        "secretRef": {
+            "type": "object",
+            "description": "Renamed to `spec.dataset.secretRef`.",
+            "properties": {"name": _text(253, "secretRef.name")},
+        },
+        "serviceAccountName": _text(253, "serviceAccountName"),
+        "include": {
+            "description": "Renamed to `spec.dataset.include`.",
+            "type": "array",
+            "maxItems": 32,
+            "items": {"type": "string", "maxLength": 256},
+        },
+    },
+}
 _MEASUREMENT, _BATCHING = "performance.measurement", "models[].config.dynamicBatching"
 _THRESHOLD, _SOAK = "accuracy.thresholds[]", "serving.soak"
 FIELDS = (
+    RenamedField("source.revision", "source.version", "2026-11-23"),
+    RenamedField("weights.revision", "weights.version", "2026-11-23"),
+    RenamedField(
+        "data",
+        "dataset",
+        {"uri": "pvc://datasets/imagenet", "revision": "2012-val"},
+        _DATA,
+        _with_version,
+        _with_revision,
+    ),
     _duration(f"{_MEASUREMENT}.intervalMilliseconds", f"{_MEASUREMENT}.interval", "ms", 5000, (100, 600_000)),
     RenamedField(f"{_MEASUREMENT}.stabilityPercentage", f"{_MEASUREMENT}.stabilityPercent", 10),
     RenamedField("performance.regression.maximumPercent", "performance.regression.maxPercent", 10),

@@ -52,7 +52,7 @@ ResultKey = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{
 RevisionName = Annotated[str, StringConstraints(max_length=27, pattern=r"^[0-9a-f]{16}(\.[0-9a-f]{10})?$")]
 """A revision's key and, if it is said, the hash in the name of the Deployment that served it."""
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
-Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
+Version = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]
 BackendValue = Annotated[str, StringConstraints(max_length=LONGEST_VALUE, pattern=VALUE)]
 """A backend's number, flag or word, but never a path or a program."""

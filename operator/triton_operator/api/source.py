@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from triton_converters.contract import uris
 from triton_operator.api.pod import LocalReference
-from triton_operator.api.schema import ApiType, Arguments, DnsName, PythonFile, Revision, cel_list, rules
+from triton_operator.api.schema import ApiType, Arguments, DnsName, PythonFile, Version, cel_list, rules
 
 
 def _checked(uri: str) -> str:
@@ -67,7 +67,7 @@ class Source(ApiType):
     `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`,
     `gs://BUCKET/PREFIX` or `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see
     docs/source.md."""
-    revision: Revision = ""
+    version: Version = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
     again. Another one of `hf` asks for other files, so Ready is False until they serve. Otherwise the object stays
     Ready meanwhile, and UpToDate is False. Default: empty."""
@@ -88,12 +88,12 @@ class Source(ApiType):
     characters, slashes too. Default: all files."""
 
     @property
-    def revision_names_files(self) -> bool:
-        """Whether another `revision` asks for other files. Otherwise it only says when to look again."""
+    def version_names_files(self) -> bool:
+        """Whether another `version` asks for other files. Otherwise it only says when to look again."""
         return uris.split(self.uri).scheme == "hf"
 
 
-class Data(Source):
+class Dataset(Source):
     """The data that the dataloader reads. On a claim it is not copied and has no digest; other data is published."""
 
     model_config = ConfigDict(
@@ -111,7 +111,7 @@ class Data(Source):
     published on the repository claim like the source: `configmap://NAME`, `https://HOST/PATH/FILE`,
     `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
     `azure://CONTAINER/PREFIX`."""
-    revision: Revision = ""
+    version: Version = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it when the data changes: data on a
     claim has no digest, other data is read again. Default: empty."""
 
@@ -127,6 +127,6 @@ class UserEntrypoint(ApiType):
     entrypoint: PythonFile
     """Path of the Python file, relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments by name, as strings. The operator replaces `$(DATA)` and `$(WEIGHTS)` with the paths at which
-    `spec.data` and `spec.weights` are mounted, and converts each string to the type that the function's annotation, its
-    default value or the file's `update_argparser` declares. Default: none."""
+    """Arguments by name, as strings. The operator replaces `$(DATASET)` and `$(WEIGHTS)` with the paths at which
+    `spec.dataset` and `spec.weights` are mounted, and converts each string to the type that the function's annotation,
+    its default value or the file's `update_argparser` declares. Default: none."""

@@ -21,7 +21,7 @@ from triton_operator.api.rollout import Rollout
 from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
-from triton_operator.api.source import Data, Source, UserEntrypoint
+from triton_operator.api.source import Dataset, Source, UserEntrypoint
 
 
 class TritonDeploymentSpec(ApiType):
@@ -79,8 +79,8 @@ class TritonDeploymentSpec(ApiType):
     weights: Source | None = None
     """Where the weights are, if they are not in the source: code in a ConfigMap, weights in a bucket. They are
     published like the source, and mounted read-only at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
-    data: Data | None = None
-    """The data that the dataloader reads, mounted read-only at `$(DATA)` in the Jobs that run your code. Default:
+    dataset: Dataset | None = None
+    """The data that the dataloader reads, mounted read-only at `$(DATASET)` in the Jobs that run your code. Default:
     none."""
     dataloader: UserEntrypoint | None = None
     """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
@@ -137,14 +137,14 @@ class TritonDeploymentSpec(ApiType):
         return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.largest_batch
 
     @property
-    def mounted_data(self) -> Data | None:
+    def mounted_dataset(self) -> Dataset | None:
         """The data if it is on a claim, from which it is mounted: it may be too much to copy."""
-        return self.data if self.data is not None and self.data.is_mounted else None
+        return self.dataset if self.dataset is not None and self.dataset.is_mounted else None
 
     @property
-    def published_data(self) -> Data | None:
+    def published_dataset(self) -> Dataset | None:
         """The data if it is published like the source."""
-        return self.data if self.data is not None and not self.data.is_mounted else None
+        return self.dataset if self.dataset is not None and not self.dataset.is_mounted else None
 
     def follows_graph(self, model: Model) -> bool:
         """Whether `maxBatchSize` of the model is what its graph shows, as far as the spec tells."""

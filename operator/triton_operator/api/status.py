@@ -76,8 +76,8 @@ class SourceStatus(StatusType):
 
     digest: str
     """Digest of the source, as sha256:HEX."""
-    revision: str = ""
-    """The `revision` in `spec.source` when the operator read the source."""
+    version: str = ""
+    """The `version` in `spec.source` when the operator read the source."""
     downloaded_version: str = ""
     """What the server called the version that was downloaded: a commit (`hf`), a manifest's digest (`oci`), or an
     object's version or entity tag. Empty if it named none, or if the source is not downloaded."""

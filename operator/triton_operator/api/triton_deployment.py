@@ -119,9 +119,9 @@ def _noted(metadata: dict[str, Any], annotation: str) -> str:
 
 def _goal_digest(spec: TritonDeploymentSpec) -> str:
     """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it."""
-    sources = (("source", spec.source), ("weights", spec.weights), ("data", spec.data))
-    looks_again = {field for field, files in sources if files is not None and not files.revision_names_files}
-    without: dict[str, Any] = _CHANGES_NOTHING | {field: {"revision"} for field in looks_again}
+    sources = (("source", spec.source), ("weights", spec.weights), ("dataset", spec.dataset))
+    looks_again = {field for field, files in sources if files is not None and not files.version_names_files}
+    without: dict[str, Any] = _CHANGES_NOTHING | {field: {"version"} for field in looks_again}
     said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
     return digest({field: value for field, value in said.items() if value != {}}, 16)
 

@@ -40,7 +40,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
     )
     request = names.keyed("metrics", request, *surroundings(context))
-    # A metric's arguments may name $(DATA) and $(WEIGHTS) too.
+    # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
     return Work(
         stage="metrics",

@@ -60,7 +60,7 @@ def examples_key(context: Context, source: SourceResult) -> str:
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
     # Who may read the files does not change them.
-    given = [each for each in (spec.source, spec.weights, spec.data) if each is not None]
+    given = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
     sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
     own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
@@ -95,7 +95,7 @@ def surroundings(context: Context) -> list[Any]:
 
     Data that is mounted from a claim has a revision instead of a digest.
     """
-    return [context.spec.mounted_data, *context.framework]
+    return [context.spec.mounted_dataset, *context.framework]
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
@@ -144,21 +144,27 @@ def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
 
 
 def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
-    """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
-    data = layout.DATA_MOUNT
-    if spec.mounted_data is not None:
-        data /= uris.split(spec.mounted_data.uri).path
-    weights = str(layout.WEIGHTS_MOUNT)
-    return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
+    """Replace $(DATASET), by its old name $(DATA), and $(WEIGHTS) by the paths at which they are mounted."""
+    dataset = layout.DATA_MOUNT
+    if spec.mounted_dataset is not None:
+        dataset /= uris.split(spec.mounted_dataset.uri).path
+    paths = {"$(DATASET)": str(dataset), "$(DATA)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
+    return {name: _filled(value, paths) for name, value in given.items()}
+
+
+def _filled(value: str, paths: Mapping[str, str]) -> str:
+    for placeholder, path in paths.items():
+        value = value.replace(placeholder, path)
+    return value
 
 
 def user_volumes(
     context: Context, source: SourceResult
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Volumes of spec.data, and mounts of spec.data, spec.weights and the packages, as far as the spec has them."""
+    """Volumes of the dataset, and mounts of the dataset, the weights and the packages, as far as the spec has them."""
     volumes, mounts = [], []
-    if context.spec.mounted_data is not None:
-        volume, mount = claim_volume("data", context.spec.mounted_data.uri, layout.DATA_MOUNT)
+    if context.spec.mounted_dataset is not None:
+        volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
     for digest, place in published:

@@ -306,7 +306,7 @@ def _where_from(context: Context, pending: Trouble) -> str:
     return (
         ". Only models of TensorFlow need this image, the Helm value images.converterTensorflow; docs/tensorflow.md"
         " says how to build it. The object goes on by itself once its nodes can pull the image. If you change the"
-        " value, change spec.source.revision too, because an object keeps its images"
+        " value, change spec.source.version too, because an object keeps its images"
     )
 
 

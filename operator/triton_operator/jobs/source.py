@@ -1,4 +1,4 @@
-"""The Jobs that read or download spec.source, spec.weights and spec.data."""
+"""The Jobs that read or download spec.source, spec.weights and spec.dataset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ def _at(told: Sequence[T], number: int) -> T | None:
 def works(context: Context) -> dict[str, SourceWork]:
     """The work of each Job by the field of the spec that it reads; the same files are read once."""
     found = {"spec.source": source_work(context)}
-    for field, files in (("spec.weights", context.spec.weights), ("spec.data", context.spec.published_data)):
+    for field, files in (("spec.weights", context.spec.weights), ("spec.dataset", context.spec.published_dataset)):
         if files is not None and (work := _work(context, files)).key not in {each.key for each in found.values()}:
             found[field] = work
     return found
@@ -85,7 +85,7 @@ def weights_digest(context: Context) -> str:
 
 def data_digest(context: Context) -> str:
     """The digest of the published data; empty: the spec has none, it is on a claim, or it is not published yet."""
-    return _digest(context, context.spec.published_data)
+    return _digest(context, context.spec.published_dataset)
 
 
 def _digest(context: Context, files: Source | None) -> str:
@@ -114,13 +114,13 @@ def _work(
         uri=source.uri,
         path="" if uri.is_remote else uri.path,
         sha256=source.sha256,
-        revision=source.revision if uris.SCHEMES[uri.scheme].has_revisions else "",
+        revision=source.version if uris.SCHEMES[uri.scheme].has_revisions else "",
         include=tuple(source.include),
         models=models,
         graphs=graphs,
         requirements=requirements,
     )
-    request = names.keyed("source", request, source.revision, context.triton_deployment.uid)
+    request = names.keyed("source", request, source.version, context.triton_deployment.uid)
     volumes, mounts = _volumes(source)
     return Work(
         stage="source",

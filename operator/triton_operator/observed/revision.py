@@ -81,9 +81,10 @@ class Revision(Document):
         return _text(_field(_field(self.told, "performance"), "measuredAt"))
 
     @property
-    def source_revision(self) -> str:
-        """What spec.source.revision was when the source was read; empty if it was not set."""
-        return _text(_field(_field(self.told, "source"), "revision"))
+    def source_version(self) -> str:
+        """What spec.source.version was when the source was read; empty if it was not set."""
+        source = _field(self.told, "source")
+        return _text(_field(source, "version") or _field(source, "revision"))
 
     @property
     def source_digest(self) -> str:

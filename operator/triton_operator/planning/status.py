@@ -91,10 +91,10 @@ def status_of(
 def _source(context: Context, progress: Progress) -> SourceStatus | None:
     if not isinstance(progress, Sourced):
         return None
-    found, revision = progress.source, context.spec.source.revision
+    found, version = progress.source, context.spec.source.version
     return SourceStatus(
         digest=f"sha256:{found.digest}",
-        revision=revision,
+        version=version,
         downloaded_version=shortened(found.resolved, VERSION_BYTES),
     )
 

@@ -105,10 +105,10 @@ def _advised(context: Context, failure: Trouble) -> Trouble:
     """The failure; if the image for CPUs built no engine, with the installation's value for one that has TensorRT."""
     if failure.reason is not Reason.TENSORRT_UNAVAILABLE or context.framework_image != context.images.converter:
         return failure
-    again = "then change spec.source.revision, because an object keeps its images"
+    again = "then change spec.source.version, because an object keeps its images"
     value = "the Helm value images.converterGpu"
     advice = (
-        f"or use the image of {value}: for that, change spec.source.revision, because an object keeps its images"
+        f"or use the image of {value}: for that, change spec.source.version, because an object keeps its images"
         if context.settings.converter_gpu_image
         else f"or ask the administrator who installed the operator to set {value}, and {again}"
     )

@@ -64,7 +64,7 @@ def _claims(context: Context) -> Iterator[tuple[str, str]]:
 def _files(context: Context) -> Iterator[tuple[str, Source]]:
     """Yield the fields that say where files come from."""
     spec = context.spec
-    given = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.data", spec.data))
+    given = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.dataset", spec.dataset))
     yield from ((field, files) for field, files in given if files is not None)
 
 

@@ -1,6 +1,6 @@
 """Source: a Job reads or downloads spec.source and publishes it on the claim under its digest.
 
-Others do the same for spec.weights, and for spec.data unless it is on a claim, from which it is mounted.
+Others do the same for spec.weights, and for spec.dataset unless it is on a claim, from which it is mounted.
 """
 
 from collections.abc import Iterator
