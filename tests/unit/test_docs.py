@@ -67,6 +67,13 @@ def test_a_decision_has_the_words_of_its_title_as_its_name(page: Path) -> None:
     assert page.stem == "-".join([words[0].zfill(4), *words[1:]]), "a shorter title makes a shorter name"
 
 
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.name)
+def test_a_decision_says_what_else_was_possible(page: Path) -> None:
+    parts = re.split(r"^## (.+)\n", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert parts[1::2] == ["Context", "Decision", "Consequences", "Alternatives"]
+    assert all(part.strip() for part in parts[2::2])
+
+
 def test_the_readme_is_short_and_names_both_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
