@@ -18,9 +18,9 @@ from triton_converters.contract.reasons import Reason
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ("operator", "converters", "plugin")
 ROOMS = (*SHIPPED, "hack", "demo", "examples", "bench")
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md"), *ROOT.glob("charts/**/*.md")]
-)
+WRITTEN = ("*.md", "changelog.d/*.md", "docs/**/*.md", "manifests/**/*.md", "charts/**/*.md")
+PAGES = sorted(page for pattern in WRITTEN for page in ROOT.glob(pattern))
+"""The fragments of the changelog are among them: a release makes them a part of a page."""
 CODE = re.compile(r"^```.*?^```|<!--.*?-->|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 GENERATED = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
 """Tables of recorded runs: what was said then."""
