@@ -3,11 +3,28 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hack.devcluster.binaries import BUILD_ENVIRONMENT, MODULES
+from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.operator_process import eventually
 
+KIND = "httproutes.gateway.networking.k8s.io"
 MODULE = MODULES["traefik"]
+
+
+@contextmanager
+def http_routes(kubectl: Kubectl) -> Iterator[None]:
+    """Have the API server know HTTPRoutes for the block."""
+    file = str(definitions() / "gateway.networking.k8s.io_httproutes.yaml")
+    kubectl("apply", "--server-side", "-f", file)
+    try:
+        eventually(lambda: kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=60s"))
+        yield
+    finally:
+        kubectl("delete", "-f", file)
 
 
 def definitions() -> Path:
