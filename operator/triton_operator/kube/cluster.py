@@ -293,6 +293,15 @@ class Cluster:
         """Create an object and return it as it is now. Raises ConflictError if the name is taken."""
         return self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), _CREATED, body)
 
+    def try_create(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Ask the API server whether it would create an object, which it does not. Raises RefusedError if it would not.
+
+        The operator has no right to it; `helm test` has (kinds.py).
+        """
+        self._allow(kind.dry_run_verbs, "create", kind.plural)
+        path, query = _path(kind, body["metadata"]["namespace"]), _CREATED | {"dryRun": "All"}
+        self._request(kind, "create", path, query, body, "application/json")
+
     def replace(self, kind: Kind, body: dict[str, Any]) -> None:
         """Replace exactly the version that was read. Raises ConflictError if it has changed since."""
         metadata = body["metadata"]

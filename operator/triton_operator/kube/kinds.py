@@ -16,6 +16,8 @@ class Kind:
     verbs: frozenset[str]
     status_verbs: frozenset[str] = frozenset()
     """Verbs on its status subresource."""
+    dry_run_verbs: frozenset[str] = frozenset()
+    """Verbs that `helm test` uses as a dry run alone. Its own Role grants them, the operator's does not."""
     labels: str = names.MANAGED_BY_SELECTOR
     """Label selector of lists and watches. Without it, all Pods of the cluster would go through this process."""
     fields: str = ""
@@ -49,7 +51,9 @@ _WATCHED = frozenset({"list", "watch"})
 # A server-side apply is a patch, and a create if the object is missing.
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 
-TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), labels="")
+TRITON_DEPLOYMENT = Kind(
+    names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), frozenset({"create"}), labels=""
+)
 JOB = Kind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
