@@ -368,7 +368,8 @@ def _translated() -> Iterator[None]:
             )
         if "NamespaceTerminating" in error.causes:
             raise NotFoundError(message) from error
-        # A field that no schema has: the API server answers with an internal error (500).
+        # A field that no schema has. The Status is that of any bug of the API server, 500 without a reason or details,
+        # so only its words tell.
         invalid = message.startswith("failed to create typed patch object")
         kind = InvalidError if invalid else _ERRORS.get(error.status, ServerError)
         raise kind(message, error.retry_after) from error
