@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.gateway_api import http_routes
+from tests.apiserver.definitions import HTTP_ROUTES, SCALED_OBJECTS
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.openapi import Place, edits, places
 from tests.apiserver.operator_process import eventually
 from tests.apiserver.planned import anywhere, planned, simulated_objects
 from triton_operator.kube.drift import MERGED, REPLACED, drift
-from triton_operator.kube.kinds import CHILDREN, HTTP_ROUTE, JOB, POD
+from triton_operator.kube.kinds import CHILDREN, JOB, OPTIONAL, POD
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 
 JSON = dict[str, Any]
-COMPARED = (set(CHILDREN) | {HTTP_ROUTE}) - {JOB, POD}
-"""A Job is never changed, a pod never written. KEDA's schema of ScaledObjects is not here: there is no KEDA."""
+COMPARED = {*CHILDREN, *OPTIONAL} - {JOB, POD}
+"""A Job is never changed, a pod never written."""
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def documents(cluster_kubectl: Kubectl) -> Iterator[dict[str, JSON]]:
         found: JSON = json.loads(cluster_kubectl("get", "--raw", path))
         return found
 
-    with http_routes(cluster_kubectl):
+    with HTTP_ROUTES.served(cluster_kubectl), SCALED_OBJECTS.served(cluster_kubectl):
         # The schema of a new kind is told a moment after the kind is served.
-        eventually(lambda: "HTTPRoute" in json.dumps(document(HTTP_ROUTE.api_version)))
+        eventually(lambda: all(f'"{kind}"' in json.dumps(document(kind.api_version)) for kind in OPTIONAL))
         yield {api_version: document(api_version) for api_version in {kind.api_version for kind in COMPARED}}
 
 

@@ -308,3 +308,10 @@ def test_a_spread_that_others_add_is_no_drift() -> None:
     ours, theirs = ("zone", "ScheduleAnyway"), ("zone", "DoNotSchedule")
     assert drift(spread(ours), spread(theirs, ours)) is None
     assert drift(spread(ours), spread(theirs)) == "topologySpreadConstraints.[zone]"
+
+
+def test_a_trigger_with_credentials_of_others_is_drift() -> None:
+    wanted: JSON = {"spec": {"triggers": [{"type": "prometheus", "metadata": {"query": "up"}}]}}
+    for more in ({"authenticationRef": {"name": "theirs"}}, {"metadata": {"query": "up", "customHeaders": "a=b"}}):
+        found = {"spec": {"triggers": [wanted["spec"]["triggers"][0] | more]}}
+        assert (drift(wanted, found) or "").startswith("spec.triggers.[0]")

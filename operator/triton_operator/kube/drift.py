@@ -45,6 +45,7 @@ REPLACED = frozenset(
         "rules",
         "selector",
         "tolerations",
+        "triggers",
     }
 )
 """Fields by name whose value, or whose items, an apply replaces as a whole: a field more below them is drift, because
