@@ -26,12 +26,6 @@ class Kind:
     """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
     apply removes fields of it. A Job needs no removal: it is never changed, because its name changes with its
     content."""
-    merged: bool = False
-    """Whether a change is a merge patch instead of an apply. An apply removes only what its own manager alone has set,
-    and who set the owner of a claim is not known for sure: anybody may have emptied `metadata.managedFields`, and the
-    API server then counts all as set by another manager, which no apply overrules. The claim would go with its object,
-    and the user's models with it, although `whenDeleted` says Retain. A merge patch removes what the body sets to an
-    empty list without asking who set it."""
 
     @property
     def group(self) -> str:
@@ -59,7 +53,7 @@ POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
 DISRUPTION_BUDGET = Kind(
     names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}
