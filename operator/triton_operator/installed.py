@@ -11,14 +11,14 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from triton_operator.kube.connection import AnswerError, ConfigurationError, Connection, NoAnswerError, configuration
+from triton_operator.kube.cluster import Cluster, ClusterError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.names import API_VERSION, KIND
 
 READY_WITHIN_SECONDS = 120.0
 """After an installation, a pod has to be scheduled, its image pulled, and everything listed once."""
 ANSWER_SECONDS = 10.0
-"""How long one request may wait for its answer, in seconds: an operator or API server that is well needs far less."""
+"""How long one request may wait for the operator's answer, in seconds: one that is well needs far less."""
 SMALLEST: dict[str, Any] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
@@ -47,26 +47,21 @@ def operator_answers(url: str, within: float = READY_WITHIN_SECONDS) -> str:
         time.sleep(1)
 
 
-def api_is_served(connection: Connection) -> str:
-    """Look for the kind among those of the API server. Raises NotInstalledError if it is not there."""
-    try:
-        served = connection.request("GET", f"/apis/{API_VERSION}", {}, None, "application/json", ANSWER_SECONDS)
-    except AnswerError as error:
+def api_is_served(cluster: Cluster) -> str:
+    """Look for the kind at the API server. Raises NotInstalledError if it is not served, or a ClusterError."""
+    if not cluster.serves(TRITON_DEPLOYMENT):
         raise NotInstalledError(
-            f"the API server does not serve {API_VERSION}: {error}; install the CustomResourceDefinition"
-        ) from error
-    if TRITON_DEPLOYMENT.plural not in {each["name"] for each in served["resources"]}:
-        raise NotInstalledError(f"the API server serves {API_VERSION} without {TRITON_DEPLOYMENT.plural}")
+            f"the API server does not serve {KIND}s of {API_VERSION}; install the CustomResourceDefinition"
+        )
     return f"the API server serves {API_VERSION}"
 
 
-def object_is_accepted(connection: Connection, namespace: str) -> str:
-    """Create the smallest object as a dry run. Raises NotInstalledError if the API server refuses it."""
-    path = f"/apis/{API_VERSION}/namespaces/{namespace}/{TRITON_DEPLOYMENT.plural}"
-    query = {"dryRun": "All", "fieldValidation": "Strict"}
+def object_is_accepted(cluster: Cluster, namespace: str) -> str:
+    """Create the smallest object as a dry run. Raises NotInstalledError if it is refused, or a ClusterError."""
+    metadata = SMALLEST["metadata"] | {"namespace": namespace}
     try:
-        connection.request("POST", path, query, SMALLEST, "application/json", ANSWER_SECONDS)
-    except AnswerError as error:
+        cluster.try_create(TRITON_DEPLOYMENT, SMALLEST | {"metadata": metadata})
+    except RefusedError as error:
         raise NotInstalledError(
             f"the API server refuses the smallest {KIND} in namespace {namespace}: {error}; the"
             " CustomResourceDefinition may be of another version than the operator"
@@ -79,14 +74,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     url, namespace = sys.argv[1:] if argv is None else argv
     try:
         print(operator_answers(url), flush=True)
-        connection = Connection(configuration(), "triton-operator-test", ANSWER_SECONDS)
-        print(api_is_served(connection), flush=True)
-        print(object_is_accepted(connection, namespace), flush=True)
-    except (NotInstalledError, ConfigurationError) as error:
+        cluster = Cluster.connect("helm-test")
+        print(api_is_served(cluster), flush=True)
+        print(object_is_accepted(cluster, namespace), flush=True)
+    except (NotInstalledError, ClusterError) as error:
         print(error, file=sys.stderr)
-        return 1
-    except NoAnswerError as error:
-        print(f"no answer from the API server: {error}", file=sys.stderr)
         return 1
     return 0
 

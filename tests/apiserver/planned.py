@@ -24,7 +24,10 @@ EVERYTHING_OF_A_POD = {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {
                 "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
-            }
+            },
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+            ],
         }
     },
     "topologySpreadConstraints": [{"topologyKey": "zone"}],

@@ -6,8 +6,9 @@ from copy import deepcopy
 
 import pytest
 
+from tests.apiserver.definitions import SCALED_OBJECTS
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from tests.apiserver.operator_process import USER, eventually
+from tests.apiserver.operator_process import USER
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, pod, refused, simulated_objects, told
 from tests.conftest import Attack
 from triton_operator.names import MANAGED_BY_LABEL, OLD_SERVER_LABEL, TRITON_DEPLOYMENT_LABEL
@@ -16,34 +17,12 @@ KINDS = {
     *("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget"),
     "ScaledObject",
 }
-SCALED_OBJECTS = "scaledobjects.keda.sh"
-SCALED_OBJECT: Body = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": SCALED_OBJECTS},
-    "spec": {
-        "group": "keda.sh",
-        "scope": "Namespaced",
-        "names": {"plural": "scaledobjects", "singular": "scaledobject", "kind": "ScaledObject"},
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
-"""KEDA's kind, without KEDA's schema."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def keda(cluster_kubectl: Kubectl) -> Iterator[None]:
-    cluster_kubectl("apply", "-f", "-", body=SCALED_OBJECT)
-    eventually(lambda: cluster_kubectl("wait", "--for=condition=Established", f"crd/{SCALED_OBJECTS}", "--timeout=60s"))
-    yield
-    cluster_kubectl("delete", "crd", SCALED_OBJECTS)
+    with SCALED_OBJECTS.served(cluster_kubectl):
+        yield
 
 
 def allow(as_operator: Kubectl, bodies: list[Body]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
-from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, Kind
+from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
 from triton_operator.settings import Peer, Resources, Settings
 
 Rules = set[tuple[str, str, str]]
@@ -77,6 +77,11 @@ def test_the_lease_is_the_releases_own() -> None:
     lease = {(LEASE.group, LEASE.plural, verb) for verb in LEASE.verbs}
     for namespaces in ((), ("--set", "watchNamespaces={blue}")):
         assert granted(rendered(*namespaces), "Role", "triton-operator", "triton-operator-lease") == lease
+
+
+def test_the_test_of_a_release_may_do_only_what_it_tries() -> None:
+    tried = {(TRITON_DEPLOYMENT.group, TRITON_DEPLOYMENT.plural, verb) for verb in TRITON_DEPLOYMENT.dry_run_verbs}
+    assert granted(rendered(), "Role", "triton-operator", "triton-operator-test") == tried
 
 
 def test_who_may_edit_a_namespace_may_scale_its_objects_and_who_may_view_it_may_look() -> None:

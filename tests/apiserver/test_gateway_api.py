@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.apiserver.conftest import VALUES
-from tests.apiserver.gateway_api import definitions
+from tests.apiserver.definitions import HTTP_ROUTES
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import eventually, install_account
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, refused, simulated_objects, told
 from tests.conftest import Attack
 from triton_operator.kube.drift import drift
 from triton_operator.kube.managed_fields import FIELD_MANAGER
-
-KIND = "httproutes.gateway.networking.k8s.io"
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +20,13 @@ def as_operator(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFacto
 
     Other modules install other values of the chart, and the admission policy is the cluster's: it is applied again.
     """
-    file = str(definitions() / "gateway.networking.k8s.io_httproutes.yaml")
-    cluster_kubectl("apply", "--server-side", "-f", file)
-    eventually(lambda: cluster_kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=60s"))
-    found = Kubectl(install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES))
-    elsewhere = one("HTTPRoute")
-    backend(name="billing")(elsewhere)
-    # The API server takes a new policy up a moment later.
-    eventually(lambda: refused(found.within("default"), elsewhere), within=60)
-    yield found
-    cluster_kubectl("delete", "-f", file)
+    with HTTP_ROUTES.served(cluster_kubectl):
+        found = Kubectl(install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES))
+        elsewhere = one("HTTPRoute")
+        backend(name="billing")(elsewhere)
+        # The API server takes a new policy up a moment later.
+        eventually(lambda: refused(found.within("default"), elsewhere), within=60)
+        yield found
 
 
 def test_every_route_that_the_operator_makes_is_allowed(as_operator: Kubectl, kubectl: Kubectl) -> None:
@@ -44,11 +39,11 @@ def test_every_route_that_the_operator_makes_is_allowed(as_operator: Kubectl, ku
 def test_what_the_api_server_makes_of_it_is_no_drift(as_operator: Kubectl, kubectl: Kubectl) -> None:
     own, body = as_operator.within(kubectl.namespace), one("HTTPRoute")
     own("apply", "--server-side", f"--field-manager={FIELD_MANAGER}", "--validate=strict", "-f", "-", body=body)
-    found = own.get(KIND, "digits")
+    found = own.get(HTTP_ROUTES.name, "digits")
     assert drift(body, found) is None
     body["spec"]["rules"][0]["backendRefs"][0]["weight"] -= 1
     assert drift(body, found) is not None
-    own("delete", KIND, "digits")
+    own("delete", HTTP_ROUTES.name, "digits")
 
 
 def backend(**fields: object) -> Callable[[Body], None]:

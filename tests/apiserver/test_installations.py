@@ -25,6 +25,7 @@ from tests.apiserver.operator_process import (
 )
 from tests.apiserver.test_operator import created
 from triton_operator.installed import NotInstalledError, api_is_served, object_is_accepted, operator_answers
+from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection, configuration
 
 
@@ -92,14 +93,14 @@ def test_the_operator_waits_for_its_crd(tmp_path: Path) -> None:
             assert operator.answer("/readyz") == (503, "the API server's objects are not listed yet\n")
             assert operator.answer("/healthz")[0] == 200
             with pytest.raises(NotInstalledError, match="install the CustomResourceDefinition"):
-                api_is_served(connection(server.kubeconfig))
+                api_is_served(connected(server.kubeconfig))
             admin("create", "-f", str(CRD))
             operator.wait_ready()
             created(admin)
 
 
-def connection(kubeconfig: Path) -> Connection:
-    return Connection(configuration(str(kubeconfig)), "test", 5)
+def connected(kubeconfig: Path) -> Cluster:
+    return Cluster(Connection(configuration(str(kubeconfig)), "test", 5))
 
 
 @pytest.fixture(scope="module")
@@ -126,11 +127,11 @@ def test_helm_test_asks_the_operator_and_the_api_server(operator: Operator, test
 def test_helm_test_says_what_is_wrong(tester: Path, cluster_kubectl: Kubectl) -> None:
     with pytest.raises(NotInstalledError, match=r"is not ready: .*refused.*; look at its pods and their log"):
         operator_answers("http://127.0.0.1:9", within=0)
-    assert api_is_served(connection(tester))
+    assert api_is_served(connected(tester))
     with pytest.raises(
         NotInstalledError, match=r"refuses the smallest TritonDeployment in namespace default: .*forbid"
     ):
-        object_is_accepted(connection(tester), "default")
+        object_is_accepted(connected(tester), "default")
     assert cluster_kubectl.within("tested").items("td") == []
 
 

@@ -122,7 +122,7 @@ def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
 ) -> None:
     sent = requests(monkeypatch)
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent == ["POST persistentvolumeclaims", "PATCH networkpolicies", "POST jobs"]
+    assert sent == ["PATCH persistentvolumeclaims", "PATCH networkpolicies", "POST jobs"]
     assert bench.reconcile() == Result(again_after=0.0)
     assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
 
@@ -149,17 +149,19 @@ def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl,
 
 
 @pytest.mark.parametrize("managed", ["created", "unknown"])
-def test_a_claim_outlives_its_object_by_a_merge_patch_alone(bench: Bench, kubectl: Kubectl, managed: str) -> None:
-    """Claims of every version were created, and an apply removes nothing that a create has set.
+def test_a_claim_outlives_its_object_by_a_patch_of_its_owners_alone(
+    bench: Bench, kubectl: Kubectl, managed: str
+) -> None:
+    """Earlier versions created claims, and an apply removes nothing that a create has set.
 
     If somebody emptied the managed fields, no patch of them by the operator would tell that the owner is its own.
     """
     claim = "digits-repository"
     while bench.reconcile().again_after == 0.0:
         pass
-    if managed == "unknown":
-        kubectl("patch", "pvc", claim, "--type=merge", "-p", json.dumps({"metadata": {"managedFields": [{}]}}))
-        bench.look()
+    entries = kubectl.get("pvc", claim, "--show-managed-fields")["metadata"]["managedFields"]
+    entries = [{}] if managed == "unknown" else [each | {"operation": "Update"} for each in entries]
+    kubectl("patch", "pvc", claim, "--type=merge", "-p", json.dumps({"metadata": {"managedFields": entries}}))
     without = {"name": claim, "namespace": kubectl.namespace, "ownerReferences": []}
     body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": without}
     manager = f"--field-manager={FIELD_MANAGER}"
@@ -172,6 +174,24 @@ def test_a_claim_outlives_its_object_by_a_merge_patch_alone(bench: Bench, kubect
         pass
     kubectl("delete", "td", "digits")
     assert "ownerReferences" not in kubectl.get("pvc", claim)["metadata"], "the garbage collector would delete it"
+
+
+def test_an_owner_that_others_gave_a_claim_stays(bench: Bench, kubectl: Kubectl) -> None:
+    claim, label = "digits-repository", "app.kubernetes.io/component"
+    while bench.reconcile().again_after == 0.0:
+        pass
+    kubectl("create", "configmap", "backup")
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "backup"}
+    theirs["uid"] = kubectl.get("configmap", "backup")["metadata"]["uid"]
+    owners = [*kubectl.get("pvc", claim)["metadata"]["ownerReferences"], theirs]
+    kubectl("patch", "pvc", claim, "--type=merge", "-p", json.dumps({"metadata": {"ownerReferences": owners}}))
+    kubectl("label", "pvc", claim, f"{label}-")
+    bench.look()
+    while bench.reconcile().again_after == 0.0:
+        pass
+    found = kubectl.get("pvc", claim)["metadata"]
+    assert found["labels"][label] == "repository"
+    assert {each["kind"] for each in found["ownerReferences"]} == {"TritonDeployment", "ConfigMap"}
 
 
 def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from hack.devcluster.binaries import program
 from hack.imagebuild.pod import free_ports
-from tests.apiserver.gateway_api import definitions
+from tests.apiserver.definitions import HTTP_ROUTES
 from tests.apiserver.operator_process import eventually
 from tests.e2e.kubectl import Kubectl
 
@@ -28,7 +28,8 @@ class Traefik:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self._kubectl.run("apply", "--server-side", "--force-conflicts", f"--filename={definitions()}", timeout=120)
+        definitions = f"--filename={HTTP_ROUTES.folder()}"
+        self._kubectl.run("apply", "--server-side", "--force-conflicts", definitions, timeout=120)
         names = [f"crd/{kind}.gateway.networking.k8s.io" for kind in ("gatewayclasses", "gateways", "httproutes")]
         eventually(lambda: self._kubectl.run("wait", "--for=condition=Established", *names))
         self._kubectl.apply(*objects(self._kubectl.namespace, self.port))
@@ -46,7 +47,7 @@ class Traefik:
         if self._process is not None:
             self._process.terminate()
             self._process.wait(60)
-        self._kubectl.run("delete", "--ignore-not-found", f"--filename={definitions()}", timeout=180)
+        self._kubectl.run("delete", "--ignore-not-found", f"--filename={HTTP_ROUTES.folder()}", timeout=180)
 
     def log(self) -> str:
         """The end of its log."""

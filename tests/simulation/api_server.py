@@ -107,6 +107,16 @@ class ApiServer:
         stored["metadata"]["managedFields"] = as_applied(body)
         return stored
 
+    def disown(self, body: Body) -> Body:
+        """Take the owners of an object away, and leave the rest of it."""
+        self._answer("apply", body)
+        key = (body["kind"], body["metadata"]["name"])
+        self.cluster.version += 1
+        metadata = {"ownerReferences": [], "resourceVersion": str(self.cluster.version)}
+        stored = self.cluster.objects[key]
+        self.cluster.objects[key] = stored | {"metadata": stored["metadata"] | metadata}
+        return self.cluster.objects[key]
+
     def apply_status(self, body: Body) -> Body:
         """Write the status."""
         self._answer("status", body)
@@ -143,15 +153,15 @@ class ApiServer:
         return self.cluster.objects[body["kind"], body["metadata"]["name"]]
 
 
-def owned(body: Body, version: int) -> Body:
-    """The object as it is stored: with its version, and with the fields that an apply owns.
+def owned(body: Body, applied: Body, version: int) -> Body:
+    """The object as it is stored: with its version, and with the fields that the apply of ``applied`` owns.
 
-    A Job or a claim is created, and owned by nobody's apply.
+    A Job is created, and owned by nobody's apply.
     """
     metadata = body["metadata"] | {"resourceVersion": str(version)}
     if not kind_of(body).created:
-        ours = {name: body["metadata"][name] for name in ("labels", "annotations") if name in body["metadata"]}
-        wanted = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "status")}
+        ours = {name: applied["metadata"][name] for name in ("labels", "annotations") if name in applied["metadata"]}
+        wanted = {name: value for name, value in applied.items() if name not in ("apiVersion", "kind", "status")}
         fields = _fields(wanted | {"metadata": ours})
         metadata["managedFields"] = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
     return body | {"metadata": metadata}

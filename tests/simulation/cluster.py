@@ -219,7 +219,7 @@ class Cluster(Controllers):
             if key == ("Service", "digits"):
                 self.story.append("promotion")
         self.version += 1
-        self.objects[key] = owned(new, self.version)
+        self.objects[key] = owned(new, desired, self.version)
         return True
 
     def _other(self, desired: Body) -> str:

@@ -85,7 +85,7 @@ def test_the_floor_of_a_burst_is_made_of_the_operators_requests() -> None:
     first, others = floor.recorded("bench", settings)
     within = "/namespaces/bench/"
     assert [(each.method, each.path.partition(within)[2].partition("?")[0]) for each in first] == [
-        ("POST", "persistentvolumeclaims"),
+        ("PATCH", f"persistentvolumeclaims/{floor.NAME}-repository"),
         ("PATCH", f"networkpolicies/{floor.NAME}-jobs"),
         ("POST", "jobs"),
     ]

@@ -82,6 +82,15 @@ def test_each_status_has_its_error(monkeypatch: pytest.MonkeyPatch, code: int, e
     assert caught.value.retry_after == 7.0
 
 
+def test_a_field_that_no_schema_has_is_the_objects_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server's own words, of v1.34; its Status has no reason that would tell it from a bug."""
+    words = "failed to create typed patch object (vision/a; /v1, Kind=ConfigMap): .dato: field not declared in schema"
+    with pytest.raises(InvalidError, match=r"\.dato: field not declared in schema"):
+        asked(monkeypatch, lambda *_, **__: a_status(500, words))
+    with pytest.raises(ServerError):
+        asked(monkeypatch, lambda *_, **__: a_status(500, f"failed calling webhook: {words}"))
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -1,9 +1,9 @@
-"""A NetworkPolicy that an earlier version created comes under the apply at its first change."""
+"""How an object is changed: by an apply, but for what an earlier version created, and for a claim's owners."""
 
 from typing import Any
 
 from triton_operator import names
-from triton_operator.kube.kinds import NETWORK_POLICY
+from triton_operator.kube.kinds import CLAIM, NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime.metrics import Metrics
@@ -77,3 +77,54 @@ def test_a_created_policy_is_applied_then_owned_and_then_loses_what_nobody_wants
     assert (a_pass(), api.labels) == (["apply"], (TRITON_DEPLOYMENT_LABEL,))
     assert (a_pass(), api.labels) == ([], (TRITON_DEPLOYMENT_LABEL,)), "nobody fights"
     assert "mesh" in {each["manager"] for each in api.managed}
+
+
+class ClaimApi:
+    """An API server with one claim, which nobody is known to have written."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        labels = {TRITON_DEPLOYMENT_LABEL: "digits"}
+        references = a_policy()["metadata"]["ownerReferences"]
+        self.metadata: JSON = {"name": "digits-repository", "namespace": "vision", "labels": labels}
+        self.metadata |= {"uid": "uid-1", "resourceVersion": "1", "ownerReferences": references}
+
+    def stored(self) -> JSON:
+        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": dict(self.metadata)}
+
+    def disown(self, body: JSON) -> JSON:
+        self.asked.append("disown")
+        assert body["metadata"]["resourceVersion"] == self.metadata["resourceVersion"]
+        del self.metadata["ownerReferences"]
+        self.metadata["resourceVersion"] = "2"
+        return self.stored()
+
+    def apply(self, body: JSON) -> JSON:
+        """It leaves what others are said to have set."""
+        self.asked.append("apply")
+        owners = self.metadata.get("ownerReferences") or body["metadata"]["ownerReferences"]
+        version = str(int(self.metadata["resourceVersion"]) + 1)
+        self.metadata |= {"labels": body["metadata"]["labels"], "ownerReferences": owners, "resourceVersion": version}
+        return self.stored()
+
+
+def test_a_claim_that_is_to_outlive_its_object_loses_its_owners_and_gets_them_back() -> None:
+    api, store = ClaimApi(), Store()
+    store.put(CLAIM, api.stored())
+    writer = Writer(api, store, Metrics())  # type: ignore[arg-type]  # a stand-in
+    owned = api.metadata["ownerReferences"]
+
+    def a_pass(owners: list[JSON]) -> list[str]:
+        api.asked.clear()
+        desired = api.stored()
+        desired["metadata"] = {key: api.metadata[key] for key in ("name", "namespace", "labels")}
+        desired["metadata"]["ownerReferences"] = owners
+        failures = Failures()
+        writer.apply_all(OWNER, by_key(store.children(Key("vision", "digits"))), [desired], failures)
+        assert failures == []
+        return list(api.asked)
+
+    assert a_pass(owned) == []
+    assert (a_pass([]), "ownerReferences" in api.metadata) == (["disown"], False)
+    assert a_pass([]) == []
+    assert (a_pass(owned), api.metadata["ownerReferences"]) == (["apply"], owned)

@@ -53,7 +53,9 @@ class State:
             now=self.now,
             generation=self.body["metadata"]["generation"],
             status=deepcopy(self.body["status"]),
-            objects={(each["kind"], each["metadata"]["name"]): owned(deepcopy(each), 1) for each in self.children},
+            objects={
+                (body["kind"], body["metadata"]["name"]): owned(body, body, 1) for body in deepcopy(self.children)
+            },
             serial=1000,
         )
 

@@ -13,7 +13,7 @@ ClusterError              a request failed
     └── UnavailableError  no answer; or 401 and 429, which are about the operator and not about an object
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -232,20 +232,16 @@ class Cluster:
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a whole object server-side, taking over fields that others set. Return the object as it is now.
 
-        Some kinds get a merge patch instead (kinds.py). With `metadata.resourceVersion`, raises ConflictError if the
-        object has changed since.
+        With `metadata.resourceVersion`, raises ConflictError if the object has changed since.
         """
         kind, metadata = kind_of(body), body["metadata"]
-        path = _path(kind, metadata["namespace"], metadata["name"])
-        if kind.merged:
-            return self._call(kind, "patch", path, _MERGED, body, MERGE)
-        return self._call(kind, "patch", path, _APPLIED, body, APPLY)
+        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _APPLIED, body, APPLY)
 
     def apply_new(self, body: dict[str, Any]) -> dict[str, Any]:
         """Make a missing object in one request. Raises ConflictError and changes nothing if it exists.
 
-        An apply with a version that no object has does it, so that a later apply can remove fields. Some kinds are
-        created instead (kinds.py).
+        An apply with a version that no object has does it, so that a later apply can remove fields. A Job is created
+        instead (kinds.py).
         """
         kind = kind_of(body)
         if kind.created:
@@ -258,9 +254,17 @@ class Cluster:
         It does not change otherwise, and the next apply removes what it no longer sets. ``body``: as the API server
         answered. Raises ConflictError if the object has changed since, NotFoundError if it is gone.
         """
-        kind, metadata = kind_of(body), body["metadata"]
-        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], "managedFields": as_applied(body)}}
-        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _MERGED, change, MERGE)
+        return self._set(body, "managedFields", as_applied(body))
+
+    def disown(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Take all owners of an object away, whoever set them. Return the object as it is now.
+
+        An apply removes only what its own manager alone has applied. Anybody may empty `metadata.managedFields`, and
+        the API server then counts all as set by another manager. A claim would go with its object, and the user's
+        models with it, although `whenDeleted` says Retain. Raises ConflictError if the object is no longer of the
+        version in ``body``, NotFoundError if it is gone.
+        """
+        return self._set(body, "ownerReferences", [])
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a TritonDeployment's status server-side. Return the object as it is now; NotFoundError if it is gone.
@@ -293,6 +297,15 @@ class Cluster:
         """Create an object and return it as it is now. Raises ConflictError if the name is taken."""
         return self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), _CREATED, body)
 
+    def try_create(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Ask the API server whether it would create an object, which it does not. Raises RefusedError if it would not.
+
+        The operator has no right to it; `helm test` has (kinds.py).
+        """
+        self._allow(kind.dry_run_verbs, "create", kind.plural)
+        path, query = _path(kind, body["metadata"]["namespace"]), _CREATED | {"dryRun": "All"}
+        self._request(kind, "create", path, query, body, "application/json")
+
     def replace(self, kind: Kind, body: dict[str, Any]) -> None:
         """Replace exactly the version that was read. Raises ConflictError if it has changed since."""
         metadata = body["metadata"]
@@ -301,6 +314,12 @@ class Cluster:
     def create_event(self, body: dict[str, Any]) -> None:
         """Create a core/v1 Event."""
         self.create(EVENT, body)
+
+    def _set(self, body: dict[str, Any], field: str, value: Sequence[Any]) -> dict[str, Any]:
+        """Set a field of the metadata of exactly that version of an object."""
+        kind, metadata = kind_of(body), body["metadata"]
+        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], field: value}}
+        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _MERGED, change, MERGE)
 
     def _call(
         self,
@@ -359,7 +378,8 @@ def _translated() -> Iterator[None]:
             )
         if "NamespaceTerminating" in error.causes:
             raise NotFoundError(message) from error
-        # A field that no schema has: the API server answers with an internal error (500).
+        # A field that no schema has. The Status is that of any bug of the API server, 500 without a reason or details,
+        # so only its words tell.
         invalid = message.startswith("failed to create typed patch object")
         kind = InvalidError if invalid else _ERRORS.get(error.status, ServerError)
         raise kind(message, error.retry_after) from error

@@ -2,37 +2,65 @@
 
 Pure. An apply that changes nothing is still a write in the audit log, so a pass applies only what drifts. Fields that
 others set (the API server's defaults, a service mesh's labels) are not drift, because an apply would not change them.
+
+What an apply merges and what it replaces is in the tables below and not read from the API server: its schemas are four
+megabytes of JSON, every pass would wait for them, and they leave out most defaults. tests/apiserver/test_drift.py holds
+the tables to the schemas of a real API server, over all objects that the operator makes.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triton_operator import names
 from triton_operator.api.quantity import amount
 from triton_operator.kube.managed_fields import owned
 from triton_operator.kube.nesting import loads
 
-_MERGE_KEYS = {
+MERGED = {
     "containers": ("name",),
-    "initContainers": ("name",),
     "env": ("name",),
-    "volumes": ("name",),
-    "volumeMounts": ("mountPath",),
     "imagePullSecrets": ("name",),
+    "initContainers": ("name",),
     "ownerReferences": ("uid",),
     "ports": ("containerPort", "port", "protocol"),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "volumeMounts": ("mountPath",),
+    "volumes": ("name",),
 }
-"""Lists that the API server merges by key; all others belong to one manager and are compared whole."""
-_MERGE_KEY_DEFAULTS = {"protocol": "TCP"}
+"""Lists by name whose items an apply merges, and the fields that tell the items apart; an item has some of them. All
+other lists belong to one manager."""
+REPLACED = frozenset(
+    {
+        "backendRefs",
+        "egress",
+        "fieldRef",
+        "ingress",
+        "labelSelector",
+        "nodeSelector",
+        "ownerReferences",
+        "parentRefs",
+        "podSelector",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "rules",
+        "selector",
+        "tolerations",
+        "triggers",
+    }
+)
+"""Fields by name whose value, or whose items, an apply replaces as a whole: a field more below them is drift, because
+it lets others in, keeps them out, or leads requests elsewhere."""
+COMPLETED = {
+    "apiVersion": ("v1",),
+    "group": ("", names.GATEWAY_API_GROUP),
+    "kind": ("Service", "Gateway"),
+    "protocol": ("TCP",),
+}
+"""What the API server puts below them where the operator says nothing, by the name of the field."""
+OWNERS = "metadata.ownerReferences"
+"""The path of the owners, as `drift` tells it."""
 _EMPTY_MEANS_NONE = {"ownerReferences"}
 """Lists merged by key of which an empty one says that no item may be there."""
-_ATOMIC_MAPS = {"selector", "matchLabels", "nodeSelector"}
-"""Maps that belong to one manager, so that an additional entry is drift."""
-_WHOLE = {"podSelector", "ingress", "egress"}
-"""Fields of a NetworkPolicy below which an additional field is drift, because it lets others in or keeps them out."""
-_NOT_KEPT_AT_ZERO = {"readOnly", "initialDelaySeconds", "minReadySeconds", "publishNotReadyAddresses", "hostNetwork"}
-"""Fields that the API server leaves out if they are false or 0. For other fields, absent does not mean false or 0."""
-_KEPT_EMPTY = {"emptyDir"}
-"""Fields whose presence matters even if they are empty."""
 
 
 def drift(desired: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None:
@@ -53,16 +81,14 @@ def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | Non
     if isinstance(desired, dict):
         if not isinstance(observed, dict):
             return ".".join(path)
-        if path and path[-1] in _ATOMIC_MAPS and "matchLabels" not in desired and set(observed) - set(desired):
-            return ".".join(path)
-        if observed.keys() - desired.keys() and not _WHOLE.isdisjoint(path):
+        more = observed.keys() - desired.keys()
+        if more and not REPLACED.isdisjoint(path) and any(observed[key] not in COMPLETED.get(key, ()) for key in more):
             return ".".join(path)
         for key, value in desired.items():
-            if key not in observed:
-                if _says_nothing(key, value):
-                    continue
+            # The API server leaves out what is empty.
+            if key not in observed and value not in (None, "", [], {}):
                 return ".".join((*path, key))
-            if found := _difference(value, observed[key], (*path, key)):
+            if key in observed and (found := _difference(value, observed[key], (*path, key))):
                 return found
         return None
     if isinstance(desired, list | tuple):
@@ -75,7 +101,7 @@ def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | Non
 def _list_difference(desired: Sequence[Any], observed: Any, path: tuple[str, ...]) -> str | None:
     if not isinstance(observed, list):
         return ".".join(path)
-    keys = _MERGE_KEYS.get(path[-1]) if path else None
+    keys = MERGED.get(path[-1]) if path and REPLACED.isdisjoint(path[:-1]) else None
     if keys is None:
         if len(desired) != len(observed):
             return ".".join(path)
@@ -92,7 +118,7 @@ def _list_difference(desired: Sequence[Any], observed: Any, path: tuple[str, ...
 
 
 def _key(item: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
-    values = (item.get(key, _MERGE_KEY_DEFAULTS.get(key)) for key in keys)
+    values = (item.get(key, COMPLETED.get(key, (None,))[0]) for key in keys)
     return tuple(value for value in values if value is not None)
 
 
@@ -103,13 +129,6 @@ def _equal(desired: Any, observed: Any, path: tuple[str, ...]) -> bool:
         value = amount(desired)
         return value is not None and value == amount(observed)
     return False
-
-
-def _says_nothing(key: str, value: Any) -> bool:
-    """Whether the API server leaves out a field with this value."""
-    if value is None or value == "" or (value in ([], {}) and key not in _KEPT_EMPTY):
-        return True
-    return key in _NOT_KEPT_AT_ZERO and value in (0, False)
 
 
 def _abandoned(fields: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -> str | None:

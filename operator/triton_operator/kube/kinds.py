@@ -16,6 +16,8 @@ class Kind:
     verbs: frozenset[str]
     status_verbs: frozenset[str] = frozenset()
     """Verbs on its status subresource."""
+    dry_run_verbs: frozenset[str] = frozenset()
+    """Verbs that `helm test` uses as a dry run alone. Its own Role grants them, the operator's does not."""
     labels: str = names.MANAGED_BY_SELECTOR
     """Label selector of lists and watches. Without it, all Pods of the cluster would go through this process."""
     fields: str = ""
@@ -24,12 +26,6 @@ class Kind:
     """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
     apply removes fields of it. A Job needs no removal: it is never changed, because its name changes with its
     content."""
-    merged: bool = False
-    """Whether a change is a merge patch instead of an apply. An apply removes only what its own manager alone has set,
-    and who set the owner of a claim is not known for sure: anybody may have emptied `metadata.managedFields`, and the
-    API server then counts all as set by another manager, which no apply overrules. The claim would go with its object,
-    and the user's models with it, although `whenDeleted` says Retain. A merge patch removes what the body sets to an
-    empty list without asking who set it."""
 
     @property
     def group(self) -> str:
@@ -49,13 +45,15 @@ _WATCHED = frozenset({"list", "watch"})
 # A server-side apply is a patch, and a create if the object is missing.
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 
-TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), labels="")
+TRITON_DEPLOYMENT = Kind(
+    names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), frozenset({"create"}), labels=""
+)
 JOB = Kind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
 DISRUPTION_BUDGET = Kind(
     names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}

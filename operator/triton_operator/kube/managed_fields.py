@@ -1,7 +1,8 @@
 """Which fields of an object are the operator's, by `metadata.managedFields`. Pure.
 
 An apply removes the fields that its manager applied before and applies no more. What a manager has created or updated
-is not removed, although the manager has the same name. NetworkPolicies that earlier versions created are such objects.
+is not removed, although the manager has the same name. NetworkPolicies and claims that earlier versions created are
+such objects.
 """
 
 from collections.abc import Mapping
