@@ -34,6 +34,8 @@ class Bench:
         self.refused: list[str] = []
         self.applied: list[str] = []
         self.events: list[Body] = []
+        self.calls: list[str] = []
+        """What was asked of the API server, in its order."""
         self.refuses: Exception | None = None
         self._store = Store()
         self.version = 1
@@ -88,6 +90,7 @@ class Bench:
         return {kind: (each["status"], each["reason"]) for kind, each in self.conditions().items()}
 
     def apply_status(self, body: Body) -> Body:
+        self.calls.append("status")
         if self.refuses is not None:
             raise self.refuses
         assert body["metadata"]["resourceVersion"] == self.owner["metadata"]["resourceVersion"]
@@ -95,10 +98,12 @@ class Bench:
         return self.put(self.owner | {"status": body["status"]})
 
     def delete(self, body: Body) -> None:
+        self.calls.append("delete")
         self.refused.append(body["metadata"]["name"])
         raise ForbiddenError("a policy keeps it")
 
     def apply(self, body: Body) -> Body:
+        self.calls.append("apply")
         self.applied.append(body["metadata"]["name"])
         old = self.child(body["kind"], body["metadata"]["name"])
         return self.put({**old, **body, "metadata": {**old["metadata"], **body["metadata"]}})
@@ -110,6 +115,7 @@ class Bench:
         return next(each for each in self.children() if (each["kind"], each["metadata"]["name"]) == (kind, name))
 
     def create_event(self, body: Body) -> None:
+        self.calls.append("event")
         self.events.append(body)
 
 
@@ -371,6 +377,7 @@ def test_what_may_not_be_deleted_stops_nothing_else(bench: Bench) -> None:
     bench.put(service)
     assert bench.reconcile() == Result(failed=True)
     assert (bench.refused, bench.applied) == (["digits-stray"], ["digits"])
+    assert bench.calls == ["delete", "apply", "status", "event"], "objects come first, then one status"
     stalled = bench.conditions()["Stalled"]
     assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
     assert "deleting Job digits-stray: a policy keeps it" in stalled["message"]
