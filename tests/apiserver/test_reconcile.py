@@ -269,7 +269,7 @@ def test_a_spec_of_another_version_is_named(bench: Bench, kubectl: Kubectl, monk
     bench.store.put(TRITON_DEPLOYMENT, stored)
     assert bench.reconcile() == Result(failed=True), "the version is not the API server's: nothing is written"
     unversioned = changed(stored, {"metadata.resourceVersion": body["metadata"]["resourceVersion"]})
-    monkeypatch.setattr(bench.store, "deployment", lambda key: unversioned)
+    monkeypatch.setattr(bench.store, "owner", lambda key: unversioned)
     assert bench.reconcile() == Result()
     stalled = condition(kubectl, "Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "InvalidSpec")

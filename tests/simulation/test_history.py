@@ -9,7 +9,7 @@ from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
 from triton_operator.observed.history import History, State
 from triton_operator.observed.snapshot import observe
-from triton_operator.resources import results
+from triton_operator.planning import retention
 
 
 def source(version: int) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_a_history_that_cannot_be_read_is_not_replaced(serving: Cluster) -> None
 def test_what_serves_and_the_history_come_before_other_records(
     serving: Cluster, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
 ) -> None:
-    monkeypatch.setattr(results, bound, value)
+    monkeypatch.setattr(retention, bound, value)
     needed = observe("digits", serving.objects.values()).history.records
     serving.scripts = when("profile", FINAL)
     for version in range(2, 6):

@@ -37,7 +37,7 @@ from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
 from triton_operator.resources.job import job
 from triton_operator.resources.server import server
-from triton_operator.resources.work import AnyWork
+from triton_operator.resources.work import AnyWork, Asking
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -241,7 +241,8 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
         parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])
     unseen: Any = None
     if work.stage in MEASURES:
-        attempt = work.served or Attempt(combinations(context.spec)[0], asked["revision"])
+        assert isinstance(work.shape, Asking)
+        attempt = work.shape.attempt
         unseen = server(context, attempt, context.images.server).template
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})

@@ -20,15 +20,20 @@ PARTS = {"metadata", "spec"}
 """What a part of a whole object is replaced as, if one is laid over another."""
 
 
+def parameters_of(function: ast.FunctionDef) -> int:
+    """How many parameters a function has; one that takes any number of keywords has no bound, so too many."""
+    given = function.args
+    named = len([*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, [given.vararg])])
+    return named if given.kwarg is None else named + MOST_PARAMETERS + 1
+
+
 def builders(folder: Path) -> Iterator[tuple[str, str, int]]:
     """Yield the kind, the function and its number of parameters, for each object that is written out."""
     for path in sorted(folder.rglob("*.py")):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef):
                 where = f"{path.relative_to(ROOT)}:{function.name}"
-                given = function.args
-                parameters = len([*given.posonlyargs, *given.args, *given.kwonlyargs])
-                yield from ((kind, where, parameters) for kind in _kinds(function))
+                yield from ((kind, where, parameters_of(function)) for kind in _kinds(function))
 
 
 def _kinds(function: ast.FunctionDef) -> Iterator[str]:
@@ -82,6 +87,33 @@ def test_a_kind_has_one_builder_of_few_parameters(kind: str) -> None:
     ((where, parameters),) = FOUND[kind]
     assert where.startswith("resources/")
     assert parameters <= MOST_PARAMETERS, where
+
+
+@pytest.mark.parametrize(
+    ("signature", "few"),
+    [
+        ("a, b, c, d", True),
+        ("a, /, b, *, c, d", True),
+        ("a, b, c, *d", True),
+        ("a, b, c, d, e", False),
+        ("a, b, c, d, *e", False),
+        ("**a", False),
+    ],
+)
+def test_what_counts_as_a_parameter(signature: str, few: bool) -> None:
+    (function,) = ast.parse(f"def f({signature}): pass").body
+    assert isinstance(function, ast.FunctionDef)
+    assert (parameters_of(function) <= MOST_PARAMETERS) is few
+
+
+def test_what_builders_are_made_of_has_few_parameters_too() -> None:
+    many = {
+        f"{path.relative_to(ROOT)} {function.name}"
+        for path in sorted((ROOT / "resources").rglob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef) and parameters_of(function) > MOST_PARAMETERS
+    }
+    assert many == set(), f"give what has more than {MOST_PARAMETERS} parameters a value of a type of its own"
 
 
 def test_a_kind_that_is_copied_is_seen() -> None:

@@ -1,15 +1,99 @@
-"""What kopf is told, and what the log tells of what should never end."""
+"""What kopf is told and what it tells, and what the log tells of what should never end."""
 
 import asyncio
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any
 
 import kopf
 import pytest
 
 from triton_operator.kube import cluster
+from triton_operator.kube.cluster import ClusterError, NotFoundError, UnavailableError
+from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime.controller import _log_end
-from triton_operator.runtime.handlers import configure
+from triton_operator.runtime.handlers import START_AGAIN_SECONDS, configure, registry
+
+JSON = dict[str, Any]
+
+
+class Told:
+    """A controller that notes what the handlers tell it; its start fails as often as there are errors."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.calls: list[str] = []
+        self.bodies: list[tuple[str | None, JSON]] = []
+        self._errors = list(errors)
+
+    async def start(self) -> None:
+        self.calls.append("start")
+        if self._errors:
+            raise self._errors.pop(0)
+
+    async def stop(self) -> None:
+        self.calls.append("stop")
+
+    def seen(self, event_type: str | None, body: JSON) -> None:
+        self.bodies.append((event_type, body))
+
+
+def handlers_of(controller: Told) -> dict[str, Any]:
+    """The handlers that kopf would call, by the names of their functions."""
+    given = registry(controller)  # type: ignore[arg-type]  # a stand-in
+    return {
+        each.id.rpartition(".")[2]: each
+        for kind in (given._activities, given._watching)
+        for each in kind.get_all_handlers()
+    }
+
+
+def call(handler: Any, **arguments: Any) -> None:
+    """Call a handler as kopf does, which gives it much more than it asks for."""
+    asyncio.run(handler.fn(logger=None, memo=None, **arguments))
+
+
+def test_kopf_calls_nothing_that_would_write_to_an_object() -> None:
+    controller = Told()
+    given = registry(controller)  # type: ignore[arg-type]  # a stand-in
+    writing = (given._changing, given._spawning, given._indexing, given._webhooks)
+    assert [list(each.get_all_handlers()) for each in writing] == [[], [], [], []]
+    assert handlers_of(controller).keys() == {"start", "stop", "login", "seen"}
+
+
+def test_each_event_of_a_triton_deployment_is_handed_on_as_it_is() -> None:
+    controller = Told()
+    seen = handlers_of(controller)["seen"]
+    asked = (seen.selector.group, seen.selector.version, seen.selector.any_name)
+    assert asked == (TRITON_DEPLOYMENT.group, TRITON_DEPLOYMENT.version, TRITON_DEPLOYMENT.plural)
+    events: list[tuple[str | None, JSON]] = [(None, {"spec": 1}), ("MODIFIED", {"spec": 2}), ("DELETED", {"spec": 2})]
+    for event_type, body in events:
+        call(seen, event={"type": event_type, "object": body}, body=body)
+    assert controller.bodies == events
+    assert controller.calls == []
+
+
+@pytest.mark.parametrize("error", [NotFoundError("install the CRD first"), UnavailableError("no answer")])
+def test_a_start_that_meets_no_crd_or_no_api_server_is_tried_again(error: ClusterError) -> None:
+    controller, settings = Told(error), kopf.OperatorSettings()
+    start = handlers_of(controller)["start"]
+    with pytest.raises(kopf.TemporaryError, match=str(error)) as raised:
+        call(start, settings=settings)
+    assert (raised.value.delay, raised.value.__cause__) == (START_AGAIN_SECONDS, error)
+    assert settings.scanning.disabled, "kopf is told before anything can fail"
+    call(start, settings=settings)
+    assert controller.calls == ["start", "start"]
+
+
+def test_a_bug_at_the_start_is_not_tried_again() -> None:
+    """kopf then ends the process, and the kubelet tells of it."""
+    with pytest.raises(KeyError):
+        call(handlers_of(Told(KeyError("no such kind")))["start"], settings=kopf.OperatorSettings())
+
+
+def test_the_end_of_the_process_stops_the_controller() -> None:
+    controller = Told()
+    call(handlers_of(controller)["stop"])
+    assert controller.calls == ["stop"]
 
 
 def test_kopf_never_gives_the_watch_up() -> None:

@@ -15,6 +15,7 @@ from triton_operator.planning.setbacks import (
     Report,
     apply_failed,
     apply_refused,
+    failing_since,
     internal_error,
     invalid,
     is_told,
@@ -151,6 +152,61 @@ def test_the_same_failure_by_another_port_changes_nothing() -> None:
     other = again(first.status, "ConfigMap digits-results: connection refused")
     assert other.status != first.status
     assert other.events == ()
+
+
+SAME = {
+    "memory": ("<Pod at 0x7f3a91b2c4d0>", "<Pod at 0x7f3a91b2ffff>"),
+    "time": (
+        "x509: certificate has expired: current time 2026-11-21T10:00:05Z is after 2026-11-20T00:00:00Z",
+        "x509: certificate has expired: current time 2026-11-21T10:00:35Z is after 2026-11-20T00:00:00Z",
+    ),
+    "connection": (
+        "read tcp 10.0.0.1:51234->10.96.0.1:443: connection reset by peer",
+        "read tcp 10.0.0.1:1025->10.96.0.2:443: connection reset by peer",
+    ),
+    "IPv6": ("dial tcp [fd00::12]:9443: connection refused", "dial tcp [fd00::9]:9443: connection refused"),
+    "duration": ("no answer after 1m2.5s", "no answer after 59.125s"),
+    "words of a duration": ("try again in 5 seconds", "try again in 1 second"),
+    "conflict": (
+        "the ResourceVersion in the precondition (812) does not match the ResourceVersion in record (813)",
+        "the ResourceVersion in the precondition (814) does not match the ResourceVersion in record (820)",
+    ),
+    "request": ("request 123456 was dropped", "request 9876543 was dropped"),
+}
+OTHER = {
+    "status of HTTP": ("HTTP 502 bad gateway", "HTTP 503 bad gateway"),
+    "count": ("2 objects are locked", "3 objects are locked"),
+    "bound": ("status.candidates: Too many: 19", "status.candidates: Too many: 20"),
+    "object": ("Job digits-convert-1a2b", "Job digits-convert-3a4b"),
+    "error of the system": ("[Errno 111] Connection refused", "[Errno 113] Connection refused"),
+    "quantity": ("1500m of cpu are used", "2500m of cpu are used"),
+}
+
+
+def told_of(stored: TritonDeploymentStatus, words: str) -> TritonDeploymentStatus:
+    """The status of a pass that failed for it."""
+    return report(an_owner(stored), request_failed(ValueError(words)), None, NOW).status
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_varies_by_itself_is_not_told_anew(case: str) -> None:
+    first, again = SAME[case]
+    told = told_of(TritonDeploymentStatus(), first)
+    assert told_of(told, again) == told
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_what_makes_it_another_failure_is_told(case: str) -> None:
+    first, again = OTHER[case]
+    told = told_of(told_of(TritonDeploymentStatus(), first), again)
+    assert told.failing is not None
+    assert again in told.failing.message
+
+
+def test_a_failure_that_the_status_tells_of_has_lasted() -> None:
+    told = told_of(TritonDeploymentStatus(), "etcd: timed out")
+    assert failing_since(an_owner(told), NOW) == NOW - TOLD_AFTER
+    assert failing_since(an_owner(TritonDeploymentStatus()), NOW) == NOW
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from triton_converters.contract.results import CleanResult
 from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import Plain, Work
 
 MINIMUM_AGE_SECONDS = 600
 """Results younger than this stay. A running operator records a Job's answer seconds after the Job ended."""
@@ -24,12 +24,14 @@ def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult
         stage="clean",
         request=request,
         deadline_seconds=DEADLINE_SECONDS,
-        volumes=tuple(
-            {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}
-            for number, name in enumerate(marked)
-        ),
-        mounts=tuple(
-            {"name": f"marks-{number}", "mountPath": str(layout.MARKS_MOUNT / name), "readOnly": True}
-            for number, name in enumerate(marked)
+        shape=Plain(
+            volumes=tuple(
+                {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}
+                for number, name in enumerate(marked)
+            ),
+            mounts=tuple(
+                {"name": f"marks-{number}", "mountPath": str(layout.MARKS_MOUNT / name), "readOnly": True}
+                for number, name in enumerate(marked)
+            ),
         ),
     )

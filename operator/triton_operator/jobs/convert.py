@@ -20,7 +20,7 @@ from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.reference import Dump, examples_key, model_code, served_code, user_volumes
 from triton_operator.jobs.source import data_digest, weights_digest
 from triton_operator.observed.failures import Damage
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import UserCode, Work
 
 SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 """The fields of a request that no converter reads: they say how the file is served. Unless the file is an engine,
@@ -50,17 +50,13 @@ def work_and_damages(
         ),
     )
     volumes, mounts = user_volumes(context, dump.source)
+    inputs = (layout.source_directory(dump.source.digest), layout.reference_directory(dump.key))
     work = Work[ConvertRequest, ConvertResult](
         stage="convert",
         request=request,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         candidate=candidate.name,
-        volumes=volumes,
-        mounts=mounts,
-        boxed=True,
-        image_id=dump.image_id,
-        gpu=True,
-        inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),
+        shape=UserCode(inputs, volumes, mounts, image_id=dump.image_id),
     )
     return work, damages
 

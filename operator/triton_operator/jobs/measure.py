@@ -10,7 +10,7 @@ from triton_operator.jobs.profile import load, measured_online
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import measured
 from triton_operator.resources.server import serving_inputs
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import Work, client
 
 MeasureWork = Work[MeasureRequest, MeasureResult]
 
@@ -33,8 +33,6 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         request=request,
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
-        boxed=context.boxes_clients,
-        inputs=(layout.reference_directory(dump.key),),
-        tensorrt_version=target.tensorrt_version,
+        shape=client(context, target, (layout.reference_directory(dump.key),), None),
         replaces=replaced,
     )

@@ -14,7 +14,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.reference import Dump, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.jobs.source import data_digest, weights_digest
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import UserCode, Work
 
 
 def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work[MetricsRequest, MetricsResult]:
@@ -42,17 +42,14 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     request = names.keyed("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
+    inputs = (
+        layout.source_directory(dump.source.digest),
+        layout.reference_directory(dump.key),
+        *(layout.kept_outputs(each.profile) for each in request.candidates),
+    )
     return Work(
         stage="metrics",
         request=request,
         deadline_seconds=spec.conversion.active_deadline_seconds,
-        volumes=volumes,
-        mounts=mounts,
-        boxed=True,
-        image_id=dump.image_id,
-        inputs=(
-            layout.source_directory(dump.source.digest),
-            layout.reference_directory(dump.key),
-            *(layout.kept_outputs(each.profile) for each in request.candidates),
-        ),
+        shape=UserCode(inputs, volumes, mounts, gpu=False, image_id=dump.image_id),
     )

@@ -4,8 +4,8 @@ from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.results import PackagesResult, SourceResult
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.resources.job import secret_volume
-from triton_operator.resources.work import Work
+from triton_operator.resources.pod import secret_volume
+from triton_operator.resources.work import Pip, Work
 
 PLACE = ("source", "path")
 """The fields of a request that say where the file lies: the same file asks for the same packages."""
@@ -33,9 +33,9 @@ def packages_work(context: Context, source: SourceResult) -> Work[PackagesReques
         stage="packages",
         request=request,
         deadline_seconds=conversion.active_deadline_seconds,
-        volumes=tuple(volume for volume, _ in pairs),
-        mounts=tuple(mount for _, mount in pairs),
-        boxed=True,
-        image=context.settings.converter_image,
-        downloads=True,
+        shape=Pip(
+            tuple(volume for volume, _ in pairs),
+            tuple(mount for _, mount in pairs),
+            context.settings.converter_image,
+        ),
     )

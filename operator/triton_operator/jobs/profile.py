@@ -25,9 +25,9 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import measured
-from triton_operator.resources.job import LOOPBACK, sidecar
+from triton_operator.resources.private_server import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import Work, client
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
@@ -55,16 +55,13 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         content=attempt.conversion.content if attempt.conversion else "",
     )
     replaced, request = measured(context, "profile", request, private_inputs(context), context.client)
+    inputs = (layout.reference_directory(dump.key), layout.revision_directory(attempt.key))
     return Work(
         stage="profile",
         request=request,
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        boxed=context.boxes_clients,
-        inputs=(layout.reference_directory(dump.key), layout.revision_directory(attempt.key)),
-        sidecar=sidecar(context, attempt),
-        served=attempt,
-        tensorrt_version=attempt.tensorrt_version,
+        shape=client(context, attempt, inputs, sidecar(context, attempt)),
         replaces=replaced,
     )
 

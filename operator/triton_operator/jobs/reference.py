@@ -16,9 +16,8 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.source import data_digest, weights_digest
-from triton_operator.resources.job import claim_volume
-from triton_operator.resources.pod import input_mount
-from triton_operator.resources.work import Work
+from triton_operator.resources.pod import claim_volume, input_mount
+from triton_operator.resources.work import UserCode, Work
 
 LABELS = ("needs_labels",)
 """The field of a request that changes no batch: labels are kept if there are any, whether they are needed or not."""
@@ -43,11 +42,7 @@ def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequ
         stage="reference",
         request=request,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
-        volumes=volumes,
-        mounts=mounts,
-        boxed=True,
-        gpu=True,
-        inputs=(layout.source_directory(source.digest),),
+        shape=UserCode((layout.source_directory(source.digest),), volumes, mounts),
     )
 
 

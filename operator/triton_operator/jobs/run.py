@@ -17,7 +17,7 @@ from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.job import earlier_name, job
-from triton_operator.resources.work import Answered, AnyWork, Asked, Work, reader
+from triton_operator.resources.work import Answered, AnyWork, Asked, Replay, Work, reader
 
 UNSEEN_SECONDS = 10.0
 """How long the pod of a Job that has ended is waited for. Jobs and pods come over different watches, which lag by a few
@@ -146,7 +146,8 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
         name = earlier
     own, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
-    may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
+    replays = isinstance(work.shape, Replay)
+    may_read = not replays and ((own is not None and own.cut) or any(each is not own for each in same))
     return _Unanswered(
         body=body,
         name=name,

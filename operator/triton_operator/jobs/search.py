@@ -12,9 +12,9 @@ from triton_operator.context import Context
 from triton_operator.jobs.convert import configuration
 from triton_operator.jobs.profile import load, measured_online, offline, tolerance
 from triton_operator.jobs.reference import Dump
-from triton_operator.resources.job import LOOPBACK, reloading_sidecar
+from triton_operator.resources.private_server import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import Work, client
 
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
@@ -80,19 +80,16 @@ def search_work(
     point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
     request = replace(request, search=names.result_key("points", point, *where, without=PATH))
     request = names.keyed("search", request, *where)
+    inputs = (
+        layout.reference_directory(dump.key),
+        layout.revision_directory(attempt.key),
+        layout.measurement_directory(attempt.profile_key),
+    )
     return Work(
         stage="search",
         request=request,
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        boxed=context.boxes_clients,
-        inputs=(
-            layout.reference_directory(dump.key),
-            layout.revision_directory(attempt.key),
-            layout.measurement_directory(attempt.profile_key),
-        ),
-        sidecar=reloading_sidecar(context, attempt),
-        served=attempt,
-        tensorrt_version=attempt.tensorrt_version,
+        shape=client(context, attempt, inputs, reloading_sidecar(context, attempt)),
     )

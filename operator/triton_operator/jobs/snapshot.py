@@ -8,7 +8,7 @@ from triton_operator.jobs.run import Run, run
 from triton_operator.observed.record import Record
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.server import METRICS_PORT
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import Plain, Work
 
 STAGE = "snapshot"
 """Part of the counters' keys, and the Job's stage."""
@@ -38,7 +38,7 @@ def counters(
         request=request,
         deadline_seconds=DEADLINE_SECONDS,
         # No result that is kept depends on it, and the image that the object is pinned to may not know the stage.
-        image=context.settings.converter_image,
+        shape=Plain(image=context.settings.converter_image),
     )
     # A pod that is not seen yet would seem to have been started later.
     return run(context, work, start=0 < server.ready_pods <= len(server.addresses))

@@ -12,8 +12,8 @@ from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run
-from triton_operator.resources.job import claim_volume, secret_volume
-from triton_operator.resources.work import Work
+from triton_operator.resources.pod import claim_volume, secret_volume
+from triton_operator.resources.work import Download, Plain, Work
 
 T = TypeVar("T")
 
@@ -121,15 +121,12 @@ def _work(
         requirements=requirements,
     )
     request = names.keyed("source", request, source.version, context.triton_deployment.uid)
-    volumes, mounts = _volumes(source)
+    given = _volumes(source)
     return Work(
         stage="source",
         request=request,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
-        volumes=volumes,
-        mounts=mounts,
-        downloads=uri.is_remote,
-        service_account=source.service_account_name or "",
+        shape=Download(*given, source.service_account_name or "") if uri.is_remote else Plain(*given),
     )
 
 

@@ -17,6 +17,7 @@ from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Draft, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
+from triton_operator.planning.retention import retained
 from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
@@ -127,7 +128,7 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
     active = recorded(context, effects.active_record, complete=draft.is_settled)
-    yield results_config_map(context, replace(effects, active_record=active), draft.history)
+    yield results_config_map(context, retained(context, replace(effects, active_record=active), draft.history))
 
 
 def _walk(context: Context) -> Progress:

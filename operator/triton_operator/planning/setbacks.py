@@ -36,6 +36,17 @@ TOLD_AFTER = timedelta(seconds=15)
 again, and a race of the operator with itself is over by the next pass."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
+VARYING: Mapping[str, str] = {
+    "address of an object in memory": r"0x[0-9a-f]+",
+    "time, as of a certificate that has expired": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*",
+    "host and port of either end of a connection": r"(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])(?::\d+)?",
+    "duration": r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)? ?(?:ns|µs|ms|s|seconds?)\b",
+    "resource version, as of a conflict": r"[Rr]esource ?[Vv]ersion\D{1,30}\d+",
+    "port, or number of a process or a request": r"\d{5,}",
+}
+"""What varies in the words of the same failure, as regular expressions: of Go, of Python's libraries, and of the API
+server. All other numbers are news, such as another status of HTTP, or another count of objects."""
+_VARYING = re.compile("|".join(VARYING.values()))
 GOES_ON = "The active revision stays as it is, and the operator tries again"
 """What the words of a failure that ends a pass have in common."""
 
@@ -100,6 +111,15 @@ def internal_error(error: Exception) -> Setback:
         f"the operator failed: {words}. {GOES_ON}; if the error stays, report it with the traceback in the operator's"
         " log",
     )
+
+
+def failing_since(owner: Body, now: datetime) -> datetime:
+    """Return since when passes fail at the latest, as the status tells it; ``now``, if it tells of no failure.
+
+    ``owner``: the TritonDeployment as it is stored. A failure is in its status once it has lasted, and until a pass
+    succeeds. So neither a restart of the operator nor another replica begins to wait anew.
+    """
+    return now if parse_status(owner).failing is None else now - TOLD_AFTER
 
 
 def is_told(hindrance: Hindrance, since: datetime, now: datetime) -> bool:
@@ -201,14 +221,15 @@ def _with(
 
 
 def _steady(new: Condition, stored: Iterable[Condition]) -> Condition:
-    """The condition as it is stored, if it tells of the same failure with other numbers, such as a port.
+    """The condition as it is stored, if only what varies by itself is different in what it tells.
 
     If each pass stored another message, it would wake the next one at once.
     """
     if new.reason not in FAILING:
         return new
-    return next((old for old in stored if _without_numbers(old) == _without_numbers(new)), new)
+    return next((old for old in stored if _lasting(old) == _lasting(new)), new)
 
 
-def _without_numbers(told: Condition) -> Condition:
-    return told.model_copy(update={"message": re.sub(r"0x[0-9a-f]+|\d+", "", told.message)})
+def _lasting(told: Condition) -> Condition:
+    """The condition without what varies by itself."""
+    return told.model_copy(update={"message": _VARYING.sub("", told.message)})

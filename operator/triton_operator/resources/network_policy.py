@@ -1,6 +1,7 @@
 """The NetworkPolicies of the Jobs' pods and of the servers. Both may run the author's code."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from triton_operator import names
@@ -12,19 +13,28 @@ Body = dict[str, Any]
 DNS = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """The pods that a policy closes, and what it lets through all the same."""
+
+    selector: Body
+    ingress: Sequence[Body] = ()
+    egress: Sequence[Body] = ()
+
+
 def jobs_policy(context: Context) -> Body:
     """The policy by which no Job's pod is reached or reaches anything.
 
     Policies add up. A private server and its client share a pod, and talk over its loopback interface.
     """
-    return _policy(context, names.network_policy(context.name), "jobs", _having(context, names.STAGE_LABEL))
+    return _policy(context, names.network_policy(context.name), "jobs", _Rules(_having(context, names.STAGE_LABEL)))
 
 
 def sources_policy(context: Context) -> Body:
     """The policy by which the pods that download a source reach what the installation says."""
     selector = {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.DOWNLOADS_LABEL: "true"}}
     egress = [dict(rule) for rule in context.settings.sources_egress]
-    return _policy(context, names.sources_policy(context.name), "jobs", selector, egress=egress)
+    return _policy(context, names.sources_policy(context.name), "jobs", _Rules(selector, egress=egress))
 
 
 def server_policies(context: Context) -> tuple[Body, ...]:
@@ -49,13 +59,13 @@ def server_policies(context: Context) -> tuple[Body, ...]:
         metrics = _ports(METRICS_PORT)
         ingress.append({"from": [{"podSelector": snapshot}], "ports": metrics})
         reach = [{"to": [{"podSelector": servers}], "ports": metrics}]
-        soaked = (_policy(context, names.snapshot_policy(context.name), "jobs", snapshot, egress=reach),)
-    egress = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
+        soaked = (_policy(context, names.snapshot_policy(context.name), "jobs", _Rules(snapshot, egress=reach)),)
+    egress: list[Body] = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
     traces = context.settings.tracing_egress if context.spec.serving.tracing else ()
     out = [dict(rule) for rule in traces]
     return (
-        _policy(context, names.servers_policy(context.name), "server", servers, ingress=ingress, egress=out),
-        _policy(context, names.measure_policy(context.name), "jobs", measure, egress=egress),
+        _policy(context, names.servers_policy(context.name), "server", _Rules(servers, ingress, out)),
+        _policy(context, names.measure_policy(context.name), "jobs", _Rules(measure, egress=egress)),
         *soaked,
     )
 
@@ -86,17 +96,16 @@ def _ports(*ports: int) -> list[Body]:
     return [{"protocol": "TCP", "port": port} for port in ports]
 
 
-def _policy(context: Context, name: str, component: str, selector: Body, **spec: Any) -> Body:
+def _policy(context: Context, name: str, component: str, rules: _Rules) -> Body:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": context.metadata(name, component),
         # An empty list that is said can be put back; one that is not would be anybody's to fill.
         "spec": {
-            "podSelector": selector,
+            "podSelector": rules.selector,
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [],
-            "egress": [],
-            **spec,
+            "ingress": list(rules.ingress),
+            "egress": list(rules.egress),
         },
     }

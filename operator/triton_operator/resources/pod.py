@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_operator import names
 from triton_operator.api.pod import CommonPod, Pod, TopologySpread
 from triton_operator.api.quantity import amount, total
@@ -98,9 +98,9 @@ def variables(pod: Pod) -> list[dict[str, str]]:
     return [{"name": each.name, "value": each.value.replace("$", "$$")} for each in pod.env]
 
 
-def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> dict[str, Any]:
+def pod_metadata(context: Context, pod: Pod, component: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """Labels and annotations of a pod's template, and of its Job. The user's never replace the operator's."""
-    metadata: dict[str, Any] = {"labels": _free(pod.labels) | names.labels(context.name, component) | labels}
+    metadata: dict[str, Any] = {"labels": {**_free(pod.labels), **names.labels(context.name, component), **labels}}
     if annotations := _free(pod.annotations):
         metadata["annotations"] = annotations
     return metadata
@@ -173,6 +173,26 @@ def _has_gpu(context: Context, given: Mapping[str, Any]) -> bool:
     own = context.spec.gpu.resource_name if context.spec.gpu is not None else ""
     limits = given.get("limits", {})
     return any(amount(limit) for name, limit in limits.items() if name == own or name.startswith("nvidia.com/"))
+
+
+def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Volume and read-only mount of the whole claim or ConfigMap that a URI names.
+
+    A subPath would hide errors: the kubelet makes an empty directory if it is missing.
+    """
+    named = uris.split(uri)
+    volume = (
+        {"configMap": {"name": named.host}}
+        if named.scheme == "configmap"
+        else {"persistentVolumeClaim": {"claimName": named.host, "readOnly": True}}
+    )
+    return {"name": name} | volume, {"name": name, "mountPath": str(mount_path), "readOnly": True}
+
+
+def secret_volume(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Volume and read-only mount of a Secret, a file for each key, which the pod's group may read."""
+    volume = {"name": "credentials", "secret": {"secretName": name, "defaultMode": 0o440}}
+    return volume, {"name": "credentials", "mountPath": str(layout.CREDENTIALS_MOUNT), "readOnly": True}
 
 
 def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The tritonserver container, which serves and is profiled, and the pods of a revision's Deployment."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from triton_converters.contract import layout
@@ -71,22 +72,22 @@ def serving_inputs(context: Context) -> list[Any]:
     The number of replicas, its autoscaling, the soak, the route and the progress deadline are not among them: they
     change no pod.
     """
-    return _inputs(context)
+    return _inputs(context, {})
 
 
 def private_inputs(context: Context) -> list[Any]:
     """The parts of the spec and the images that shape the server in a profile's pod: neither its traces nor its log."""
-    return _inputs(context, tracing=None, log_verbose=0)
+    return _inputs(context, {"tracing": None, "log_verbose": 0})
 
 
-def _inputs(context: Context, **fixed: Any) -> list[Any]:
+def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
+    """``others``: fields of spec.serving that shape nothing here either, as they are by default."""
     spec, images = context.spec, context.images
-    fixed |= {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "route": None}
-    fixed["progress_deadline_seconds"] = 10
-    serving = spec.serving.model_copy(update=fixed)
+    fixed = {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "route": None}
+    serving = spec.serving.model_copy(update={**fixed, "progress_deadline_seconds": 10, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
-    others = [*context.arithmetic, *([] if user == CommonPod() else [user])]
-    return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *others]
+    rare = [*context.arithmetic, *([] if user == CommonPod() else [user])]
+    return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *rare]
 
 
 def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     containers = [serving_container(context, revision) | {"image": image}]
     first = [check_container(context, check, [_revision_mount(revision)])]
     template = {
-        "metadata": pod.pod_metadata(context, context.server_pod, "server", **labels),
+        "metadata": pod.pod_metadata(context, context.server_pod, "server", labels),
         "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
     }
     return Parts(name, revision.key, template, context.spec.serving.replicas)

@@ -1,12 +1,25 @@
-"""What a Job does, as the stages ask for it."""
+"""What a Job does, as the stages ask for it, and the shape of the pod that does it.
 
-from dataclasses import dataclass, field
+| Shape | Stages | Containers of ours |
+|---|---|---|
+| `Plain`, `Download` | source, snapshot, clean | one, which does the work and publishes its result |
+| `UserCode` | reference, convert, metrics | `prepare`, `run`, the stage |
+| `Pip` | packages | the same |
+| `Client` | profile, search, measure | the same, and a private server for the first two |
+| `OldClient`, `SharingClient` | the same of objects that are pinned to older images | one, and the server |
+| `Replay` | any whose answer the kubelet cut | one, which reads the answer from the claim |
+"""
+
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.stages import STAGES
 from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
+
+Body = dict[str, Any]
 
 
 class Request(Protocol):
@@ -25,42 +38,110 @@ Answered = TypeVar("Answered", bound=Document, covariant=True)
 
 
 @dataclass(frozen=True)
+class Plain:
+    """One container of ours, which meets nothing that strangers wrote as a program."""
+
+    volumes: tuple[Body, ...] = ()
+    mounts: tuple[Body, ...] = ()
+    image: str = ""
+    """The container's image, if it is not the converter's that the object is pinned to."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """One container of ours that downloads files, and so may reach the network as the installation says."""
+
+    volumes: tuple[Body, ...] = ()
+    """The volume with the credentials, if the download needs any."""
+    mounts: tuple[Body, ...] = ()
+    service_account: str = ""
+    """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
+
+
+@dataclass(frozen=True)
+class UserCode:
+    """Three containers, of which `run` has the user's code: in the framework's image, and with the user's variables."""
+
+    inputs: tuple[Path, ...]
+    """The directories of the claim that `run` reads. It sees nothing else of the claim."""
+    volumes: tuple[Body, ...]
+    mounts: tuple[Body, ...]
+    gpu: bool = True
+    """Whether the code runs the model, and so has the GPU."""
+    image_id: str = ""
+    """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
+    have moved. Empty: the image that the tag stands for."""
+
+
+@dataclass(frozen=True)
+class Pip:
+    """Three containers, of which `run` has pip: in the image that will import the packages, but never in the user's."""
+
+    volumes: tuple[Body, ...]
+    """The volume with the credentials of an index, if there are any."""
+    mounts: tuple[Body, ...]
+    image: str
+    """The image of the other two."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """Three containers, of which `run` asks a server."""
+
+    attempt: Attempt
+    """The candidate whose revision the server serves."""
+    inputs: tuple[Path, ...]
+    """The directories of the claim that `run` reads. It sees nothing else of the claim."""
+    server: Body | None
+    """The container of a private server, which has the GPU; None: the client asks the one behind the preview."""
+
+
+@dataclass(frozen=True)
+class OldClient:
+    """One container that asks a server and publishes: the converter image has no program to keep the two apart."""
+
+    attempt: Attempt
+    server: Body | None
+    """The container of a private server, which has the GPU; None: the client asks the one behind the preview."""
+
+
+@dataclass(frozen=True)
+class SharingClient:
+    """An `OldClient` that has its private server's /tmp, as operators made it before `status.images.commandsVersion`.
+
+    Such a Job is never made any more; a failure may be recorded under its name.
+    """
+
+    attempt: Attempt
+    server: Body
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One container that answers again what is on the claim: the kubelet cut the answer in a pod of many containers."""
+
+    image: str
+    """The image of the work's own Job, if it is not the converter's that the object is pinned to."""
+    boxed: bool
+    """Whether a container of its own published the answer, and so the same program reads it."""
+
+
+Shape = Plain | Download | UserCode | Pip | Client | OldClient | SharingClient | Replay
+"""What a Job's pod may look like, each with what it needs besides the claim."""
+Asking = Client | OldClient | SharingClient
+"""The shapes that ask a server."""
+
+
+@dataclass(frozen=True)
 class Work(Generic[Asked, Answered]):
-    """What a Job does: its stage, its request and what its pod needs besides the claim."""
+    """What a Job does: its stage, its request and the shape of its pod."""
 
     stage: str
     request: Asked
     deadline_seconds: int
     """How long a pod of it may take, from when a node takes the pod."""
+    shape: Shape
     candidate: str = ""
-    volumes: tuple[dict[str, Any], ...] = ()
-    mounts: tuple[dict[str, Any], ...] = ()
-    boxed: bool = False
-    """Whether what the Job runs is kept apart from the claim, and from what publishes."""
-    gpu: bool = False
-    """Whether the user's code runs the model, and so has the GPU."""
-    image_id: str = ""
-    """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
-    have moved. Empty: the image that the tag stands for."""
-    image: str = ""
-    """The image of the containers of ours, if it is not the converter's that the object is pinned to."""
-    inputs: tuple[Path, ...] = ()
-    """The directories of the claim that the container `run` reads. It sees nothing else of the claim."""
-    sidecar: dict[str, Any] | None = field(default=None)
-    """A private tritonserver, which then has the GPU."""
-    served: Attempt | None = None
-    """The candidate whose revision the private server serves."""
-    downloads: bool = False
-    """Whether the Job downloads a source or packages, and so may reach the network as the installation says."""
-    service_account: str = ""
-    """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
-    tensorrt_version: str = ""
-    """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
-    reads: bool = False
-    """Whether the Job answers again what is on the claim: the kubelet cut the answer in a pod of many containers."""
-    shares_tmp: bool = False
-    """Whether the client has the server's /tmp, as in Jobs of operators that did not pin
-    `status.images.commandsVersion`. Such a Job is never made any more; a failure may be recorded under its name."""
     replaces: tuple[str, ...] = ()
     """Keys of the results that this work measures again; they are kept with its own."""
 
@@ -75,16 +156,41 @@ class Work(Generic[Asked, Answered]):
         return STAGES[self.stage].result
 
     @property
-    def user_code(self) -> bool:
-        """Whether the Job runs the user's code: in the framework's image, isolated, and with the user's variables."""
-        return STAGES[self.stage].user_code and not self.reads
+    def boxed(self) -> bool:
+        """Whether what the Job runs is kept apart from the claim, and from what publishes, in a container `run`."""
+        return isinstance(self.shape, UserCode | Pip | Client)
+
+    @property
+    def downloads(self) -> bool:
+        """Whether the Job downloads a source or packages, and so may reach the network as the installation says."""
+        return isinstance(self.shape, Download | Pip)
+
+    @property
+    def server(self) -> Body | None:
+        """The container of the pod's private server; None: it has none."""
+        return self.shape.server if isinstance(self.shape, Asking) else None
 
 
 AnyWork = Work[Request, Document]
 """The work of any stage."""
 
 
+def client(context: Context, attempt: Attempt, inputs: tuple[Path, ...], server: Body | None) -> Client | OldClient:
+    """The shape of a Job that asks a server, as far as the converter image that the object is pinned to can have it.
+
+    ``server``: the container of a private one; None: the client asks the one behind the preview.
+    """
+    return Client(attempt, inputs, server) if context.boxes_clients else OldClient(attempt, server)
+
+
 def reader(work: AnyWork) -> AnyWork:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    first = (work.stage, work.request, work.deadline_seconds, work.candidate)
-    return Work(*first, boxed=work.boxed, image=work.image, reads=True)
+    image = work.shape.image if isinstance(work.shape, Plain | Pip) else ""
+    return Work(work.stage, work.request, work.deadline_seconds, Replay(image, work.boxed), work.candidate)
+
+
+def sharing(work: AnyWork) -> AnyWork | None:
+    """The work in the shape in which older operators had its client share the server's /tmp; None: none of them did."""
+    if not isinstance(work.shape, OldClient) or work.shape.server is None:
+        return None
+    return replace(work, shape=SharingClient(work.shape.attempt, work.shape.server))

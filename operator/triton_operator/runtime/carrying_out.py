@@ -29,6 +29,7 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.planning.plan import Plan
+from triton_operator.runtime.outcome import Carried
 from triton_operator.runtime.writing import Body, Children, Failures, Writer, Written, key_of
 
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
@@ -45,42 +46,44 @@ class CarryingOut:
         self._writer = writer
         self._owner = owner
         self._children = children
-        self._deletions = desired.deletions
+        self._plan = desired
         # A pass at rest looks at each object several times, and finds its kind once.
         self._objects = [(kind_of(each), each) for each in desired.objects]
-        self.written: Written = []
-        self.failures = Failures()
-        self.without: dict[ConditionType, Failures] = {}
-        """The refusals of objects of other projects' kinds, by the condition that tells of them. They stall nothing."""
+        self._written: Written = []
+        self._failures = Failures()
+        self._without: dict[ConditionType, Failures] = {}
         self._are_recorded: bool | None = None
         """Whether the results are written; None: it was not tried yet."""
         self._may_run = True
         """Whether what pods need is there."""
 
-    def take_steps(self, *, to_the_end: bool) -> bool:
-        """Take the steps; return whether all were taken. Raises DisconnectedError if nothing gets through.
+    def take_steps(self, *, to_the_end: bool) -> Carried:
+        """Take the steps. Raises DisconnectedError if nothing gets through.
 
         A pass that made room or started work ends there, because the next one plans by what is then observed.
         ``to_the_end``: it goes on all the same.
         """
         for step in (self._make_room, self._start_work):
             step()
-            if self.written and not to_the_end:
-                return False
+            if self._written and not to_the_end:
+                return self._carried(whole=False)
         self._apply_rest()
         for kind in OPTIONAL:
             self._apply_optional(kind)
-        return True
+        return self._carried(whole=True)
+
+    def _carried(self, *, whole: bool) -> Carried:
+        return Carried(self._plan, whole, self._written, self._failures, self._without)
 
     def _make_room(self) -> None:
         gone = [
             child
-            for each in self._deletions
+            for each in self._plan.deletions
             if (child := self._children.get((kind_named(each.api_version, each.kind), each.name)))
             and "deletionTimestamp" not in child["metadata"]
         ]
         if gone and self._record():
-            self.written += self._writer.delete_all(self._owner, gone, self.failures)
+            self._written += self._writer.delete_all(self._owner, gone, self._failures)
 
     def _start_work(self) -> None:
         needed = self._of(NEEDED_BY_PODS)
@@ -110,13 +113,13 @@ class CarryingOut:
         KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone.
         """
         failures = Failures()
-        self.written += self._writer.apply_all(self._owner, self._children, self._of({kind}), failures)
+        self._written += self._writer.apply_all(self._owner, self._children, self._of({kind}), failures)
         for error in failures:
             if isinstance(error, RefusedError | NotFoundError):
                 # Not found: its project was uninstalled.
-                self.without.setdefault(TOLD_BY[kind], Failures()).append(error)
+                self._without.setdefault(TOLD_BY[kind], Failures()).append(error)
             else:
-                self.failures.append(error)
+                self._failures.append(error)
 
     def _of(self, kinds: Collection[Kind]) -> list[Body]:
         """The plan's objects of some kinds, in its order."""
@@ -124,9 +127,9 @@ class CarryingOut:
 
     def _write(self, objects: Iterable[Body]) -> bool:
         """Apply objects; return whether none failed."""
-        known = len(self.failures)
-        self.written += self._writer.apply_all(self._owner, self._children, objects, self.failures)
-        return len(self.failures) == known
+        known = len(self._failures)
+        self._written += self._writer.apply_all(self._owner, self._children, objects, self._failures)
+        return len(self._failures) == known
 
     def _moves(self, desired: Body) -> bool:
         """Whether an object is the active revision's Service, and leads to another server than before."""

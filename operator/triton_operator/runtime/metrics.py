@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 from collections import Counter as Count
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -176,25 +176,14 @@ class BoundedServer(ThreadingHTTPServer):
 
 
 def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> ThreadingHTTPServer:
-    """Serve on a port (0: a free one) in a separate thread until `shutdown()`.
-
-    /healthz and /readyz answer 503 with the problem if there is one.
-    """
+    """Serve on a port (0: a free one) in a separate thread until `shutdown()`."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = SILENT_SECONDS
 
         def do_GET(self) -> None:
             server.has_read(self.connection)
-            if self.path == "/metrics":
-                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
-            elif self.path in ("/healthz", "/readyz"):
-                problem = alive() if self.path == "/healthz" else ready()
-                self._answer(503 if problem else 200, "text/plain", f"{problem or 'ok'}\n".encode())
-            else:
-                self._answer(404, "text/plain", b"only /metrics, /healthz and /readyz\n")
-
-        def _answer(self, code: int, content_type: str, body: bytes) -> None:
+            code, content_type, body = _answer(self.path, metrics, {"/healthz": alive, "/readyz": ready})
             self.send_response(code)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
@@ -207,3 +196,13 @@ def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> Thread
     server = BoundedServer(port, Handler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
+
+
+def _answer(path: str, metrics: Metrics, probes: Mapping[str, Problem]) -> tuple[int, str, bytes]:
+    """Return status, content type and body. A probe answers 503 with the problem if there is one."""
+    if path == "/metrics":
+        return 200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry)
+    if path in probes:
+        problem = probes[path]()
+        return 503 if problem else 200, "text/plain", f"{problem or 'ok'}\n".encode()
+    return 404, "text/plain", b"only /metrics, /healthz and /readyz\n"

@@ -7,7 +7,6 @@ into the status if it lasts; a bug leaves a traceback too. A pass that wrote som
 wrote nothing is the last.
 """
 
-import itertools
 import logging
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
@@ -21,16 +20,17 @@ from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, 
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import Observed, observe
 from triton_operator.planning import setbacks
-from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.planning.plan import Event, plan
 from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.outcome import Carried, told
 from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, StatusRefusedError
 from triton_operator.runtime.store import Key
-from triton_operator.runtime.writing import Body, Failures, Writer, Written, by_key
+from triton_operator.runtime.writing import Body, Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
@@ -107,7 +107,7 @@ class Reconciler:
         observed = self._observe(key, triton_deployment, children, known)
         self._metrics.jobs_seen(key, observed, now)
         desired = plan(triton_deployment, observed, self._settings, now)
-        return self._carry_out(key, owner, desired, CarryingOut(self._writer, owner, by_key(children), desired), now)
+        return self._fulfil(key, owner, CarryingOut(self._writer, owner, by_key(children), desired), now)
 
     def _forget(self, key: Key) -> Result:
         """Leave an object that is gone or goes: the garbage collector deletes its children."""
@@ -151,35 +151,37 @@ class Reconciler:
         if body is not None:
             yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
 
-    def _carry_out(self, key: Key, owner: Body, desired: Plan, carried: CarryingOut, now: datetime) -> Result:
-        """Make the cluster what the plan says, and report that."""
-        whole = carried.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
-        self._note(key, carried)
-        if not whole:
-            return self._again(key, owner, carried.written, now)
-        # Whatever else failed: the plan takes these objects for granted.
-        desired = setbacks.without(owner, desired, {type: str(each) for type, each in carried.without.items()}, now)
-        if carried.failures:
-            return self._fail(key, owner, desired, carried.failures, now)
-        told = self._reporter.report(key, owner, Report(desired.status, desired.events), now)
-        if told or carried.written:
-            return self._again(key, owner, carried.written or ["the status"], now)
-        self._writing_passes.pop(key, None)
-        return Result(failed=True) if carried.without else Result(again_after=desired.requeue_after)
+    def _fulfil(self, key: Key, owner: Body, carrying_out: CarryingOut, now: datetime) -> Result:
+        """Carry a plan out, then report that by one status, then say when the next pass is due."""
+        carried = self._carry_out(key, carrying_out)
+        is_told = carried.whole and self._tell(key, owner, carried, now)
+        return self._next(key, owner, carried, carried.written or (["the status"] if is_told else []), now)
 
-    def _note(self, key: Key, carried: CarryingOut) -> None:
-        """Log what could not be written, and count the pass as failed by the first of it."""
-        failures = Failures([*carried.failures, *itertools.chain.from_iterable(carried.without.values())])
-        if failures:
-            log.log(logging.WARNING if failures.refused or carried.without else logging.INFO, "%s: %s", key, failures)
+    def _carry_out(self, key: Key, carrying_out: CarryingOut) -> Carried:
+        """Make the cluster what the plan says, log what could not be written, and count that by the first of it."""
+        carried = carrying_out.take_steps(to_the_end=self._writing_passes.get(key, 0) >= LONGEST_FIGHT)
+        if failures := carried.all_failures:
+            level = logging.WARNING if failures.refused or carried.without else logging.INFO
+            log.log(level, "%s: %s", key, failures)
             self._metrics.failed(failures[0])
+        return carried
 
-    def _fail(self, key: Key, owner: Body, desired: Plan, failures: Failures, now: datetime) -> Result:
-        """Report objects that could not be written, and have the pass repeated after a pause."""
-        refused = failures.refused
-        setback = setbacks.apply_refused(str(refused)) if refused else setbacks.apply_failed(str(failures))
-        self._reporter.fails(key, owner, setback, desired, now)
-        return _after_a_pause(failures.retry_after)
+    def _tell(self, key: Key, owner: Body, carried: Carried, now: datetime) -> bool:
+        """Report what became of the plan. Return whether a status was written; one of a failure wakes no pass."""
+        desired, setback = told(owner, carried, now)
+        if setback is not None:
+            self._reporter.fails(key, owner, setback, desired, now)
+            return False
+        return self._reporter.report(key, owner, Report(desired.status, desired.events), now)
+
+    def _next(self, key: Key, owner: Body, carried: Carried, written: Written, now: datetime) -> Result:
+        """Return when the next pass is due. ``written``: what this one wrote; empty: nothing."""
+        if carried.whole and carried.failures:
+            return _after_a_pause(carried.failures.retry_after)
+        if written:
+            return self._again(key, owner, written, now)
+        self._writing_passes.pop(key, None)
+        return Result(failed=True) if carried.without else Result(again_after=carried.plan.requeue_after)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
         """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""

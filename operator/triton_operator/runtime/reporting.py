@@ -32,7 +32,7 @@ class Reporter:
         self._store = store
         self._writer = writer
         self._failing_since: dict[Key, datetime] = {}
-        """Since when every pass over an object fails."""
+        """Since when every pass over an object fails, as far as this process knows."""
         self._refused: dict[Key, StatusRefusedError] = {}
         """The refusals of the statuses that the last passes wrote."""
 
@@ -55,7 +55,7 @@ class Reporter:
 
         ``desired``: the plan that could not be carried out; None: there was none.
         """
-        since = self._failing_since.setdefault(key, now)
+        since = self._fails_since(key, owner, now)
         if setbacks.is_told(setback.hindrance, since, now):
             self._tell(key, owner, setbacks.report(owner, setback, desired, now), now)
 
@@ -65,6 +65,10 @@ class Reporter:
             self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
         except ClusterError as error:
             log.warning("Event %s was not created: %s", event.reason, error)
+
+    def _fails_since(self, key: Key, owner: Body, now: datetime) -> datetime:
+        """Return since when every pass fails, this one too."""
+        return self._failing_since.setdefault(key, setbacks.failing_since(owner, now))
 
     def _tell(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
         """Tell the report; or that the last pass's status was refused, once passes fail for long, and raise that."""
@@ -88,7 +92,7 @@ class Reporter:
         except NotFoundError:
             return False
         except RefusedError as error:
-            self._failing_since.setdefault(key, now)
+            self._fails_since(key, owner, now)
             self._refused[key] = StatusRefusedError(str(error), error.retry_after)
             raise self._refused[key] from error
         self._store.put(TRITON_DEPLOYMENT, written)

@@ -183,8 +183,7 @@ class Store:
         """
         key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
         owner = self._owner(kind, body)
-        family = self._families.get(owner) if owner is not None else None
-        former = self._family_of.get(uid, family)
+        former = self._family_of.get(uid) or (None if owner is None else self._families.get(owner))
         known = self._known(former, kind, key.name)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
@@ -194,15 +193,10 @@ class Store:
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
-        if former is not None and known is not None and (former is not family or known.uid != uid):
-            self._unlink(former, kind, key.name)
-        family = self._families.setdefault(owner, _Family(owner, {}))
-        family.members[kind, key.name] = _PackedObject(uid, version, packed)
+        self._link(former, owner, kind, key.name, _PackedObject(uid, version, packed))
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = reason
             self._use(key, used)
-        else:
-            self._family_of[uid] = family
         return owner
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
@@ -238,6 +232,16 @@ class Store:
     @staticmethod
     def _known(family: _Family | None, kind: Kind, name: str) -> _PackedObject | None:
         return None if family is None else family.members.get((kind, name))
+
+    def _link(self, former: _Family | None, owner: Key, kind: Kind, name: str, new: _PackedObject) -> None:
+        """Make an object a member of its family, and no longer of the former one, or in another's place."""
+        known = self._known(former, kind, name)
+        if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
+            self._unlink(former, kind, name)
+        family = self._families.setdefault(owner, _Family(owner, {}))
+        family.members[kind, name] = new
+        if kind is not TRITON_DEPLOYMENT:
+            self._family_of[new.uid] = family
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
         self._family_of.pop(family.members.pop((kind, name)).uid, None)

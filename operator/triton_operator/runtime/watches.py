@@ -66,24 +66,11 @@ class Watch:
         """Take in changes until the watch ends. Return the seconds to wait before the next watch."""
         began = time.monotonic()
         try:
-            if self._version is None:
-                for changed in self.list():
-                    self._wake(changed)
-            for event_type, body in self._cluster.watch(self.kind, self._namespace, self._version or ""):
-                if self._stopped.is_set():
-                    break
-                key = None if event_type == "BOOKMARK" else self._store.take_in(self.kind, event_type, body)
-                if key is not None:
-                    self._wake(key)
-                self._version = body["metadata"]["resourceVersion"]
-                self._pauses = backoffs()
+            self._take_in_changes()
         except ClusterError as error:
-            if isinstance(error, GoneError):
-                self._version = None
-            pause = next(self._pauses)
-            log.info("the watch of %s ended and starts again in %g s: %s", self.kind.plural, pause, error)
-            return pause
+            return self._interrupted(error)
         except Exception as error:
+            # What it has taken in is not known.
             self._version = None
             pause = next(self._pauses_after_bugs)
             log.exception("the watch of %s met a bug and lists everything in %g s", self.kind.plural, pause)
@@ -103,6 +90,28 @@ class Watch:
     def ended(self) -> bool:
         """Whether the watch was started and no longer follows, which should never happen."""
         return self._thread.ident is not None and not self._thread.is_alive()
+
+    def _take_in_changes(self) -> None:
+        """Take in everything if no version is known, then each change until the watch ends. Raises ClusterError."""
+        if self._version is None:
+            for changed in self.list():
+                self._wake(changed)
+        for event_type, body in self._cluster.watch(self.kind, self._namespace, self._version or ""):
+            if self._stopped.is_set():
+                return
+            key = None if event_type == "BOOKMARK" else self._store.take_in(self.kind, event_type, body)
+            if key is not None:
+                self._wake(key)
+            self._version = body["metadata"]["resourceVersion"]
+            self._pauses = backoffs()
+
+    def _interrupted(self, error: ClusterError) -> float:
+        """Return the pause after a watch that the API server, or the way to it, ended."""
+        if isinstance(error, GoneError):
+            self._version = None
+        pause = next(self._pauses)
+        log.info("the watch of %s ended and starts again in %g s: %s", self.kind.plural, pause, error)
+        return pause
 
     def _run(self) -> None:
         while not self._stopped.is_set():

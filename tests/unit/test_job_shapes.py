@@ -1,0 +1,96 @@
+"""The shape of each stage's Job, and the containers that it has."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.test_keys import works
+from triton_converters.contract.stages import STAGES
+from triton_operator.api.triton_deployment import parse
+from triton_operator.context import Context
+from triton_operator.observed.history import History
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.pins import pinned
+from triton_operator.resources.job import earlier_name, job
+from triton_operator.resources.work import AnyWork, Client, OldClient, Pip, Plain, UserCode, reader
+
+THREE = ("prepare", "run")
+SPEC = a_spec(
+    models=[a_model(candidates=[candidate("trt-fp16")])],
+    gpu={"product": "NVIDIA-H200", "count": 1},
+    conversion={"requirements": "requirements.txt"},
+)
+"""An object with every stage that takes a key, whose candidate is an engine."""
+SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    # stage -> its shape, and the containers before its own
+    "source": (Plain, ()),
+    "packages": (Pip, THREE),
+    "reference": (UserCode, THREE),
+    "convert": (UserCode, THREE),
+    "metrics": (UserCode, THREE),
+    "profile": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
+    "search": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
+    "measure": (Client, THREE),
+    "clean": (Plain, ()),
+}
+OLD_SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    **SHAPES,
+    # The converter image has no programs for three containers yet.
+    "profile": (OldClient, ("converters", "tensorrt", "revision", "tritonserver")),
+    "search": (OldClient, ("converters", "tensorrt", "revision", "tritonserver")),
+    "measure": (OldClient, ("converters", "tensorrt")),
+}
+
+
+def a_context(commands_version: int) -> Context:
+    deployment = parse(Cluster(SPEC).body())
+    pins = pinned(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
+    return Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 21, tzinfo=UTC), pins)
+
+
+def pod_of(context: Context, work: AnyWork) -> dict[str, Any]:
+    spec: dict[str, Any] = job(context, work)["spec"]["template"]["spec"]
+    return spec
+
+
+@pytest.mark.parametrize(("commands_version", "expected"), [(2, SHAPES), (1, OLD_SHAPES)])
+def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, tuple[type, tuple[str, ...]]]) -> None:
+    context, found = a_context(commands_version), {}
+    for work in works(context):
+        pod = pod_of(context, work)
+        (main,) = pod["containers"]
+        assert main["name"] == work.stage
+        names = tuple(each["name"] for each in pod.get("initContainers", ()))
+        found[work.stage] = (type(work.shape), names)
+    assert found == expected
+    assert found.keys() | {"snapshot"} == STAGES.keys()
+
+
+def test_the_shapes_are_what_the_converters_can_do() -> None:
+    for work in works(a_context(2)):
+        assert work.boxed is STAGES[work.stage].boxed, work.stage
+        assert isinstance(work.shape, UserCode) is STAGES[work.stage].user_code, work.stage
+
+
+@pytest.mark.parametrize("commands_version", [1, 2])
+def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int) -> None:
+    context = a_context(commands_version)
+    for work in works(context):
+        pod = pod_of(context, reader(work))
+        (container,) = pod["containers"]
+        assert "initContainers" not in pod
+        assert container["args"][0] == ("publish" if work.boxed else work.stage)
+        pip = work.stage == "packages"
+        assert container["image"] == (SETTINGS.converter_image if pip else context.images.converter)
+
+
+def test_only_a_client_that_was_made_before_has_an_earlier_name() -> None:
+    assert [each for each in works(a_context(2)) if earlier_name(a_context(2), each)] == []
+    context = a_context(1)
+    named = {each.stage: earlier_name(context, each) for each in works(context)}
+    assert {stage for stage, name in named.items() if name} == {"profile", "search"}
+    assert all(name != job(context, work)["metadata"]["name"] for work in works(context) for name in named.values())
