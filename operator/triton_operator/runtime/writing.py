@@ -136,9 +136,11 @@ class Writer:
             # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
             return False
         difference = drift(desired, observed)
-        if difference is None:
-            return False
-        version = observed["metadata"]["resourceVersion"]
+        return difference is not None and self._mend(owner, desired, observed, difference)
+
+    def _mend(self, owner: Body, desired: Body, observed: Body, difference: str) -> bool:
+        """Apply an object over the one that was observed. Return whether that changed it."""
+        kind, version = kind_of(desired), observed["metadata"]["resourceVersion"]
         versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         outlives = difference == OWNERS and not desired["metadata"].get("ownerReferences")
         applied = self._write(owner, versioned, difference, self._cluster.disown if outlives else self._cluster.apply)
