@@ -81,7 +81,7 @@ def status_of(
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
         target=_target(progress),
-        endpoint=endpoint(context) if up else None,
+        endpoint=endpoint(context) if context.observed.routed_server is not None else None,
         accuracy=accuracy if up else [],
         performance=performance if up else None,
     )
