@@ -8,6 +8,7 @@ import pytest
 from tests.simulation import truths
 from tests.simulation.api_server import BrokenError
 from tests.simulation.cluster import Cluster
+from tests.simulation.edits import a_wider_batch, the_usual_batch
 from tests.simulation.truths import AT_REST, PLANNED, STATUS, Told, Truth
 from tests.states.moments import MOMENTS, SERVING
 from triton_operator.rollout import available
@@ -75,6 +76,7 @@ LIES: Mapping[Truth, Callable[[Cluster], None]] = {
     truths.available_answers: _no_pod_is_ready,
     truths.endpoint_is_there: has_no("Service"),
     truths.extras_are_asked_for: says("Soaked", "True"),
+    truths.serving_is_one_revision: serves(revision="0" * 16),
     truths.what_answers_is_available: says("Available", "False"),
     truths.service_is_told: _forget_endpoint,
     truths.revision_is_what_serves: serves(revision="0" * 16),
@@ -144,6 +146,21 @@ def test_a_service_that_is_put_back_is_told_of_by_the_next_pass(alone: Cluster) 
     alone.act()
     assert alone.has("Available", "Available")
     assert alone.has("Ready")
+
+
+def test_statuses_that_were_refused_while_the_service_moved_leave_no_figures_of_another_revision() -> None:
+    cluster = SERVING.edited(a_wider_batch()).cluster()
+    old = cluster.status["serving"]
+    cluster.refuses = {("status", "TritonDeployment")}
+    cluster.until(lambda each: each.serving() not in old["selector"]).run(2)
+    cluster.edit(the_usual_batch())
+    cluster.refuses = set()
+    cluster.act()
+    told = cluster.status["serving"]
+    assert told["selector"] != old["selector"]
+    assert told.get("revision") != old["revision"]
+    cluster.settle()
+    assert cluster.status["serving"] == old
 
 
 def test_an_operator_that_tells_of_a_service_before_it_is_there_fails_the_test(

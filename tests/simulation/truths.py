@@ -223,7 +223,18 @@ def extras_are_asked_for(told: Told) -> bool:
     return all(told.says(kind) == ("", "") or serving.get(field) is not None for kind, field in fields.items())
 
 
-PLANNED: tuple[Truth, ...] = (available_answers, endpoint_is_there, extras_are_asked_for)
+def serving_is_one_revision(told: Told) -> bool:
+    """`serving` tells of one revision: that of `serving.revision` is the one whose pods `serving.selector` selects."""
+    revision, selector = told.serving.get("revision"), told.serving.get("selector")
+    keys = [
+        each["metadata"]["labels"][names.KEY_LABEL]
+        for each in told.of_kind("Deployment")
+        if names.selector(told.name, each["metadata"]["name"]) == selector
+    ]
+    return not keys or revision in (None, *keys)
+
+
+PLANNED: tuple[Truth, ...] = (available_answers, endpoint_is_there, extras_are_asked_for, serving_is_one_revision)
 """What holds of each status that a plan has, whatever of the plan could not be carried out."""
 
 
