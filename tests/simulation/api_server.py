@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation.truths import Told, broken
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 from triton_operator.planning.plan import Event
+from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ class ApiServer:
     def apply_status(self, body: Body) -> Body:
         """Write the status."""
         self._answer("status", body)
+        self._check(body["status"])
         self.cluster.status = body["status"]
         return body
 
@@ -131,6 +134,17 @@ class ApiServer:
     def create_event(self, body: Body) -> None:
         """Take an Event of the operator's."""
         self.cluster.events.append(Event(body["type"], body["reason"], body["message"]))
+
+    def rests(self, result: Result) -> None:
+        """See that the status tells of what is there, if that was a pass that wrote nothing and did not fail."""
+        if not result.failed and result.again_after != 0.0:
+            self._check(self.cluster.status, result)
+
+    def _check(self, status: Body, rests: Result | None = None) -> None:
+        told = Told(
+            self.cluster.body() | {"status": status}, self.cluster.objects, rests.again_after if rests else None
+        )
+        require(not (found := next(broken(told, rests=rests is not None), "")), found)
 
     def _answer(self, verb: str, body: Body) -> None:
         if self.fails_after is not None:

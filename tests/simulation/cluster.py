@@ -110,6 +110,7 @@ class Cluster(Controllers):
         for _ in range(MOST_PASSES):
             before = api.starts
             result = operator.reconcile(KEY)
+            api.rests(result)
             if api.starts == before:
                 return result
         raise AssertionError(f"{MOST_PASSES} passes in a row started something: {self.story[-8:]}")

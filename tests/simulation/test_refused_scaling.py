@@ -1,157 +1,121 @@
 """A ScaledObject or HTTPRoute that is refused, or is somebody else's: it is said, whatever else becomes of the pass."""
 
-from copy import deepcopy
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from tests.simulation.cluster import Cluster
-from tests.states.deployment import a_deployment
-from triton_operator.kube.cluster import ConflictError, ForbiddenError, NotFoundError, ServerError
-from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT, SERVICE, Kind, kind_of
+from tests.simulation.api_server import Body
+from tests.simulation.walk.world import World
+from tests.states.deployment import State, a_deployment
+from triton_operator.kube.cluster import NotFoundError
 from triton_operator.planning.setbacks import TOLD_AFTER
-from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
-from triton_operator.runtime.reconcile import Reconciler
-from triton_operator.runtime.store import Key, Store
 
-Body = dict[str, Any]
-KEY = Key("vision", "digits")
-WEBHOOK = "admission webhook \"vscaledobject.kb.io\" denied the request: already managed by the hpa 'mine'"
+AUTOSCALED, ROUTED = a_deployment().one_candidate().autoscaled(), a_deployment().one_candidate().routed()
+OPTIONAL = [(AUTOSCALED, "ScaledObject", "Autoscaling"), (ROUTED, "HTTPRoute", "Routed")]
+"""What asks for an object that nothing else needs, its kind, and the condition that tells of it."""
 
 
-class Api:
-    """Takes statuses and events, and answers the first apply of an object by its kind."""
-
-    def __init__(self, store: Store, answers: dict[Kind, Exception], found: Body | None = None) -> None:
-        self._store = store
-        self._answers = answers
-        self._found = found
-        self.events: list[Body] = []
-        self.version = 1
-
-    def put(self, body: Body) -> Body:
-        self.version += 1
-        body = deepcopy(body)
-        body["metadata"] |= {"resourceVersion": str(self.version), "namespace": KEY.namespace}
-        self._store.put(kind_of(body), body)
-        return body
-
-    def apply_new(self, body: Body) -> Body:
-        raise self._answers[kind_of(body)]
-
-    def get(self, kind: Any, namespace: str, name: str) -> Body | None:
-        assert kind in self._answers
-        return self._found
-
-    def apply_status(self, body: Body) -> Body:
-        return self.put((self._store.owner(KEY) or {}) | {"status": body["status"]})
-
-    def create_event(self, body: Body) -> None:
-        self.events.append(body)
+def without(state: State, *kinds: str) -> World:
+    """A settled TritonDeployment of which objects were deleted, before a pass that makes them again."""
+    world = World(state.settled().cluster())
+    world.service.forget()
+    world.cluster.events.clear()
+    for kind in kinds:
+        world.cluster.delete(kind, "digits")
+    return world
 
 
-class Bench:
-    """A settled TritonDeployment of which objects were deleted, and an API server that refuses to have them again."""
+def said(world: World, *kinds: str) -> list[tuple[str, str]]:
+    """Status and reason of these conditions."""
+    found = [world.cluster.condition(each) for each in kinds]
+    return [(each["status"], each["reason"]) for each in found]
 
-    def __init__(self, cluster: Cluster, answers: dict[Kind, Exception], found: Body | None = None) -> None:
-        for kind in answers:
-            del cluster.objects[kind.kind, "digits"]
-        self._store = Store()
-        self.api = Api(self._store, answers, found)
-        owner = cluster.body()
-        owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
-        for body in (owner, *cluster.objects.values()):
-            self.api.put(body)
-        self.now = cluster.now
-        self.metrics = Metrics()
-        self._reconciler = Reconciler(
-            self.api,  # type: ignore[arg-type]  # a stand-in
-            self._store,
-            cluster.settings,
-            self.metrics,
-            lambda: self.now,
-            optional=(SCALED_OBJECT, HTTP_ROUTE),
-        )
 
-    def reconcile(self) -> Result:
-        return self._reconciler.reconcile(KEY)
+def _a_policy(world: World) -> None:
+    world.api.refused = {("create", "ScaledObject"), ("create", "HTTPRoute")}
 
-    def conditions(self) -> dict[str, Body]:
-        return {each["type"]: each for each in (self._store.owner(KEY) or {})["status"]["conditions"]}
 
-    def said(self, *types: str) -> list[tuple[str, str]]:
-        found = self.conditions()
-        return [(found[type]["status"], found[type]["reason"]) for type in types]
+def _somebody_elses(world: World) -> None:
+    metadata = {"name": "digits", "namespace": "vision", "uid": "uid-mine", "resourceVersion": "1"}
+    mine: Body = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "status": {}}
+    world.cluster.objects["ScaledObject", "digits"] = mine
+
+
+def _no_keda(world: World) -> None:
+    def look(verb: str, body: Body) -> None:
+        if body["kind"] == "ScaledObject":
+            raise NotFoundError("the API server does not know the kind")
+
+    world.api.writes = look
 
 
 @pytest.mark.parametrize(
-    ("answer", "found", "words"),
+    ("happen", "words"),
     [
-        (ForbiddenError(WEBHOOK), None, "already managed by the hpa 'mine'"),
-        (ConflictError("exists"), {"metadata": {"name": "digits"}}, "is not this TritonDeployment's"),
-        (NotFoundError("the API server does not know the kind"), None, "does not know the kind"),
+        (_a_policy, "a policy forbids to create it"),
+        (_somebody_elses, "is not this TritonDeployment's"),
+        (_no_keda, "does not know the kind"),
     ],
-    ids=["another scaler of the object", "a user's own of the same name", "KEDA is gone"],
+    ids=["a policy", "a user's own of the same name", "KEDA is gone"],
 )
 def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
-    answer: Exception, found: Body | None, words: str
+    happen: Callable[[World], None], words: str
 ) -> None:
-    bench = Bench(a_deployment().one_candidate().autoscaled().settled().cluster(), {SCALED_OBJECT: answer}, found)
-    assert bench.reconcile() == Result(again_after=0.0)
-    assert bench.reconcile() == Result(failed=True)
-    conditions = bench.conditions()
-    assert (conditions["Ready"]["status"], conditions["Stalled"]["status"]) == ("True", "False")
-    assert bench.said("Autoscaling") == [("False", "ApplyRefused")]
-    assert words in conditions["Autoscaling"]["message"]
-    assert [(each["type"], each["reason"]) for each in bench.api.events] == [("Warning", "ApplyRefused")]
+    world = without(AUTOSCALED, "ScaledObject")
+    happen(world)
+    assert world.reconcile() == Result(failed=True)
+    assert said(world, "Ready", "Stalled", "Autoscaling") == [
+        ("True", "Ready"),
+        ("False", "NoStall"),
+        ("False", "ApplyRefused"),
+    ]
+    assert words in world.cluster.condition("Autoscaling")["message"]
+    assert [(each.type, each.reason) for each in world.cluster.events] == [("Warning", "ApplyRefused")]
 
 
 def test_a_route_that_is_refused_is_named_and_the_object_stays_ready() -> None:
-    refusal = ForbiddenError("admission webhook denied the request: no such host name")
-    bench = Bench(a_deployment().one_candidate().routed().settled().cluster(), {HTTP_ROUTE: refusal})
-    assert bench.reconcile() == Result(again_after=0.0)
-    assert bench.reconcile() == Result(failed=True)
-    conditions = bench.conditions()
-    assert (conditions["Ready"]["status"], conditions["Stalled"]["status"]) == ("True", "False")
-    assert bench.said("Routed") == [("False", "ApplyRefused")]
-    assert conditions["Routed"]["message"].endswith("no such host name; the route stays as it is")
-    assert [(each["type"], each["reason"]) for each in bench.api.events] == [("Warning", "ApplyRefused")]
+    world = without(ROUTED, "HTTPRoute")
+    _a_policy(world)
+    assert world.reconcile() == Result(failed=True)
+    assert said(world, "Ready", "Routed") == [("True", "Ready"), ("False", "ApplyRefused")]
+    assert world.cluster.condition("Routed")["message"].endswith("forbids to create it; the route stays as it is")
+    assert [(each.type, each.reason) for each in world.cluster.events] == [("Warning", "ApplyRefused")]
 
 
-def test_a_scaler_that_is_refused_is_named_also_where_the_object_is_stalled() -> None:
-    bench = Bench(
-        a_deployment().one_candidate().autoscaled().settled().cluster(),
-        {SCALED_OBJECT: ForbiddenError(WEBHOOK), SERVICE: ForbiddenError("exceeded quota: services")},
-    )
+@pytest.mark.parametrize(("state", "kind", "told_by"), OPTIONAL)
+def test_what_is_refused_is_named_also_where_the_object_is_stalled(state: State, kind: str, told_by: str) -> None:
+    world = without(state, kind, "Service")
+    world.api.refused = {("create", kind), ("create", "Service")}
     for _ in range(3):
-        assert bench.reconcile() == Result(failed=True)
-    assert bench.said("Stalled", "Autoscaling") == [("True", "ApplyRefused"), ("False", "ApplyRefused")]
-    assert "exceeded quota" in bench.conditions()["Stalled"]["message"]
-    assert "already managed by the hpa 'mine'" in bench.conditions()["Autoscaling"]["message"]
-    first, second = [each["message"] for each in bench.api.events]
-    assert first.startswith("Autoscaling: ScaledObject digits: ")
-    assert second == bench.conditions()["Stalled"]["message"], "and what the plan took for granted is not posted"
+        assert world.reconcile() == Result(failed=True)
+    assert said(world, "Stalled", told_by) == [("True", "ApplyRefused"), ("False", "ApplyRefused")]
+    stalled = world.cluster.condition("Stalled")["message"]
+    assert "Service digits: a policy forbids" in stalled
+    first, second = [each.message for each in world.cluster.events]
+    assert first.startswith(f"{told_by}: {kind} digits: ")
+    assert second == stalled, "and what the plan took for granted is not posted"
 
 
-def test_a_route_that_is_refused_is_named_also_while_other_objects_fail() -> None:
-    bench = Bench(
-        a_deployment().one_candidate().routed().settled().cluster(),
-        {HTTP_ROUTE: ForbiddenError("no such host name"), SERVICE: ServerError("webhook down")},
-    )
-    assert bench.reconcile() == Result(failed=True)
-    bench.now += TOLD_AFTER
-    assert bench.reconcile() == Result(failed=True)
-    assert bench.said("Ready", "Reconciling", "Routed") == [
+@pytest.mark.parametrize(("state", "kind", "told_by"), OPTIONAL)
+def test_what_is_refused_is_named_also_while_another_object_fails(state: State, kind: str, told_by: str) -> None:
+    world = without(state, kind)
+    world.cluster.objects["Service", "digits"]["spec"]["ports"] = []
+    world.api.refused, world.api.broken = {("create", kind)}, {"Service"}
+    assert world.reconcile() == Result(failed=True)
+    world.cluster.now += TOLD_AFTER
+    assert world.reconcile() == Result(failed=True)
+    assert said(world, "Ready", "Reconciling", told_by) == [
         ("True", "Ready"),
         ("True", "ApplyFailed"),
         ("False", "ApplyRefused"),
     ]
+    assert "Service digits: failed calling webhook" in world.cluster.condition("Reconciling")["message"]
 
 
 def test_what_is_refused_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(a_deployment().one_candidate().routed().settled().cluster(), {HTTP_ROUTE: ForbiddenError("no host")})
-    bench.reconcile()
-    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
-        "vision/digits: HTTPRoute digits: no host"
-    ]
+    world = without(ROUTED, "HTTPRoute")
+    _a_policy(world)
+    world.reconcile()
+    words = "vision/digits: HTTPRoute digits: a policy forbids to create it"
+    assert {each.message for each in caplog.records if each.levelname == "WARNING"} == {words}

@@ -112,6 +112,7 @@ def test_a_target_that_was_ready_once_and_fails_ends_the_outage(one_gpu: Cluster
     assert longest_outage(one_gpu, 3 * SHORT) < 2 * DEADLINE
     assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
     assert one_gpu.condition("Stalled")["status"] == "True"
+    assert one_gpu.active("measure") == [], "it would measure a server that is given up"
 
 
 def too_slow(cluster: Cluster) -> str:

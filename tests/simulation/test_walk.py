@@ -12,7 +12,7 @@ from tests.simulation.walk.__main__ import table
 from tests.simulation.walk.edits import EDITS, SERVING, edited
 from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.shortest import shortest
-from tests.simulation.walk.walking import Failed, drawn, replay, why
+from tests.simulation.walk.walking import Failed, Step, drawn, replay, why
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.planning.plan import Deletion, Plan, plan
 
@@ -26,6 +26,22 @@ def test_whatever_happens_something_answers_and_it_ends(seed: int) -> None:
     for _ in range(WALKS):
         gpus, steps = next(walks)
         replay(gpus, steps)
+
+
+REPLAYS: dict[str, list[Step]] = {
+    "a Service that is not there was told of": [
+        ("time passes", 300),
+        ("a webhook is down", ["Service"]),
+        ("deleted by hand", "Service"),
+        ("time passes", 60),
+    ],
+}
+"""The steps to faults that were found and mended, by what was wrong."""
+
+
+@pytest.mark.parametrize("fault", REPLAYS)
+def test_a_fault_that_was_found_stays_mended(fault: str) -> None:
+    replay(None, REPLAYS[fault])
 
 
 def test_every_row_is_drawn() -> None:

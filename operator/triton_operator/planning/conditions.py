@@ -74,11 +74,12 @@ def outline(context: Context, progress: Progress) -> Outline:
     """Return what the conditions are made of."""
     known = {condition.type: condition for condition in progress.conditions}
     stages = [_undecided(known.get(kind) or _not_reached(context, kind)) for kind in STAGES]
+    is_available = bool(_available(stages).status)
     facts = SummaryFacts(
-        complete=progress.is_complete,
+        complete=progress.is_complete and is_available,
         rolled_back=context.spec.rollout.revision is not None,
         met=is_met(context),
-        available=bool(_available(stages).status),
+        available=is_available,
         soaks=progress.soaks is not None,
         stalled=progress.stalled,
         paused=_decisive(progress, stages).reason in PAUSED,

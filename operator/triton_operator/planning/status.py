@@ -81,7 +81,7 @@ def status_of(
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
         target=_target(progress),
-        endpoint=endpoint(context) if up else None,
+        endpoint=endpoint(context) if context.observed.routed_server is not None else None,
         accuracy=accuracy if up else [],
         performance=performance if up else None,
     )
@@ -227,15 +227,20 @@ def _of_what_serves(
 
 
 def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
-    """The last status or, if the Service goes back to another Deployment, what was told of that one before.
+    """What was told of a server: by the last status, before the Service moved on from it, or as the history keeps it.
 
-    The selector says of which one the last status tells.
+    The selector says of which one the last status tells; that of an older operator has none. Where nothing tells of the
+    server, as after statuses that were refused while the Service moved, it is better told of without figures than with
+    those of another one.
     """
     old = context.triton_deployment.status
-    if old.active is None or old.active.selector == names.selector(context.name, server):
+    if old.active is None or old.active.selector in ("", names.selector(context.name, server)):
         return old
     told = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
-    return parse_status({"status": max(told, key=lambda each: each.at).before}) if told else old
+    if told:
+        return parse_status({"status": max(told, key=lambda each: each.at).before})
+    kept = context.observed.history.of_server(server)
+    return parse_status({"status": kept.told}) if kept is not None else TritonDeploymentStatus()
 
 
 def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:

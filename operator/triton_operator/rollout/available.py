@@ -100,23 +100,18 @@ def _said_by_old_status(context: Context, late: str) -> Statement | None:
     return None
 
 
-def availability(
-    context: Context, target: str, view: ServerView | None, waits: Statement | None, *, points: bool
-) -> Statement:
+def availability(context: Context, target: str, view: ServerView | None, waits: Statement | None) -> Statement:
     """The condition of what the Service points to, which may not be the target yet.
 
-    ``waits``: what the target's server waits for; None: nothing. ``points``: the Service points to the target from this
-    pass on.
+    ``waits``: what the target's server waits for; None: nothing.
     """
     if context.active_server not in (None, target):
         return available(context)
     if waits is not None:
         return waits
     assert view is not None
-    if context.active_server is None and not points:
-        return _rolling_out(f"Deployment {target} is ready, and Service {context.name} does not point to it yet")
     message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
-    return Statement("Available", True, Reason.AVAILABLE, message)
+    return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
 
 
 def _on_one_node(context: Context) -> str:
@@ -135,10 +130,20 @@ def available(context: Context) -> Statement:
         return STOPPED
     if view.answers:
         message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
-        return Statement("Available", True, Reason.AVAILABLE, message)
+        return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, view.trouble.message)
     return _rolling_out(f"Deployment {view.name} has no ready pod")
+
+
+def _astray(context: Context, view: ServerView) -> Statement | None:
+    """Why no client reaches a server that is ready; None: the Service points to it, as observed.
+
+    That a pass is about to write the Service makes no difference: the write may fail.
+    """
+    if context.observed.routed_server == view.name:
+        return None
+    return _rolling_out(f"Deployment {view.name} is ready, and Service {context.name} does not point to it yet")
 
 
 def _still_to_come(view: ServerView) -> str:

@@ -176,7 +176,7 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
     following = _next(context, found)
     move = following.move
-    available = availability(context, found.name, found.view, found.waits, points=move in POINTS_TO)
+    available = availability(context, found.name, found.view, found.waits)
     blocking = _blocking(context, found, following)
     return RevisionRollout(
         available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
@@ -271,7 +271,7 @@ def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effec
     stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
     objects = [deployment(context, parts)] if stays else []
     objects.append(preview_service(context, following.canary.holds or name))
-    effects = Effects(tuple(objects)) + found.measured.effects + following.canary.effects
+    effects = Effects(tuple(objects)) + _measuring(found, move) + following.canary.effects
     effects += room.old_server(context, found.view, failed)
     if (late := _late(found)) is not None:
         effects += remembered(context, name, found.view, late)
@@ -281,6 +281,14 @@ def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effec
     if found.view is not None and points_to == name and not found.is_active and not found.proven:
         effects += moves.moved(context, found.view)
     return effects
+
+
+def _measuring(found: ObservedTarget, move: Move) -> Effects:
+    """What the measurement asks for. Its Job goes if it measures a server that is given up: its pod may hold a GPU."""
+    effects, measured = found.measured.effects, found.measured.figures is not Figures.MISSING
+    if measured or move is not Move.GIVE_UP or found.server is not Server.LATE:
+        return effects
+    return replace(effects, objects=(), jobs=frozenset())
 
 
 def canary_of(context: Context, progress: Progress) -> Canary:

@@ -67,6 +67,7 @@ class World:
         """Passes until one waits for something."""
         for _ in range(MOST_PASSES):
             result = self._pass()
+            self.api.rests(result)
             if result.failed or result.again_after != 0.0:
                 return result
         raise BrokenError(f"{MOST_PASSES} passes in a row wrote: {self.cluster.story[-4:]}")
