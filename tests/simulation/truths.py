@@ -12,6 +12,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.api.status import ASKED_FOR, NOTICES, ConditionType
+from triton_operator.jobs.passing import PASSING
 from triton_operator.planning.summary import SUMMARY
 
 Body = dict[str, Any]
@@ -270,17 +271,12 @@ def replicas_are_counted(told: Told) -> bool:
 
 
 def nothing_runs_while_stalled(told: Told) -> bool:
-    """Stalled is True only while nothing is tried until somebody changes something, so no Job runs but for a soak."""
+    """While Stalled is True no Job runs, but for a soak, and for a failure that is tried again because it may pass."""
     started = [each for each in told.of_kind("Pod") if "startTime" in each["status"]]
     running = {each["metadata"]["ownerReferences"][0]["uid"] for each in started}
     stages = {each["metadata"]["labels"][names.STAGE_LABEL] for each in told.jobs if each["metadata"]["uid"] in running}
-    return stages <= {"snapshot"} or not told.holds("Stalled")
-
-
-def up_to_date_rests(told: Told) -> bool:
-    """UpToDate is True once nothing is left to do, but for KEDA's pause and sidecars that outlive their Jobs."""
-    waits = told.says("Autoscaling")[1] == Reason.SCALING_PAUSED or bool(told.running)
-    return told.again_after is None or waits or not told.holds("UpToDate")
+    status, reason = told.says("Stalled")
+    return stages <= {"snapshot"} or status != "True" or reason in PASSING
 
 
 def running_runs(told: Told) -> bool:
@@ -289,8 +285,9 @@ def running_runs(told: Told) -> bool:
 
 
 def queued_is_suspended(told: Told) -> bool:
-    """`Queued`: the stage's Job is suspended."""
-    return any(each["spec"].get("suspend") for each in told.jobs) or Reason.QUEUED not in told.reasons
+    """`Queued`: the stage's Job is suspended, or is being made anew."""
+    is_queued = not told.jobs or any(each["spec"].get("suspend") for each in told.jobs)
+    return is_queued or Reason.QUEUED not in told.reasons
 
 
 def soaking_keeps_the_previous(told: Told) -> bool:
@@ -321,7 +318,6 @@ AT_REST: tuple[Truth, ...] = (
     selector_selects_what_serves,
     replicas_are_counted,
     nothing_runs_while_stalled,
-    up_to_date_rests,
     running_runs,
     queued_is_suspended,
     soaking_keeps_the_previous,
