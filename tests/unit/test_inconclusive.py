@@ -8,7 +8,7 @@ import pytest
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive, Rollout
 from triton_operator.observed.promotion import Promotion
-from triton_operator.rollout.inconclusive import Course, course
+from triton_operator.rollout.inconclusive import Course, next_course
 from triton_operator.rollout.traffic import Verdict
 from triton_operator.rollout.wording import unjudged
 
@@ -30,7 +30,7 @@ VERDICTS = (Reason.SOAK_PASSED, Reason.SOAK_FAILED, Reason.SOAK_INCONCLUSIVE)
 def test_every_judgement_has_the_course_of_its_row(asked: OnInconclusive, verdict: Reason, spoiled: bool) -> None:
     facts = (asked, verdict, spoiled)
     (wanted,) = {row[-1] for row in ROWS if all(each in (ANY, fact) for each, fact in zip(row, facts, strict=False))}
-    assert course(asked, Verdict(verdict, "words", spoiled)) is wanted
+    assert next_course(asked, Verdict(verdict, "words", spoiled)) is wanted
 
 
 def test_without_the_field_no_traffic_is_no_proof() -> None:

@@ -36,7 +36,7 @@ class Attempt:
     metrics_key: str = ""
     """Key of the metrics' record."""
 
-    def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
+    def in_state(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """The candidate in its next state, with its reason and message."""
         reason, message = (trouble.reason, trouble.message) if trouble else (None, "")
         return replace(self, state=state, reason=reason, message=message)

@@ -10,7 +10,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.candidates import server_image
 
-MOST = 3
+MOST_CANDIDATES = 3
 """The most candidates of one model; each of them is converted and measured."""
 
 
@@ -29,7 +29,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
         assert model.format is not None
         return (_candidate(model.format, "fp32", "none"),)
     ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))
-    return tuple(_candidate(*way) for way in islice(ways, 1 if spec.ensemble else MOST))
+    return tuple(_candidate(*way) for way in islice(ways, 1 if spec.ensemble else MOST_CANDIDATES))
 
 
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:

@@ -56,7 +56,7 @@ class Choice:
     @property
     def load(self) -> str:
         """The load the row was measured under."""
-        return load(self.row)
+        return load_words(self.row)
 
     @property
     def distance(self) -> float:
@@ -81,10 +81,10 @@ def rank(
     if ordered and ordered[0].violation is None:
         allowed = [each for each in ordered if each.violation is None]
         # A contender that is no worse than one of those is as good too, however quiet its own measurement was.
-        least = min(each.score for each in allowed if within_noise(ordered[0], each))
+        least = min(each.score for each in allowed if is_within_noise(ordered[0], each))
         simplest = min((each for each in allowed if each.score >= least), key=lambda choice: choice.complexity)
         ordered = [simplest, *(each for each in ordered if each is not simplest)]
-    unbeaten = _unbeaten(measured, _trade_off(objectives))
+    unbeaten = _pareto_names(measured, _trade_off(objectives))
     return [
         replace(choice, rank=position, pareto=choice.name in unbeaten)
         for position, choice in enumerate(ordered, start=1)
@@ -107,7 +107,7 @@ def best_row(
     )
 
 
-def load(row: Row) -> str:
+def load_words(row: Row) -> str:
     """The load of a row, in words."""
     at = f"{row.request_rate} requests/s" if row.request_rate else f"concurrency {row.concurrency}"
     return f"batch {row.batch_size}, {at}"
@@ -121,7 +121,7 @@ def improvement(one: Choice, other: Choice) -> float:
     return (exp(difference) - 1) * 100 if difference < 700 else inf
 
 
-def percent(value: float) -> str:
+def percent_words(value: float) -> str:
     """An improvement in words. It is infinite over a figure that was not measured."""
     return "far" if isinf(value) else f"{value:.1f} %"
 
@@ -131,7 +131,7 @@ def noise(one: Choice, other: Choice) -> float:
     return min(max(one.row.spread, other.row.spread), LARGEST_NOISE_PERCENT)
 
 
-def within_noise(best: Choice, other: Choice) -> bool:
+def is_within_noise(best: Choice, other: Choice) -> bool:
     """Whether the other is worse than the best by no more than noise."""
     return -improvement(other, best) <= noise(best, other)
 
@@ -141,12 +141,12 @@ def comparison(first: Choice, other: Choice) -> str:
     worse = -improvement(other, first)
     if worse < 0:
         return f"{-worse:.1f} % better than {first.name}, which is simpler and as good within the noise ({other.load})"
-    if within_noise(first, other):
+    if is_within_noise(first, other):
         return f"as good as {first.name} within the noise of {noise(first, other):.1f} % ({other.load})"
     return f"{worse:.1f} % worse than {first.name} at its best measurement ({other.load})"
 
 
-def front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:
+def pareto_front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:
     """The Pareto-optimal rows: no other row is at least as good in every metric and better in one."""
     kept: list[tuple[tuple[float, ...], Row]] = []
     # A row that comes later in this order is worse at the first difference, so it beats no earlier row.
@@ -156,12 +156,12 @@ def front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:
     return [row for _, row in kept]
 
 
-def _unbeaten(contenders: Sequence[Contender], metrics: Sequence[str]) -> set[str]:
+def _pareto_names(contenders: Sequence[Contender], metrics: Sequence[str]) -> set[str]:
     owners: dict[Row, set[str]] = {}
     for contender in contenders:
         for row in contender.rows:
             owners.setdefault(row, set()).add(contender.name)
-    return {name for row in front(owners, metrics) for name in owners[row]}
+    return {name for row in pareto_front(owners, metrics) for name in owners[row]}
 
 
 def _trade_off(objectives: Sequence[Objective]) -> Sequence[str]:

@@ -19,7 +19,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RELEASE = re.compile(r":(\d\d\.\d\d)(?:-[a-z0-9]+)*-py3(?:[-@]|$)")
 
 
-def by_digest(image: str, image_id: str) -> str:
+def image_by_digest(image: str, image_id: str) -> str:
     """The image by the digest of its repository that the kubelet reported as its ID, or by its name if there is none.
 
     An image that was imported has no such digest. If the same content is in several repositories, a runtime may report

@@ -108,7 +108,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         tensorrt=TensorRtOptions(whole(tensorrt.workspace), tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
         engine_cache="",
-        config=config if tuning is None else _tuned(config, tuning, model),
+        config=config if tuning is None else _tuned_config(config, tuning, model),
         gpu_count=context.spec.gpu_count if hps else 0,
         hps=hps,
         optimal_batch_size=_optimal_batch_size(config, model) if member.format == "trt" else 0,
@@ -166,7 +166,7 @@ def _optimal_batch_size(config: ModelConfig, model: Model) -> int:
     return largest if largest < model.config.largest_batch else 0
 
 
-def configuration(context: Context, model: Model) -> Tuning:
+def spec_tuning(context: Context, model: Model) -> Tuning:
     """The spec's values of the settings that a search may vary."""
     config = model_config(context, model)
     return Tuning(
@@ -179,7 +179,7 @@ def configuration(context: Context, model: Model) -> Tuning:
     )
 
 
-def _tuned(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
+def _tuned_config(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
     """The configuration with the values that a search found."""
     smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.largest_batch else 0
     return replace(config, **{**vars(tuning), "max_batch_size": smaller})

@@ -6,9 +6,9 @@ from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.profile import load, measured_online
+from triton_operator.jobs.profile import load, measured_online_sweep
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured
+from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.server import serving_inputs
 from triton_operator.resources.work import Work
 
@@ -24,10 +24,10 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         model_name=context.spec.served_name,
         max_batch_size=target.candidate.max_batch_size(context.spec),
         load=load(context, names.preview(context.name)),
-        online=measured_online(context, target),
+        online=measured_online_sweep(context, target),
     )
     others = (serving_inputs(context), context.client, context.triton_deployment.uid)
-    replaced, request = measured(context, "measure", request, *others)
+    replaced, request = key_measurement(context, "measure", request, *others)
     return Work(
         stage="measure",
         request=request,

@@ -35,7 +35,7 @@ PASSING: Mapping[Reason, float] = {
 """The failures that pass by themselves, of every stage, and the longest pause between two tries in seconds."""
 
 
-def timed(failure: Failure, before: Failure | None, now: datetime) -> Failure:
+def with_times(failure: Failure, before: Failure | None, now: datetime) -> Failure:
     """Return the failure as it is recorded: with its times, if it passes by itself.
 
     ``before``: the failure of the same work that was recorded last; None: it did not fail before.
@@ -46,17 +46,17 @@ def timed(failure: Failure, before: Failure | None, now: datetime) -> Failure:
     return replace(failure, since=(before.since if before is not None else "") or at, at=at)
 
 
-def lasted(failure: Failure, now: datetime) -> float:
+def failed_seconds(failure: Failure, now: datetime) -> float:
     """Return the seconds for which the work has failed, over all tries; the failure has its times."""
     return (now - datetime.fromisoformat(failure.since)).total_seconds()
 
 
-def due_after(failure: Failure, now: datetime) -> float:
+def seconds_until_due(failure: Failure, now: datetime) -> float:
     """Return the seconds until the next try, 0 or less once it is due; the failure has its times.
 
     The pause is as long as the work had failed when the last try did, within the bounds: it doubles the time that it
     has failed by the next one.
     """
     at = datetime.fromisoformat(failure.at)
-    pause = min(max(lasted(failure, at), RETRY_SECONDS), PASSING[failure.reason])
+    pause = min(max(failed_seconds(failure, at), RETRY_SECONDS), PASSING[failure.reason])
     return pause - (now - at).total_seconds()

@@ -24,7 +24,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured
+from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.job import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.resources.work import Work
@@ -44,8 +44,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         tolerance=tolerance(context, attempt.candidate.precision),
         keep_outputs=spec.metrics is not None,
         load=load(context, LOOPBACK),
-        offline=offline(context, attempt.candidate),
-        online=online(context, attempt.candidate),
+        offline=offline_sweep(context, attempt.candidate),
+        online=online_sweep(context, attempt.candidate),
         open_loop=open_loop(context),
         members=tuple(
             ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
@@ -54,7 +54,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    replaced, request = measured(context, "profile", request, private_inputs(context), context.client)
+    replaced, request = key_measurement(context, "profile", request, private_inputs(context), context.client)
     return Work(
         stage="profile",
         request=request,
@@ -87,26 +87,26 @@ def load(context: Context, host: str) -> Load:
     )
 
 
-def offline(context: Context, candidate: Combination) -> Sweep:
+def offline_sweep(context: Context, candidate: Combination) -> Sweep:
     """The offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
     given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
-    sizes = _served(context, candidate, given.batch_sizes)
+    sizes = _accepted_sizes(context, candidate, given.batch_sizes)
     return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
 
 
-def online(context: Context, candidate: Combination) -> Sweep:
+def online_sweep(context: Context, candidate: Combination) -> Sweep:
     """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
     # An autoscaler needs the saturation, not its lower bound.
     end = None if context.spec.serving.autoscaling else 4
     given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=end))
-    sizes = _served(context, candidate, [given.batch_size])
+    sizes = _accepted_sizes(context, candidate, [given.batch_size])
     return Sweep(sizes, given.concurrency.concurrencies(), False, until_saturated=given.concurrency.end is None)
 
 
-def measured_online(context: Context, attempt: Attempt) -> Sweep:
+def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:
     """The concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
-    sweep = online(context, attempt.candidate)
+    sweep = online_sweep(context, attempt.candidate)
     if attempt.profile is None or not sweep.until_saturated:
         return sweep
     return replace(sweep, concurrencies=tuple(row.concurrency for row in attempt.profile.online), until_saturated=False)
@@ -127,7 +127,7 @@ def open_loop(context: Context) -> OpenLoop:
     return replace(open_loop, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 
-def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
+def _accepted_sizes(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
     maximum = candidate.max_batch_size(context.spec)
     return tuple(size for size in sizes if size <= maximum or maximum == 0)

@@ -149,10 +149,10 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
     if spec.mounted_dataset is not None:
         dataset /= uris.split(spec.mounted_dataset.uri).path
     paths = {"$(DATASET)": str(dataset), "$(DATA)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
-    return {name: _filled(value, paths) for name, value in given.items()}
+    return {name: _fill_placeholders(value, paths) for name, value in given.items()}
 
 
-def _filled(value: str, paths: Mapping[str, str]) -> str:
+def _fill_placeholders(value: str, paths: Mapping[str, str]) -> str:
     for placeholder, path in paths.items():
         value = value.replace(placeholder, path)
     return value

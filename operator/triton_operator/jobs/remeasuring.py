@@ -18,7 +18,7 @@ from triton_operator.observed.trouble import Trouble
 D = TypeVar("D", bound=Document)
 
 
-def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
+def key_measurement(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
     """Return the keys that figures were measured under, oldest first, and the request with the one that counts."""
     keys = [names.result_key(stage, request, *others)]
     while (known := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
@@ -31,7 +31,7 @@ def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tu
     return tuple(keys[:-1]), names.with_key(request, keys[-1])
 
 
-def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:
+def record_unmet_figures(context: Context, figures: Mapping[str, Trouble]) -> Effects:
     """Record what is wrong with the figures that stalled the object, by the names of their records."""
     retry = context.triton_deployment.retry
     return Effects(failures={name: Failure("", each.reason, each.message, retry) for name, each in figures.items()})

@@ -9,7 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
-from triton_operator.jobs.passing import due_after, timed
+from triton_operator.jobs.passing import seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
@@ -80,7 +80,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Unanswered:
+class _UnansweredWork:
     """Work without a result, and all that is known of it."""
 
     body: dict[str, Any]
@@ -104,20 +104,20 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
     same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     record = context.observed.records.get(record_name(work.stage, work.key))
     if record is not None:
-        known = _recorded(context, work, record, same)
+        known = _recorded_run(context, work, record, same)
         return replace(known, effects=known.effects + needed)
-    found = _find(context, work, same, patience)
+    found = _observe(context, work, same, patience)
     facts = WorkFacts(
         recorded=_recorded_failure(context, found, repeats),
         job=_phase(context, found),
-        reading=_reading_of(found),
+        reading=_reading_state(found),
         may_start=start and not context.spec.suspend,
     )
-    outcome = _BECOMES[next_fate(facts)](context, found)
-    return _remembering(found, replace(outcome, effects=outcome.effects + needed), repeats)
+    outcome = _ACTIONS[next_fate(facts)](context, found)
+    return _with_failure_record(found, replace(outcome, effects=outcome.effects + needed), repeats)
 
 
-def _remembering(found: _Unanswered, outcome: Run[Any], repeats: bool) -> Run[Any]:
+def _with_failure_record(found: _UnansweredWork, outcome: Run[Any], repeats: bool) -> Run[Any]:
     """Keep the record of a failure that passes by itself until there is a result: the next pause depends on it."""
     failing = outcome.effects.failures.get(found.name, found.before)
     if failing is None or not failing.since:
@@ -126,7 +126,7 @@ def _remembering(found: _Unanswered, outcome: Run[Any], repeats: bool) -> Run[An
     return replace(outcome, effects=effects, failing=failing if repeats else None)
 
 
-def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[JobView]) -> Run[Any]:
+def _recorded_run(context: Context, work: AnyWork, record: Record, same: Sequence[JobView]) -> Run[Any]:
     """Return the result. Nothing is to run: to build the Jobs of all that is known would take most of a pass."""
     result = record.outcome.result
     # It was read by the type that its stage answers.
@@ -137,7 +137,7 @@ def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[Jo
     return Run(Effects(jobs=stay), record=record, result=result)
 
 
-def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _Unanswered:
+def _observe(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _UnansweredWork:
     """Return all that is known of work without a result. ``same``: the Jobs of its key."""
     observed, body = context.observed, job(context, work)
     name = body["metadata"]["name"]
@@ -147,26 +147,26 @@ def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: fl
     own, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
     may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
-    return _Unanswered(
+    return _UnansweredWork(
         body=body,
         name=name,
         job=own,
         recorded=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
         before=recorded if recorded is not None and recorded.retry == context.triton_deployment.retry else None,
-        reading=_reading(context, work, own) if may_read else None,
-        failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
+        reading=_run_reader(context, work, own) if may_read else None,
+        failure=(own.failure or _give_up_reason(context, own, patience)) if own is not None else None,
     )
 
 
-def _recorded_failure(context: Context, found: _Unanswered, repeats: bool) -> RecordedFailure:
+def _recorded_failure(context: Context, found: _UnansweredWork, repeats: bool) -> RecordedFailure:
     if found.recorded is None:
         return RecordedFailure.NOTHING
     is_asked_again = found.recorded.retry != context.triton_deployment.retry
-    is_due = repeats and bool(found.recorded.at) and due_after(found.recorded, context.now) <= 0
+    is_due = repeats and bool(found.recorded.at) and seconds_until_due(found.recorded, context.now) <= 0
     return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
 
 
-def _phase(context: Context, found: _Unanswered) -> JobPhase:
+def _phase(context: Context, found: _UnansweredWork) -> JobPhase:
     """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
     if found.job is None:
         return JobPhase.ABSENT
@@ -177,55 +177,55 @@ def _phase(context: Context, found: _Unanswered) -> JobPhase:
     return JobPhase.ACTIVE if found.job.state == "Active" else JobPhase.ENDED
 
 
-def _reading_of(found: _Unanswered) -> Reading:
+def _reading_state(found: _UnansweredWork) -> Reading:
     if found.reading is None:
         return Reading.NONE
     return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
 
 
-def _failed_before(context: Context, found: _Unanswered) -> Run[Any]:
+def _failed_before(context: Context, found: _UnansweredWork) -> Run[Any]:
     assert found.recorded is not None
-    return _failed(context, found, timed(found.recorded, found.before, context.now), found.recorded.trouble)
+    return _failed_run(context, found, with_times(found.recorded, found.before, context.now), found.recorded.trouble)
 
 
-def _makes_way(context: Context, found: _Unanswered) -> Run[Any]:
+def _makes_way(context: Context, found: _UnansweredWork) -> Run[Any]:
     # Until the failed Job is gone, the record tells it from the next one.
     assert found.recorded is not None
     return Run(Effects(failures={found.name: found.recorded}), active=True)
 
 
-def _reads(context: Context, found: _Unanswered) -> Run[Any]:
+def _reads(context: Context, found: _UnansweredWork) -> Run[Any]:
     assert found.reading is not None
     return found.reading
 
 
-def _unreadable(context: Context, found: _Unanswered) -> Run[Any]:
+def _unreadable(context: Context, found: _UnansweredWork) -> Run[Any]:
     assert found.reading is not None
     assert found.reading.failure is not None
-    return Run(Effects(failures=_noted(context, found, found.reading.failure)), failure=found.reading.failure)
+    return Run(Effects(failures=_failure_records(context, found, found.reading.failure)), failure=found.reading.failure)
 
 
-def _waits(context: Context, found: _Unanswered) -> Run[Any]:
+def _waits(context: Context, found: _UnansweredWork) -> Run[Any]:
     return Run(Effects())
 
 
-def _runs(context: Context, found: _Unanswered) -> Run[Any]:
+def _runs(context: Context, found: _UnansweredWork) -> Run[Any]:
     pending = found.job.pending if found.job is not None else None
     return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
 
 
-def _fails(context: Context, found: _Unanswered) -> Run[Any]:
+def _fails(context: Context, found: _UnansweredWork) -> Run[Any]:
     assert found.failure is not None
-    return _failed(context, found, _noted(context, found, found.failure)[found.name], found.failure)
+    return _failed_run(context, found, _failure_records(context, found, found.failure)[found.name], found.failure)
 
 
-def _repeats(context: Context, found: _Unanswered) -> Run[Any]:
+def _repeats(context: Context, found: _UnansweredWork) -> Run[Any]:
     # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and replays an
     # answer from the claim.
     return Run(Effects(), pending=found.job.pending if found.job is not None else None, active=True)
 
 
-_BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
+_ACTIONS: Mapping[Fate, Callable[[Context, _UnansweredWork], Run[Any]]] = {
     Fate.FAILED_BEFORE: _failed_before,
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,
@@ -238,7 +238,7 @@ _BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
 """What each fate asks of the cluster, and what it says."""
 
 
-def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[str, Failure]:
+def _failure_records(context: Context, found: _UnansweredWork, failure: Trouble) -> Mapping[str, Failure]:
     """The record of a failure.
 
     It may be written only after the user has read of it in the status, and has typed a retry.
@@ -247,17 +247,17 @@ def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[st
     if found.job is not None:
         retry, uid = found.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), found.job.uid
     noted = Failure(uid, failure.reason, failure.message, retry)
-    return {found.name: timed(noted, found.before, context.now)}
+    return {found.name: with_times(noted, found.before, context.now)}
 
 
-def _failed(context: Context, found: _Unanswered, noted: Failure, failure: Trouble) -> Run[Any]:
+def _failed_run(context: Context, found: _UnansweredWork, noted: Failure, failure: Trouble) -> Run[Any]:
     """Return a failure that is recorded. Its Job is kept, for its log, if it ended by itself."""
     stays = found.job is not None and found.job.ended and not _overstays(context, found.job)
     jobs = frozenset({found.name}) if stays else frozenset()
     return Run(Effects(jobs=jobs, failures={found.name: noted}), failure=failure)
 
 
-def _reading(context: Context, work: AnyWork, observed: JobView | None) -> Run[Any] | None:
+def _run_reader(context: Context, work: AnyWork, observed: JobView | None) -> Run[Any] | None:
     """What became of the Job that reads the work's answer from the claim; None if no such Job is needed.
 
     It is needed once the kubelet has cut the answer. Until it is there, the Job that was cut tells so; afterwards a pod
@@ -280,10 +280,10 @@ def is_unseen(context: Context, job: JobView) -> bool:
     return job.ended_unseen is not None and (context.now - job.ended_unseen).total_seconds() < UNSEEN_SECONDS
 
 
-def waiting(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
+def waiting_reason(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
     """Reason and message of work that has neither a record nor a failure yet."""
     if run.pending is not None:
-        return run.pending.reason, f"{run.pending.message}{_where_from(context, run.pending)}"
+        return run.pending.reason, f"{run.pending.message}{_image_advice(context, run.pending)}"
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"
@@ -291,11 +291,11 @@ def waiting(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
 
 def next_try(context: Context, runs: Iterable[Run[Any]]) -> float | None:
     """Seconds until the first of those that failed is tried again by itself; None: none is."""
-    pauses = (due_after(each.failing, context.now) for each in runs if each.failing is not None)
+    pauses = (seconds_until_due(each.failing, context.now) for each in runs if each.failing is not None)
     return min((each for each in pauses if each > 0), default=None)
 
 
-def _where_from(context: Context, pending: Trouble) -> str:
+def _image_advice(context: Context, pending: Trouble) -> str:
     """What to do about the image of TensorFlow: an installation may lack it, because no other model needs it."""
     if (
         (pending.reason, pending.container) != (Reason.IMAGE_PULL_FAILED, RUN)
@@ -316,7 +316,7 @@ def _overstays(context: Context, job: JobView) -> bool:
     return since is not None and (context.now - since).total_seconds() > LINGER_SECONDS
 
 
-def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
+def _give_up_reason(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
     """Return why a Job that goes on is given up: its pod does not end, or no node has taken it; None: it is not."""
     if _overstays(context, observed):
         return observed.pending

@@ -9,8 +9,8 @@ from triton_converters.contract.results import SearchResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.convert import configuration
-from triton_operator.jobs.profile import load, measured_online, offline, tolerance
+from triton_operator.jobs.convert import spec_tuning
+from triton_operator.jobs.profile import load, measured_online_sweep, offline_sweep, tolerance
 from triton_operator.jobs.reference import Dump
 from triton_operator.resources.job import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
@@ -32,12 +32,12 @@ class Budget:
     measurements: int
     seconds: int
 
-    def share(self, of: int) -> "Budget":
-        """The share of the first of `of` searches, rounded up."""
-        return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
+    def share(self, searches: int) -> "Budget":
+        """The share of the first of so many searches, rounded up."""
+        return Budget(ceil(self.measurements / searches), ceil(self.seconds / searches))
 
-    def without(self, measurements: int, seconds: float) -> "Budget":
-        """What is left."""
+    def minus(self, measurements: int, seconds: float) -> "Budget":
+        """Return what the budget still has after these measurements and seconds."""
         return Budget(self.measurements - measurements, self.seconds - ceil(seconds))
 
 
@@ -50,8 +50,12 @@ def search_work(
     """
     spec, candidate = context.spec, attempt.candidate
     (member,) = candidate.members
-    sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
-    base = configuration(context, member.model)
+    sweep = (
+        measured_online_sweep(context, attempt)
+        if spec.selection.scenario == "Online"
+        else offline_sweep(context, candidate)
+    )
+    base = spec_tuning(context, member.model)
     where = [private_inputs(context), context.client]
     request = SearchRequest(
         key="",

@@ -44,7 +44,7 @@ def counters(
     return run(context, work, start=0 < server.ready_pods <= len(server.addresses))
 
 
-def read(record: Record) -> SnapshotResult:
+def recorded_counters(record: Record) -> SnapshotResult:
     """The counters that a record holds."""
     result = record.outcome.result
     assert isinstance(result, SnapshotResult)

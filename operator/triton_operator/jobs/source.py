@@ -49,16 +49,16 @@ def found_models(context: Context, told: SourceResult) -> dict[str, FoundModel]:
     Its result has parallel tuples, of which an older Job leaves out what it does not know.
     """
     found = {
-        model.name: FoundModel(_at(told.formats, number), _at(told.repositories, number))
+        model.name: FoundModel(_element(told.formats, number), _element(told.repositories, number))
         for number, model in enumerate(context.sought)
     }
     for number, model in enumerate(context.graphs):
-        graph = FoundGraph(_at(told.batched, number), bool(_at(told.lengths, number)))
+        graph = FoundGraph(_element(told.batched, number), bool(_element(told.lengths, number)))
         found[model.name] = replace(found.get(model.name, FoundModel()), graph=graph)
     return found
 
 
-def _at(told: Sequence[T], number: int) -> T | None:
+def _element(told: Sequence[T], number: int) -> T | None:
     return told[number] if number < len(told) else None
 
 
@@ -89,11 +89,11 @@ def data_digest(context: Context) -> str:
 
 
 def _digest(context: Context, files: Source | None) -> str:
-    result = told(context, _work(context, files)) if files is not None else None
+    result = recorded_source(context, _work(context, files)) if files is not None else None
     return result.digest if result is not None else ""
 
 
-def told(context: Context, work: SourceWork) -> SourceResult | None:
+def recorded_source(context: Context, work: SourceWork) -> SourceResult | None:
     """What the record of such a Job tells; None: it has not ended yet."""
     record = context.observed.records.get(record_name(work.stage, work.key))
     result = record.outcome.result if record is not None else None

@@ -283,7 +283,7 @@ def _image(context: Context, work: AnyWork, runs: bool) -> str:
     """
     framework = context.framework_image if work.user_code else context.own_framework_image
     name = framework if runs and _runs_framework(work) else work.image or context.images.converter
-    return server_image.by_digest(name, work.image_id) if name == context.framework_image else name
+    return server_image.image_by_digest(name, work.image_id) if name == context.framework_image else name
 
 
 def _read_only(mount: dict[str, Any]) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.deployment import deployment, from_record, scaled
 
-TOLD = {"source", "signature", "serving", "accuracy", "performance"}
+ACTIVE_PARTS = {"source", "signature", "serving", "accuracy", "performance"}
 """The parts of a status that tell of the active revision."""
-OF_NOW = {"serving": {"replicas", "selector", "model"}}
+PRESENT_FIELDS = {"serving": {"replicas", "selector", "model"}}
 """Fields of these parts that tell of the present: of the pods, which come and go, and of the name, which the record
 has."""
 
 
-def pointed(context: Context, name: str, model: str = "") -> Effects:
+def record_active(context: Context, name: str, model: str = "") -> Effects:
     """Record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
 
     ``model``: the name under which a target serves the model; empty: the spec's.
@@ -27,7 +27,7 @@ def pointed(context: Context, name: str, model: str = "") -> Effects:
     view, known = context.observed.servers.get(name), context.observed.active_record
     if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
         return Effects()
-    made = _made(context, view)
+    made = _body_to_record(context, view)
     # What was active before there were records, or comes back, has the name that is known of it.
     called = context.served_name if name == context.active_server else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
@@ -53,7 +53,7 @@ def is_met(context: Context) -> bool:
     return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
 
 
-def recorded(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
+def next_active_record(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
     """The record as it is from this pass on; None: nothing changes.
 
     ``active``: the one that is new in this pass, if there is one. ``complete``: what the spec asks for serves, and no
@@ -74,7 +74,7 @@ def recorded_revision(context: Context) -> Revision | None:
     So it can be named, and keeps its files, although it is in no history: that may be lost, or not reach so far yet.
     """
     told, server = context.triton_deployment.status, context.active_server or ""
-    active = pointed(context, server).active_record or context.observed.active_record
+    active = record_active(context, server).active_record or context.observed.active_record
     if told.active is None or active is None or (active.server, active.revision) != (server, told.active.revision):
         return None
     return revision(active, told.active.candidate, told)
@@ -83,12 +83,17 @@ def recorded_revision(context: Context) -> Revision | None:
 def revision(active: ActiveRecord, candidate: str, status: TritonDeploymentStatus) -> Revision:
     """What the history keeps of the active revision. ``candidate``: its name. ``status``: the one that tells of it."""
     told = status.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
+        exclude_defaults=True,
+        include=ACTIVE_PARTS,
+        exclude=PRESENT_FIELDS,
     )
     return Revision.of(active.revision, candidate, active.model, active.server, active.template, told)
 
 
-def restored(context: Context) -> Effects:
+def restore_deployment(context: Context) -> Effects:
     """The active revision's Deployment as it was made, if somebody deleted it; empty otherwise.
 
     Empty too if the record is not one of the operator's, or has what the installation no longer allows.
@@ -101,7 +106,7 @@ def restored(context: Context) -> Effects:
     return Effects((deployment(context, from_record(context, known.server, known.revision, known.template)),))
 
 
-def _made(context: Context, view: ServerView) -> dict[str, Any] | None:
+def _body_to_record(context: Context, view: ServerView) -> dict[str, Any] | None:
     """The Deployment without replicas and annotations; None if no annotation keeps its template."""
     body = scaled(context, view, 0)
     if body is not None:

@@ -13,7 +13,7 @@ from triton_operator.rollout.decision import Server
 STOPPED = Statement("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
 
-def started(context: Context, name: str, view: ServerView | None) -> tuple[Server, Statement | None]:
+def server_state(context: Context, name: str, view: ServerView | None) -> tuple[Server, Statement | None]:
     """How far the target's server is, and what it waits for; None: nothing.
 
     One ready pod is enough for the active revision, which an autoscaler may let grow at any time.
@@ -21,17 +21,17 @@ def started(context: Context, name: str, view: ServerView | None) -> tuple[Serve
     if context.spec.serving.replicas == 0:
         return Server.UNWANTED, STOPPED
     if view is None:
-        return Server.STARTING, _rolling_out(f"Deployment {name} is being created")
+        return Server.STARTING, _rolling_out_condition(f"Deployment {name} is being created")
     if room.is_enough(context, view) or (context.active_server == name and view.answers):
         return Server.READY, None
-    if late := _late(context, view):
+    if late := _late_condition(context, view):
         return Server.LATE, late
     if view.trouble is not None:
         return Server.STARTING, Statement("Available", False, view.trouble.reason, view.trouble.message)
-    return Server.STARTING, _rolling_out(f"Deployment {name} is starting")
+    return Server.STARTING, _rolling_out_condition(f"Deployment {name} is starting")
 
 
-def _late(context: Context, view: ServerView) -> Statement | None:
+def _late_condition(context: Context, view: ServerView) -> Statement | None:
     """Why the target's server is late; None: it is not."""
     known = context.observed.failures.get(late_name(context, view.name))
     if known is not None and (known.uid, known.retry) == (view.uid, context.triton_deployment.retry):
@@ -42,7 +42,7 @@ def _late(context: Context, view: ServerView) -> Statement | None:
     words = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
         # With a retry, or a longer deadline, it starts again.
-        return _said_by_old_status(context, words) if not context.triton_deployment.retry else None
+        return _late_by_old_status(context, words) if not context.triton_deployment.retry else None
     if view.was_ready and view.ready_pods:
         # An autoscaler, or a user, asked for more pods than fit.
         return None
@@ -55,7 +55,7 @@ def _late(context: Context, view: ServerView) -> Statement | None:
     return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, words)
 
 
-def remembered(context: Context, name: str, view: ServerView | None, condition: Statement) -> Effects:
+def record_late(context: Context, name: str, view: ServerView | None, condition: Statement) -> Effects:
     """Record that a server was late, for as long as neither a retry nor another deadline is asked for."""
     if view is None or name == context.active_server:
         return Effects()
@@ -73,7 +73,7 @@ def is_late_name(name: str, server: str) -> bool:
     return name.rpartition(".")[0] == server
 
 
-def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
+def start_annotations(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
     """The annotations by which a target's Deployment remembers its start; it forgets it with its last pod."""
     if view is None or replicas == 0 or context.active_server == view.name:
         return {}
@@ -85,7 +85,7 @@ def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str,
     return noted | ({WAITS_ANNOTATION: since} if since else {})
 
 
-def _said_by_old_status(context: Context, late: str) -> Statement | None:
+def _late_by_old_status(context: Context, late: str) -> Statement | None:
     """What the status says of a server that was late. The pass that reads it records it, so none reads it again.
 
     Version 0.1.0, the last one that needs this, kept it nowhere else. It goes with the old names (api/old_status.py).
@@ -109,24 +109,26 @@ def availability(
     pass on.
     """
     if context.active_server not in (None, target):
-        return available(context)
+        return active_availability(context)
     if waits is not None:
         return waits
     assert view is not None
     if context.active_server is None and not points:
-        return _rolling_out(f"Deployment {target} is ready, and Service {context.name} does not point to it yet")
-    message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
+        return _rolling_out_condition(
+            f"Deployment {target} is ready, and Service {context.name} does not point to it yet"
+        )
+    message = f"Service {context.name} points to {target}{_unready_words(view)}{_one_node_words(context)}"
     return Statement("Available", True, Reason.AVAILABLE, message)
 
 
-def _on_one_node(context: Context) -> str:
+def _one_node_words(context: Context) -> str:
     """Words about replicas that one lost node takes away; empty if the claim lets them spread, or is the user's."""
     if context.spec.serving.replicas < 2 or shared_by_nodes(context) is not False:
         return ""
     return f"; all its pods run on one node, because claim {context.claim_name} is not ReadWriteMany"
 
 
-def available(context: Context) -> Statement:
+def active_availability(context: Context) -> Statement:
     """The condition of the active revision while another revision is made ready."""
     view = context.observed.servers.get(context.active_server or "")
     if view is None:
@@ -134,14 +136,14 @@ def available(context: Context) -> Statement:
     if context.spec.serving.replicas == 0:
         return STOPPED
     if view.answers:
-        message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
+        message = f"Deployment {view.name} stays active until another revision has passed{_unready_words(view)}"
         return Statement("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, view.trouble.message)
-    return _rolling_out(f"Deployment {view.name} has no ready pod")
+    return _rolling_out_condition(f"Deployment {view.name} has no ready pod")
 
 
-def _still_to_come(view: ServerView) -> str:
+def _unready_words(view: ServerView) -> str:
     """Words about the pods of an active server that are not ready, and what keeps one of them; empty: all are."""
     if view.ready_pods >= view.replicas:
         return ""
@@ -149,5 +151,5 @@ def _still_to_come(view: ServerView) -> str:
     return f"{words}: {view.trouble.message}" if view.trouble is not None else words
 
 
-def _rolling_out(message: str) -> Statement:
+def _rolling_out_condition(message: str) -> Statement:
     return Statement("Available", False, Reason.ROLLING_OUT, message)

@@ -15,18 +15,26 @@ from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.snapshot import counters, read
+from triton_operator.jobs.snapshot import counters, recorded_counters
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, CanaryStage, next_step
-from triton_operator.rollout.counting import restarted, unread
+from triton_operator.rollout.counting import restart_verdict, unread_verdict
 from triton_operator.rollout.decision import Trial
-from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.inconclusive import (
+    again_after,
+    due_time,
+    held_record,
+    next_course,
+    reading_name,
+    reason_of,
+    waived_verdict,
+)
 from triton_operator.rollout.judging import judge
-from triton_operator.rollout.moves import kept, spec_digest
+from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Verdict, between, total
+from triton_operator.rollout.traffic import Verdict, total, traffic_between
 
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
@@ -101,13 +109,13 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
     if promotion is None or not promotion.canary_since:
         return seen
     found, effects = _verdict(context, target, active, promotion)
-    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
+    follows = next_course(context.spec.rollout.on_inconclusive, found) if found is not None else None
     return replace(seen, facts=replace(facts, stage=CanaryStage.RUNS, course=follows), found=found, effects=effects)
 
 
 def advance(context: Context, seen: ObservedCanary) -> Canary:
     """Go on with the canary of a target that may share requests."""
-    return _BECOMES[next_step(seen.facts)](context, seen)
+    return _ACTIONS[next_step(seen.facts)](context, seen)
 
 
 def _none(context: Context, seen: ObservedCanary) -> Canary:
@@ -129,13 +137,13 @@ def _begin(context: Context, seen: ObservedCanary) -> Canary:
     begun = Promotion(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
     # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a share
     # without it would end with no pod held.
-    return replace(_going_on(context, _noting(seen, begun)), share=0)
+    return replace(_go_on(context, _with_record(seen, begun)), share=0)
 
 
-def _going_on(context: Context, seen: ObservedCanary) -> Canary:
+def _go_on(context: Context, seen: ObservedCanary) -> Canary:
     """The canary at its present step."""
     promotion, answers = seen.promotion, seen.target.answers
-    end = due(promotion, _duration(context))
+    end = due_time(promotion, _duration(context))
     told = reason_of(context, promotion, Reason.CANARY)
     return Canary(
         condition=wording.canary(context, told, promotion, _steps(context), end, answers),
@@ -147,24 +155,24 @@ def _going_on(context: Context, seen: ObservedCanary) -> Canary:
 
 
 def _pass(context: Context, seen: ObservedCanary) -> Canary:
-    return _going_on(context, _noting(seen, _passed(context, seen.promotion, seen.verdict)))
+    return _go_on(context, _with_record(seen, _next_step_record(context, seen.promotion, seen.verdict)))
 
 
 def _undo(context: Context, seen: ObservedCanary) -> Canary:
     found = wording.unjudged(seen.verdict)
-    return _undone(context, seen, _failed(context, seen.promotion, _share(context, seen.promotion), found))
+    return _end_failed(context, seen, _failed_record(context, seen.promotion, _share(context, seen.promotion), found))
 
 
 def _hold(context: Context, seen: ObservedCanary) -> Canary:
-    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
+    return _go_on(context, _with_record(seen, held_record(context, seen.promotion, seen.verdict, _duration(context))))
 
 
 def _begin_anew(context: Context, seen: ObservedCanary) -> Canary:
-    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
-    return _going_on(context, _noting(seen, replace(promotion, canary_since=context.now.isoformat())))
+    promotion = held_record(context, seen.promotion, seen.verdict, _duration(context))
+    return _go_on(context, _with_record(seen, replace(promotion, canary_since=context.now.isoformat())))
 
 
-def _noting(seen: ObservedCanary, promotion: Promotion) -> ObservedCanary:
+def _with_record(seen: ObservedCanary, promotion: Promotion) -> ObservedCanary:
     """Return the canary with another record from this pass on, and the wish to write it."""
     return replace(seen, record=promotion, effects=seen.effects + Effects(promotions={seen.target.uid: promotion}))
 
@@ -199,12 +207,12 @@ def _is_possible(context: Context) -> bool:
     return is_asked_for and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
-_BECOMES: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
+_ACTIONS: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
     CanaryMove.NONE: _none,
     CanaryMove.KEEP: _keep,
     CanaryMove.HAND_OVER: _hand_over,
     CanaryMove.BEGIN: _begin,
-    CanaryMove.GO_ON: _going_on,
+    CanaryMove.GO_ON: _go_on,
     CanaryMove.PASS: _pass,
     CanaryMove.UNDO: _undo,
     CanaryMove.HOLD: _hold,
@@ -227,10 +235,10 @@ def release(context: Context, target: str = "") -> Canary:
             or server.name in (target, context.active_server)
         ):
             continue
-        ended = promotion if promotion.reason is not None else _abandoned(context, promotion)
-        left = _left(context, ended)
+        ended = promotion if promotion.reason is not None else _abandoned_record(context, promotion)
+        left = _release_seconds(context, ended)
         if left > 0:
-            effects = kept(context, server) + Effects(promotions={uid: ended} if ended != promotion else {})
+            effects = keep_deployment(context, server) + Effects(promotions={uid: ended} if ended != promotion else {})
             return Canary(effects=effects, holds=server.name, again_after=left)
     return Canary()
 
@@ -241,23 +249,23 @@ def _verdict(
     """The verdict on the present step, and what it takes to reach it; None: there is none yet."""
     step, since = len(promotion.steps), promotion.canary_since
     first = counters(context, target, f"canary {step}", since, active)
-    found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    found, end = found or waived(context, promotion), due(promotion, _duration(context))
+    found = restart_verdict(target, active, datetime.fromisoformat(since), "the canary began")
+    found, end = found or waived_verdict(context, promotion), due_time(promotion, _duration(context))
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects
-    found = unread(context, first, "at the start of the step", end, spoiled=True)
+    found = unread_verdict(context, first, "at the start of the step", end, spoiled=True)
     if first.record is None:
         return found, first.effects
-    last = counters(context, target, moment(f"canary {step + 1}", promotion), since, active)
-    found = unread(context, last, "at the end of the step", end)
+    last = counters(context, target, reading_name(f"canary {step + 1}", promotion), since, active)
+    found = unread_verdict(context, last, "at the end of the step", end)
     if last.record is not None:
-        start, stop = read(first.record), read(last.record)
-        previous = total(between(start.previous, stop.previous).values())
-        found = judge(_soak(context), between(start.active, stop.active), previous, at="at the same time")
+        start, stop = recorded_counters(first.record), recorded_counters(last.record)
+        previous = total(traffic_between(start.previous, stop.previous).values())
+        found = judge(_soak(context), traffic_between(start.active, stop.active), previous, at="at the same time")
     return found, first.effects + last.effects
 
 
-def _passed(context: Context, promotion: Promotion, found: Verdict) -> Promotion:
+def _next_step_record(context: Context, promotion: Promotion, found: Verdict) -> Promotion:
     """The record of a canary at its next step, which begins with the counters at the end of this one."""
     now, words = context.now.isoformat(), wording.step_passed(_share(context, promotion), found)
     passed = replace(promotion, at=now, steps=(*promotion.steps, words))
@@ -265,28 +273,28 @@ def _passed(context: Context, promotion: Promotion, found: Verdict) -> Promotion
     return replace(passed, canary_since=now, message="", held_since="", again_at="") if promotion.held_since else passed
 
 
-def _undone(context: Context, seen: ObservedCanary, failed: Promotion) -> Canary:
+def _end_failed(context: Context, seen: ObservedCanary, failed: Promotion) -> Canary:
     return Canary(
         condition=Statement("Soaked", False, Reason.SOAK_FAILED, failed.message),
-        effects=seen.effects + kept(context, seen.target) + Effects(promotions={seen.target.uid: failed}),
+        effects=seen.effects + keep_deployment(context, seen.target) + Effects(promotions={seen.target.uid: failed}),
         holds=seen.target.name,
         again_after=RELEASE_SECONDS,
     )
 
 
-def _failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> Promotion:
+def _failed_record(context: Context, promotion: Promotion, share: int, found: Verdict) -> Promotion:
     """The record of a revision that is undone."""
     words, digest = wording.canary_failed(context, promotion, share, found), spec_digest(context)
     return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=digest)
 
 
-def _abandoned(context: Context, promotion: Promotion) -> Promotion:
+def _abandoned_record(context: Context, promotion: Promotion) -> Promotion:
     """The record of a canary whose revision is not the target any more."""
     words = wording.canary_abandoned(promotion)
     return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 
-def _left(context: Context, ended: Promotion) -> float:
+def _release_seconds(context: Context, ended: Promotion) -> float:
     """Seconds for which the pods of a canary that ended have to stay; a Gateway's word may end them earlier."""
     route = context.observed.http_route
     if context.spec.serving.replicas == 0:

@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 300.0
 """How long after the end of a soak its counters are waited for. Until then both revisions take room."""
 
 
-def unread(
+def unread_verdict(
     context: Context, known: Run[SnapshotResult], when: str, end: datetime, *, spoiled: bool = False
 ) -> Verdict | None:
     """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
@@ -30,7 +30,7 @@ def unread(
     return wording.unread(when, known.failure or known.pending, spoiled=spoiled)
 
 
-def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
+def restart_verdict(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
     """The verdict if tritonserver in a pod of the revision was started again since then. ``event``: what was then.
 
     ``other``: the revision that it is compared with. If that was started again too, the node may have been.

@@ -11,13 +11,13 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import unmet
-from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.jobs.remeasuring import record_unmet_figures
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Figures
-from triton_operator.rollout.regression import compared
+from triton_operator.rollout.regression import compare
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def measure(
     work = measure_work(context, dump, target)
     # What serves may make room for each try, and answer no request until that ends.
     costs_others = context.spec.gpu is not None and context.active_server is not None and not is_active
-    known = _sweep(context, work, not waits and not held, repeats=not costs_others)
+    known = _run_sweep(context, work, not waits and not held, repeats=not costs_others)
     if known.failure is not None:
         condition = Statement("PerformanceMeasured", False, known.failure.reason, known.failure.message)
         return Measured(Figures.FAILED, condition, known.effects, again_after=next_try(context, [known]))
@@ -70,10 +70,10 @@ def measure(
             "PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet"
         )
         if not waits or known.active:
-            reason, message = waiting("the online sweep through the preview Service", known, context)
+            reason, message = waiting_reason("the online sweep through the preview Service", known, context)
             condition = Statement("PerformanceMeasured", False, reason, message)
         runs = known.active and known.pending is None
-        late = None if waits or runs else _late(context, view, condition)
+        late = None if waits or runs else _late_condition(context, view, condition)
         figures = Figures.MISSING if late is None else Figures.LATE
         return Measured(figures, condition, known.effects, runs=runs, late=late)
     # Constraints on another sweep say nothing about this one.
@@ -84,25 +84,27 @@ def measure(
     if condition.status:
         return Measured(Figures.PASSED, condition, known.effects, result, best, at)
     trouble = Trouble(condition.reason, condition.message)
-    effects = known.effects + unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
+    effects = known.effects + record_unmet_figures(
+        context, dict.fromkeys(_judged_records(context, work, target), trouble)
+    )
     return Measured(Figures.MISSED, condition, effects, result, best, at)
 
 
-def _sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
+def _run_sweep(context: Context, work: MeasureWork, ready: bool, repeats: bool) -> Run[MeasureResult]:
     """The online sweep; it is cancelled when no replicas are desired, because it would fail without a server."""
     known = run(context, work, start=ready, repeats=repeats)
     if known.result is not None and not known.result.online:
         # An earlier version's publisher let a client answer anything.
         message = f"the Job measured nothing; type: {context.retry_command}"
         trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
-        remembered = unmet(context, {record_name(work.stage, work.key): trouble})
+        remembered = record_unmet_figures(context, {record_name(work.stage, work.key): trouble})
         return replace(known, record=None, result=None, failure=trouble, effects=known.effects + remembered)
     if context.spec.serving.replicas or not known.active:
         return known
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def _late(context: Context, view: ServerView | None, measured: Statement) -> Statement | None:
+def _late_condition(context: Context, view: ServerView | None, measured: Statement) -> Statement | None:
     """Why a measurement that has not begun is not waited for any more; None: it is.
 
     ``measured``: its condition, which says what it waits for.
@@ -114,7 +116,7 @@ def _late(context: Context, view: ServerView | None, measured: Statement) -> Sta
     return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
 
 
-def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str]:
+def _judged_records(context: Context, work: MeasureWork, target: Attempt) -> list[str]:
     """Names of the records with the figures that the target is judged by before it may serve."""
     judged = [record_name(work.stage, work.key)]
     if context.spec.selection.scenario != "Online":
@@ -138,7 +140,7 @@ def _condition(
     if broken:
         message += f"; it breaks a constraint, which spec.selection.fallback allows: {broken}"
     assert target.profile is not None
-    comparison = compared(context, dump.source, target.profile, result)
+    comparison = compare(context, dump.source, target.profile, result)
     if comparison is None:
         return Statement("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.words}"

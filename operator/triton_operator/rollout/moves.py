@@ -16,7 +16,7 @@ from triton_operator.rollout import wording
 from triton_operator.rollout.room import makes_way
 
 
-def moved(context: Context, target: ServerView) -> Effects:
+def record_move(context: Context, target: ServerView) -> Effects:
     """Record that the Service is about to move from the active revision to the target."""
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None or active is None:
@@ -42,7 +42,7 @@ def moved(context: Context, target: ServerView) -> Effects:
     return Effects(promotions={target.uid: promotion})
 
 
-def excluded(context: Context, target: Attempt) -> Statement | None:
+def exclusion(context: Context, target: Attempt) -> Statement | None:
     """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
     keys = (target.key, *target.replaces)
     for promotion in context.observed.promotions.values():
@@ -56,7 +56,7 @@ def excluded(context: Context, target: Attempt) -> Statement | None:
     return None
 
 
-def kept(context: Context, previous: ServerView | None) -> Effects:
+def keep_deployment(context: Context, previous: ServerView | None) -> Effects:
     """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
     if previous is None:
         return Effects()

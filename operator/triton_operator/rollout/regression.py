@@ -13,11 +13,11 @@ from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SCENARIOS, Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.ranking import best_row, improvement, percent
+from triton_operator.candidates.ranking import best_row, improvement, percent_words
 from triton_operator.context import Context
 from triton_operator.jobs.source import data_digest, weights_digest
 
-WAYS = {
+COMPARED_OPTIONS = {
     "-i": "protocol",
     "--shape": "the inputs' shape",
     "--shared-memory": "shared memory",
@@ -43,9 +43,7 @@ class Sweep:
     environment: Environment
 
 
-def compared(
-    context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult
-) -> Compared | None:
+def compare(context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult) -> Compared | None:
     """Compare the new source with the previous one; None if the spec does not ask for it.
 
     The load is the one at which the previous source did best by the current objectives and constraints.
@@ -53,7 +51,7 @@ def compared(
     bounds = context.spec.performance.regression
     if bounds is None:
         return None
-    last = _last(context, source)
+    last = _last_other_source(context, source)
     if last is None:
         return Compared(Reason.MEASURED, "not compared: there is no record of another source that served")
     digest, before = last
@@ -65,7 +63,7 @@ def compared(
         return Compared(Reason.NOT_COMPARED, message)
     by_load = {_load(row): row for row in after.rows}
     common = [row for row in before.rows if _load(row) in by_load]
-    obstacle = next(_obstacles(before, after, scenario), "") or ("" if common else _strangers(before, after))
+    obstacle = next(_obstacles(before, after, scenario), "") or ("" if common else _load_mismatch(before, after))
     if obstacle:
         return Compared(Reason.NOT_COMPARED, f"not compared with {name}: {obstacle}")
     selection = context.spec.selection
@@ -73,16 +71,15 @@ def compared(
     new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints.asked)
     change = improvement(new, old)
     beyond = (new.distance - old.distance) * 100
-    words = (
-        f"{percent(abs(change))} {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
-    )
+    direction = "worse" if change < 0 else "better"
+    words = f"{percent_words(abs(change))} {direction} than {name}, {scenario.lower()} at {old.load}"
     if new.violation is not None and beyond > 0:
         words += f", which breaks a constraint: {selection.constraints.broken(new.violation)}"
     regressed = max(-change, beyond) > bounds.max_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 
-def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
+def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
     """Digest and measurements of the last state that served another source, as far as they are recorded."""
     records = context.observed.records
     now = {source.digest, weights_digest(context), data_digest(context)} - {""}
@@ -108,24 +105,24 @@ def _measurements(context: Context, profile: Document | None, measured: MeasureR
 def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
     """The differences in environment and options that forbid a comparison, in words."""
     yield from differences(before.environment, after.environment)
-    ways = [_ways(each.environment.perf_analyzer, scenario) for each in (before, after)]
-    for flag, words in WAYS.items():
+    ways = [_options(each.environment.perf_analyzer, scenario) for each in (before, after)]
+    for flag, words in COMPARED_OPTIONS.items():
         ours, theirs = (" ".join(each.get(flag, [])) or "none" for each in ways)
         if ours != theirs:
             yield f"{words} differs: {ours} and {theirs}"
 
 
-def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
+def _options(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
     """The values of WAYS in the command line of one scenario. A profile has one command line for each scenario."""
     found: dict[str, list[str]] = {}
-    words = next((split for each in commands if _is_of(split := _split(each), scenario)), [])
+    words = next((split for each in commands if _reports_scenario(split := _command_words(each), scenario)), [])
     for flag, value in pairwise(words):
-        if flag in WAYS:
+        if flag in COMPARED_OPTIONS:
             found.setdefault(flag, []).append(value)
     return found
 
 
-def _split(command: str) -> list[str]:
+def _command_words(command: str) -> list[str]:
     """Return the words of a command line; none if it is not one, as an earlier version's publisher let it be."""
     try:
         return shlex.split(command)
@@ -133,12 +130,12 @@ def _split(command: str) -> list[str]:
         return []
 
 
-def _is_of(words: Sequence[str], scenario: str) -> bool:
+def _reports_scenario(words: Sequence[str], scenario: str) -> bool:
     """Whether a command line writes a report of the scenario."""
     return bool(words) and words[-1].startswith(f"{SCENARIOS[scenario]}-")
 
 
-def _strangers(before: Sweep, after: Sweep) -> str:
+def _load_mismatch(before: Sweep, after: Sweep) -> str:
     ours, theirs = (
         ", ".join(f"{row.batch_size}/{row.request_rate or row.concurrency}" for row in each.rows)
         for each in (before, after)

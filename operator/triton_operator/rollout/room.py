@@ -28,7 +28,7 @@ NODE_AFTER_SECONDS = 300.0
 
 def makes_way(context: Context, target: ServerView | None) -> bool:
     """Whether the active revision has fewer replicas, or is about to have fewer, because the target needs its GPUs."""
-    old = _old(context, target)
+    old = _active_server(context, target)
     if old is None or target is None or context.spec.serving.replicas == 0:
         return False
     return old.makes_way_for == target.name or _needs_room(context, old, target)
@@ -36,16 +36,16 @@ def makes_way(context: Context, target: ServerView | None) -> bool:
 
 def is_enough(context: Context, target: ServerView) -> bool:
     """Whether the target may be measured and serve: all its pods are ready, or its half, and the others lack a GPU."""
-    old = _old(context, target)
-    if target.ready or old is None or not makes_way(context, target) or not _lacking(target):
+    old = _active_server(context, target)
+    if target.ready or old is None or not makes_way(context, target) or not _lacking_gpus(target):
         return target.ready
-    given = old.makes_way_pods or context.spec.serving.replicas - _remaining(context, old, target)
+    given = old.makes_way_pods or context.spec.serving.replicas - _remaining_replicas(context, old, target)
     return target.ready_pods >= max(1, given)
 
 
 def is_spent(context: Context, target: ServerView | None) -> bool:
     """Whether the active revision has made way for as long as a target may take to become ready."""
-    old = _old(context, target)
+    old = _active_server(context, target)
     if old is None or target is None or old.makes_way_for != target.name:
         return False
     deadline = context.spec.serving.progress_deadline_seconds
@@ -56,7 +56,7 @@ def is_spent(context: Context, target: ServerView | None) -> bool:
 
 def yields(context: Context, target: ServerView | None) -> bool:
     """Whether nothing may go on with the target that other servers made way for, so that these come back."""
-    old = _old(context, target)
+    old = _active_server(context, target)
     if not context.spec.suspend or old is None or target is None:
         return False
     stopped = target.replicas == 0 and not target.ready_pods
@@ -68,8 +68,8 @@ def is_barred(context: Context, target: ServerView) -> bool:
 
     The target has no replicas then until the suspension ends, and its deadline begins anew with them.
     """
-    old = _old(context, target)
-    if not context.spec.suspend or old is None or not _frees(old, target):
+    old = _active_server(context, target)
+    if not context.spec.suspend or old is None or not _has_lacking_gpus(old, target):
         return False
     return target.waited(context.now) > context.spec.serving.progress_deadline_seconds
 
@@ -80,38 +80,38 @@ def replicas(context: Context, target: ServerView | None, *, failed: bool, done:
     ``failed``: it failed; it has none if the active revision needs its GPU, or it is gone. ``done``: it needs none in
     any case, unless it is active.
     """
-    old = _old(context, target)
+    old = _active_server(context, target)
     if old is None:
         return context.spec.serving.replicas
     gone = target is None or old.makes_way_for == target.name or target.replicas == 0
     return 0 if done or (failed and gone) else context.spec.serving.replicas
 
 
-def old_server(context: Context, target: ServerView | None, failed: bool) -> Effects:
+def scale_active(context: Context, target: ServerView | None, failed: bool) -> Effects:
     """The active revision's Deployment, if its number of replicas, or for whom it makes way, has to change."""
-    old = _old(context, target)
+    old = _active_server(context, target)
     if old is None:
         return Effects()
     desired, makes_way_for, notes = context.spec.serving.replicas, "", {}
     if target is not None and not failed and makes_way(context, target):
-        remaining = _remaining(context, old, target)
-        desired, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
+        remaining = _remaining_replicas(context, old, target)
+        desired, makes_way_for, notes = remaining, target.name, _room_annotations(context, old, target, remaining)
     if (desired, makes_way_for) == (old.replicas, old.makes_way_for):
         return Effects()
     body = scaled(context, old, desired, notes)
     return Effects() if body is None else Effects((body,))
 
 
-def made_way(context: Context, target: ServerView | None, available: Statement) -> Statement:
+def with_room_made(context: Context, target: ServerView | None, available: Statement) -> Statement:
     """The condition of the active revision, with what it gave up for the target.
 
     ``available``: the condition without that.
     """
-    old = _old(context, target)
+    old = _active_server(context, target)
     if old is None or target is None or not makes_way(context, target):
         return available
-    resource = min(_lacking(target) or _gpus(target), default="GPU")
-    remaining, desired = _remaining(context, old, target), context.spec.serving.replicas
+    resource = min(_lacking_gpus(target) or _gpus(target), default="GPU")
+    remaining, desired = _remaining_replicas(context, old, target), context.spec.serving.replicas
     cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
     back = "comes back if the target revision fails"
     if remaining == 0:
@@ -124,20 +124,20 @@ def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
 
     A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
     """
-    if target.was_ready or context.spec.suspend or not _frees(old, target):
+    if target.was_ready or context.spec.suspend or not _has_lacking_gpus(old, target):
         return False
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
     return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
-def _frees(old: ServerView, target: ServerView) -> bool:
+def _has_lacking_gpus(old: ServerView, target: ServerView) -> bool:
     """Whether the active revision has GPUs of the kind that the target lacks, on nodes where it may run."""
-    ours, theirs = _selector(target), _selector(old)
-    helps = any(_gpus(old).get(each, 0) > 0 for each in _lacking(target))
+    ours, theirs = _node_selector(target), _node_selector(old)
+    helps = any(_gpus(old).get(each, 0) > 0 for each in _lacking_gpus(target))
     return helps and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
 
 
-def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
+def _remaining_replicas(context: Context, old: ServerView, target: ServerView) -> int:
     """Return how many replicas the active revision keeps: half, or none where their GPUs are too few for a new pod.
 
     That is decided once, by the pods that run: there may be fewer GPUs than desired replicas.
@@ -149,7 +149,7 @@ def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
     return held // 2 if all(given.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
 
 
-def _notes(context: Context, old: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
+def _room_annotations(context: Context, old: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
     if old.makes_way_for == target.name:
         since, pods = old.makes_way_since, old.makes_way_pods
     else:
@@ -173,18 +173,18 @@ def _gpus(server: ServerView) -> dict[str, Decimal]:
     return {}
 
 
-def _selector(server: ServerView) -> Mapping[str, Any]:
+def _node_selector(server: ServerView) -> Mapping[str, Any]:
     """Return the labels of the nodes where a Deployment's pods may run, as far as it names any."""
     selector: Mapping[str, Any] = server.body["spec"]["template"]["spec"].get("nodeSelector") or {}
     return selector
 
 
-def _old(context: Context, target: ServerView | None) -> ServerView | None:
+def _active_server(context: Context, target: ServerView | None) -> ServerView | None:
     if context.active_server is None or (target is not None and target.name == context.active_server):
         return None
     return context.observed.servers.get(context.active_server)
 
 
-def _lacking(target: ServerView) -> set[str]:
+def _lacking_gpus(target: ServerView) -> set[str]:
     """Return the names of the GPUs of which the target finds too few."""
     return _gpus(target).keys() & target.trouble.lacks if target.trouble is not None else set()

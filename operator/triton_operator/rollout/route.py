@@ -30,24 +30,24 @@ def route(context: Context, share: int) -> Routing:
     if spec_route is None:
         return Routing()
     if not context.settings.gateway_api:
-        return _missing(
+        return _gateway_api_missing(
             "this installation makes no HTTPRoutes, so there is none; set the Helm value gatewayApi.enabled"
         )
     if not context.observed.has_gateway_api:
-        return _missing(
+        return _gateway_api_missing(
             "the API server does not know the kind HTTPRoute, so there is none; install the Gateway API, then restart"
             " the operator"
         )
     if context.active_server is None:
         return Routing(Statement("Routed", None, Reason.WAITING, "no revision is active yet"))
-    return Routing(_answered(context, spec_route, share), http_route(context, spec_route, share))
+    return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
 
 
-def _missing(message: str) -> Routing:
+def _gateway_api_missing(message: str) -> Routing:
     return Routing(Statement("Routed", False, Reason.GATEWAY_API_MISSING, message))
 
 
-def _answered(context: Context, spec_route: Route, share: int) -> Statement:
+def _gateways_condition(context: Context, spec_route: Route, share: int) -> Statement:
     """The condition, by what the Gateways say about the route."""
     observed = context.observed.http_route
     gateways = [f"{each.namespace or context.namespace}/{each.name}" for each in spec_route.parent_refs]

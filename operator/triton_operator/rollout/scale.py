@@ -33,13 +33,13 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
     if autoscaling is None:
         return Scaling()
     if not context.settings.prometheus_address:
-        return _not(
+        return _not_scaled(
             Reason.PROMETHEUS_MISSING,
             "this installation names no Prometheus, so the replicas stay as they are; set the Helm value"
             " autoscaling.prometheusAddress",
         )
     if not context.observed.has_keda:
-        return _not(
+        return _not_scaled(
             Reason.KEDA_MISSING,
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
@@ -49,36 +49,36 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
         return Scaling(Statement("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
     found = performance.saturation if performance is not None else None
     if performance is None or found is None or found.concurrency is None or float(found.throughput or 0) <= 0:
-        return _not(
+        return _not_scaled(
             Reason.SATURATION_UNKNOWN,
             f"no measurement of revision {active.revision} meets the latency constraints at any concurrency, so the"
             " replicas stay as they are; relax spec.selection.constraints, or lower the start of"
             " spec.performance.online.concurrency",
         )
-    words, seconds = _pause(context, measures, share, performance.measured_at)
+    words, seconds = _pause_words(context, measures, share, performance.measured_at)
     at = Saturated(active.revision, found.concurrency, found.throughput)
     body = scaled_object(context, autoscaling, at, paused=words is not None)
     if words is not None:
         return Scaling(Statement("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
     least = "at least " if found.lower_bound else ""
     message = (
-        f"ScaledObject {context.name} asks for {_range(autoscaling)}: one replica was measured to do {least}"
+        f"ScaledObject {context.name} asks for {_range_words(autoscaling)}: one replica was measured to do {least}"
         f"{found.throughput} inferences/s at concurrency {found.concurrency}, of which {autoscaling.headroom_percent} %"
         " are left free"
     )
     return Scaling(Statement("Autoscaling", True, Reason.SCALING, message), body)
 
 
-def _not(reason: Reason, message: str) -> Scaling:
+def _not_scaled(reason: Reason, message: str) -> Scaling:
     return Scaling(Statement("Autoscaling", False, reason, message))
 
 
-def _range(autoscaling: Autoscaling) -> str:
+def _range_words(autoscaling: Autoscaling) -> str:
     low, high = autoscaling.min_replicas, autoscaling.max_replicas
     return f"{low} to {high} replicas" if low < high else f"{low} replicas"
 
 
-def _pause(context: Context, measures: bool, share: int, measured_at: str) -> tuple[str | None, float | None]:
+def _pause_words(context: Context, measures: bool, share: int, measured_at: str) -> tuple[str | None, float | None]:
     """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
     if share:
         return "a canary takes a share of the active revision's load; the replicas of both stay until it is over", None

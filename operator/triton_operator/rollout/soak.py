@@ -22,12 +22,20 @@ from triton_operator.jobs.run import Run
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
-from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.counting import PATIENCE_SECONDS, restart_verdict, unread_verdict
+from triton_operator.rollout.inconclusive import (
+    again_after,
+    due_time,
+    held_record,
+    next_course,
+    reading_name,
+    reason_of,
+    waived_verdict,
+)
 from triton_operator.rollout.judging import judge
-from triton_operator.rollout.moves import kept, spec_digest
+from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.soak_decision import Beginning, SoakFacts, SoakMove, next_soak
-from triton_operator.rollout.traffic import Verdict, between, total
+from triton_operator.rollout.traffic import Verdict, total, traffic_between
 
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
@@ -53,11 +61,11 @@ def soak(context: Context, successor: str = "") -> Soaking:
     ``successor``: name of the Deployment of a third revision that starts, which ends it; empty: there is none.
     """
     seen = _observe(context, successor)
-    return _BECOMES[next_soak(seen.facts)](context, seen)
+    return _ACTIONS[next_soak(seen.facts)](context, seen)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ObservedSoak:
     """A soak and all that is observed of it."""
 
     facts: SoakFacts
@@ -90,62 +98,62 @@ class _Seen:
         return self.found
 
 
-def _observe(context: Context, successor: str) -> _Seen:
+def _observe(context: Context, successor: str) -> _ObservedSoak:
     """Return what is observed of the soak, as far as it has come."""
     bounds, active = context.spec.serving.soak, context.observed.servers.get(context.active_server or "")
     if bounds is None or active is None:
-        return _Seen(SoakFacts(bounds is not None, Beginning.NO_REVISION))
-    promotion = _move(context, active.uid)
+        return _ObservedSoak(SoakFacts(bounds is not None, Beginning.NO_REVISION))
+    promotion = _move_record(context, active.uid)
     if promotion is None or promotion.reason is not None:
         first = _counters(context, active, FIRST, promotion)
         beginning = Beginning.NOTHING if promotion is None else Beginning.JUDGED
         previous = _previous(context, promotion) if promotion is not None else None
-        return _Seen(SoakFacts(True, beginning), active, promotion, previous, None, first.effects)
+        return _ObservedSoak(SoakFacts(True, beginning), active, promotion, previous, None, first.effects)
     previous = _previous(context, promotion)
     first = _counters(context, active, FIRST, promotion, previous)
-    early = _early(context, previous, promotion, successor)
+    early = _early_end(context, previous, promotion, successor)
     since = datetime.fromisoformat(promotion.window_since or promotion.at)
-    crash = restarted(active, previous, since, "the revision became active")
-    found, effects = crash or waived(context, promotion), first.effects
+    crash = restart_verdict(active, previous, since, "the revision became active")
+    found, effects = crash or waived_verdict(context, promotion), first.effects
     if found is None and early is None:
         found, effects = _verdict(context, bounds, active, previous, promotion, first)
     has_crashed = crash is not None and crash.reason is Reason.SOAK_FAILED
-    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
+    follows = next_course(context.spec.rollout.on_inconclusive, found) if found is not None else None
     facts = SoakFacts(True, Beginning.OPEN, early is not None, has_crashed, follows)
     # A crash says more than that the soak cannot go on.
-    return _Seen(facts, active, promotion, previous, found if has_crashed else early or found, effects)
+    return _ObservedSoak(facts, active, promotion, previous, found if has_crashed else early or found, effects)
 
 
-def _none(context: Context, seen: _Seen) -> Soaking:
+def _none(context: Context, seen: _ObservedSoak) -> Soaking:
     return Soaking()
 
 
-def _await_revision(context: Context, seen: _Seen) -> Soaking:
+def _await_revision(context: Context, seen: _ObservedSoak) -> Soaking:
     return Soaking(wording.no_revision())
 
 
-def _await_next(context: Context, seen: _Seen) -> Soaking:
+def _await_next(context: Context, seen: _ObservedSoak) -> Soaking:
     return Soaking(wording.not_recorded(), seen.effects)
 
 
-def _judge(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, seen.verdict)
+def _judge(context: Context, seen: _ObservedSoak) -> Soaking:
+    return _end(context, seen, seen.verdict)
 
 
-def _undo(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, wording.unjudged(seen.verdict))
+def _undo(context: Context, seen: _ObservedSoak) -> Soaking:
+    return _end(context, seen, wording.unjudged(seen.verdict))
 
 
-def _hold(context: Context, seen: _Seen) -> Soaking:
-    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
+def _hold(context: Context, seen: _ObservedSoak) -> Soaking:
+    return _go_on(context, _with_record(seen, held_record(context, seen.promotion, seen.verdict, _duration(context))))
 
 
-def _begin_anew(context: Context, seen: _Seen) -> Soaking:
-    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
-    return _going_on(context, _noting(seen, replace(promotion, window_since=context.now.isoformat())))
+def _begin_anew(context: Context, seen: _ObservedSoak) -> Soaking:
+    promotion = held_record(context, seen.promotion, seen.verdict, _duration(context))
+    return _go_on(context, _with_record(seen, replace(promotion, window_since=context.now.isoformat())))
 
 
-def _noting(seen: _Seen, promotion: Promotion) -> _Seen:
+def _with_record(seen: _ObservedSoak, promotion: Promotion) -> _ObservedSoak:
     """Return the soak with another record from this pass on, and the wish to write it."""
     return replace(seen, move=promotion, effects=seen.effects + Effects(promotions={seen.uid: promotion}))
 
@@ -169,46 +177,54 @@ def _verdict(
 
     ``first``: the reading of the counters when the Service moved.
     """
-    before = record_name(snapshot.STAGE, _key(promotion.previous_uid, FIRST, _move(context, promotion.previous_uid)))
+    before = record_name(
+        snapshot.STAGE, _counters_key(promotion.previous_uid, FIRST, _move_record(context, promotion.previous_uid))
+    )
     begun, effects = first, first.effects + Effects(needed=frozenset({before}))
     if promotion.window_since:
         begun = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
         effects += begun.effects
-    end = due(promotion, seconds(bounds.duration))
+    end = due_time(promotion, seconds(bounds.duration))
     if context.now < end:
         return None, effects
     if begun.record is None:
-        return unread(context, begun, "when the revision became active", end, spoiled=True), effects
-    last = _counters(context, active, moment(LAST, promotion), promotion)
+        return unread_verdict(context, begun, "when the revision became active", end, spoiled=True), effects
+    last = _counters(context, active, reading_name(LAST, promotion), promotion)
     effects += last.effects
     if last.record is None:
-        return unread(context, last, "at the end of the soak", end), effects
-    new = between(snapshot.read(begun.record).active, snapshot.read(last.record).active)
+        return unread_verdict(context, last, "at the end of the soak", end), effects
+    new = traffic_between(
+        snapshot.recorded_counters(begun.record).active, snapshot.recorded_counters(last.record).active
+    )
     # The previous revision gets no requests any more, so the earlier reading of its counters is as good, and survives
     # its restart.
-    own, stop = context.observed.records.get(before), snapshot.read(first.record or begun.record)
-    old = total(between(snapshot.read(own).active, stop.previous).values()) if own is not None else None
+    own, stop = context.observed.records.get(before), snapshot.recorded_counters(first.record or begun.record)
+    old = (
+        total(traffic_between(snapshot.recorded_counters(own).active, stop.previous).values())
+        if own is not None
+        else None
+    )
     return judge(bounds, new, old), effects
 
 
-def _going_on(context: Context, seen: _Seen) -> Soaking:
+def _go_on(context: Context, seen: _ObservedSoak) -> Soaking:
     """The soak without a verdict yet; the previous revision keeps its pods."""
-    promotion, end = seen.promotion, due(seen.promotion, _duration(context))
+    promotion, end = seen.promotion, due_time(seen.promotion, _duration(context))
     condition = wording.soaking(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
     left = (end - context.now).total_seconds()
     # An edit, or the queue, wakes the next pass after that.
     waits = left > -PATIENCE_SECONDS and not context.spec.suspend
     again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
-    effects = seen.effects + kept(context, seen.previous)
+    effects = seen.effects + keep_deployment(context, seen.previous)
     return Soaking(condition, effects, goes_on=True, again_after=again_after(context, promotion, again))
 
 
-def _ended(context: Context, seen: _Seen, found: Verdict) -> Soaking:
+def _end(context: Context, seen: _ObservedSoak, found: Verdict) -> Soaking:
     """The soak that gets its verdict in this pass."""
-    return _over(context, _noting(seen, _decided(context, seen.promotion, found, seen.previous)))
+    return _stand(context, _with_record(seen, _record_with_verdict(context, seen.promotion, found, seen.previous)))
 
 
-def _over(context: Context, seen: _Seen) -> Soaking:
+def _stand(context: Context, seen: _ObservedSoak) -> Soaking:
     """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
     promotion, previous, effects = seen.promotion, seen.previous, seen.effects
     assert promotion.reason is not None
@@ -216,16 +232,16 @@ def _over(context: Context, seen: _Seen) -> Soaking:
     condition = Statement("Soaked", status, promotion.reason, promotion.message)
     if promotion.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
         return Soaking(condition, effects)
-    return Soaking(condition, effects + kept(context, previous), back_to=promotion.previous)
+    return Soaking(condition, effects + keep_deployment(context, previous), back_to=promotion.previous)
 
 
-_BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
+_ACTIONS: Mapping[SoakMove, Callable[[Context, _ObservedSoak], Soaking]] = {
     SoakMove.NONE: _none,
     SoakMove.AWAIT_REVISION: _await_revision,
     SoakMove.AWAIT_NEXT: _await_next,
-    SoakMove.STAND: _over,
+    SoakMove.STAND: _stand,
     SoakMove.END_EARLY: _judge,
-    SoakMove.GO_ON: _going_on,
+    SoakMove.GO_ON: _go_on,
     SoakMove.JUDGE: _judge,
     SoakMove.UNDO: _undo,
     SoakMove.HOLD: _hold,
@@ -234,17 +250,17 @@ _BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
 """What each move says, and asks of the cluster."""
 
 
-def skipped(context: Context) -> Soaking:
+def skip(context: Context) -> Soaking:
     """No soak of a revision that the spec names; its counters are read for the comparison with what comes after it."""
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None:
         return Soaking()
-    promotion = _move(context, active.uid) if active is not None else None
+    promotion = _move_record(context, active.uid) if active is not None else None
     effects = _counters(context, active, FIRST, promotion).effects if active is not None else Effects()
     return Soaking(wording.served_before(), effects)
 
 
-def _move(context: Context, uid: str) -> Promotion | None:
+def _move_record(context: Context, uid: str) -> Promotion | None:
     """The record of the Deployment's becoming active; None if it was not recorded, or is no more than a canary yet."""
     promotion = context.observed.promotions.get(uid)
     return promotion if promotion is not None and not promotion.canary_since else None
@@ -256,7 +272,7 @@ def _previous(context: Context, promotion: Promotion) -> ServerView | None:
     return view if view is not None and view.uid == promotion.previous_uid else None
 
 
-def _early(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
+def _early_end(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
     """Why the soak ends before its time; None: it does not."""
     if successor:
         return wording.superseded(successor)
@@ -265,7 +281,9 @@ def _early(context: Context, previous: ServerView | None, promotion: Promotion, 
     return wording.no_replicas() if context.spec.serving.replicas == 0 else None
 
 
-def _decided(context: Context, promotion: Promotion, found: Verdict, previous: ServerView | None) -> Promotion:
+def _record_with_verdict(
+    context: Context, promotion: Promotion, found: Verdict, previous: ServerView | None
+) -> Promotion:
     """The record with the verdict in words."""
     if found.reason is Reason.SOAK_PASSED:
         return replace(promotion, before=None, reason=found.reason, message=wording.soak_passed(promotion, found))
@@ -286,5 +304,5 @@ def _counters(
     return snapshot.counters(context, server, name, promotion.at if promotion is not None else "", previous)
 
 
-def _key(uid: str, name: str, promotion: Promotion | None) -> str:
+def _counters_key(uid: str, name: str, promotion: Promotion | None) -> str:
     return snapshot.key(uid, name, promotion.at if promotion is not None else "")

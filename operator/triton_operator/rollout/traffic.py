@@ -49,13 +49,13 @@ class Verdict:
     """Whether the counters from the beginning are of no use, so that only later requests can be judged."""
 
 
-def between(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, Traffic]:
+def traffic_between(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, Traffic]:
     """Return what each pod of ``after`` answered since ``before``, by the pod's name.
 
     A pod that is not in ``before`` was started since then. Counters that fell began again with their server.
     """
     known = {each.pod: each for each in before}
-    return {each.pod: _since(known.get(each.pod), each) for each in after}
+    return {each.pod: _pod_traffic(known.get(each.pod), each) for each in after}
 
 
 def total(pods: Collection[Traffic]) -> Traffic:
@@ -63,7 +63,7 @@ def total(pods: Collection[Traffic]) -> Traffic:
     return sum(pods, Traffic())
 
 
-def _since(before: Counters | None, after: Counters) -> Traffic:
+def _pod_traffic(before: Counters | None, after: Counters) -> Traffic:
     whole = Traffic(after.succeeded, after.failed, after.microseconds)
     if before is None:
         return whole

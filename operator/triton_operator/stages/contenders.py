@@ -9,7 +9,7 @@ from triton_operator.candidates.ranking import Choice, Contender, rank
 from triton_operator.context import Context
 
 
-def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
+def rank_candidates(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
     """Rank the candidates that passed by the spec's scenario, objectives and constraints.
 
     A candidate without measurements of that scenario is left out.

@@ -14,14 +14,14 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import AnyWork, Work
 from triton_operator.stages.progress import Round
-from triton_operator.stages.reference import Referred, rehearsal_refused
-from triton_operator.stages.repairing import given_up
-from triton_operator.stages.skipping import no_product, patience, refused
+from triton_operator.stages.reference import Referred, rehearsal_refusal
+from triton_operator.stages.repairing import repair_refusal
+from triton_operator.stages.skipping import candidate_refusal, missing_product, patience_seconds
 
 
 def convert(context: Context, progress: Referred) -> Referred:
@@ -30,10 +30,10 @@ def convert(context: Context, progress: Referred) -> Referred:
     What passes by itself is tried again only if no candidate is left: another one is then no reason to wait.
     """
     candidates = combinations(context.spec)
-    found = converted(context, progress.dump, candidates)
+    found = conversion_round(context, progress.dump, candidates)
     if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
-        found = converted(context, progress.dump, candidates, repeats=True)
-    return progress.after(found)
+        found = conversion_round(context, progress.dump, candidates, repeats=True)
+    return progress.after_round(found)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class _Conversion:
         return frozenset(member.conversion_key for member in self.work.request.members)
 
 
-def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False) -> Round:
+def conversion_round(
+    context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False
+) -> Round:
     """Return what became of the candidates' conversions. ``repeats``: as `run` takes it."""
     every = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in every)
@@ -60,11 +62,11 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *
     made = {key for each in every if _is_done(context, each.work) for key in each.files}
     making = {key for each in every if _is_active(context, each.work) for key in each.files} - made
     for each in every:
-        if barred := _barred(context, each):
+        if barred := _attempt_without_job(context, each):
             attempts.append(barred)
             continue
-        may_start = free > 0 and no_product(context, each.candidate) is None and not each.files & making
-        this = run(context, each.work, may_start, patience(context, each.candidate), repeats)
+        may_start = free > 0 and missing_product(context, each.candidate) is None and not each.files & making
+        this = run(context, each.work, may_start, patience_seconds(context, each.candidate), repeats)
         effects += this.effects
         tries.append(this)
         if this.active and not _is_active(context, each.work):
@@ -74,13 +76,13 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *
     return Round(_condition(attempts), effects, tuple(attempts), next_try(context, tries))
 
 
-def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
+def _attempt_without_job(context: Context, conversion: _Conversion) -> Attempt | None:
     """Return the candidate if it is not tried; None if it is."""
     attempt = Attempt(conversion.candidate)
-    if refusal := refused(context, conversion.candidate):
-        return attempt.now("Skipped", refusal)
-    if lost := given_up(context, conversion.damages):
-        return replace(attempt, key=conversion.work.key).now("Failed", lost)
+    if refusal := candidate_refusal(context, conversion.candidate):
+        return attempt.in_state("Skipped", refusal)
+    if lost := repair_refusal(context, conversion.damages):
+        return replace(attempt, key=conversion.work.key).in_state("Failed", lost)
     return None
 
 
@@ -89,19 +91,19 @@ def _attempt(context: Context, conversion: _Conversion, this: Run[ConvertResult]
     candidate, cache = conversion.candidate, conversion.work.request.engine_cache
     attempt = Attempt(candidate, conversion.work.key, replaces=tuple(conversion.damages), engine_cache=cache)
     if this.result is not None:
-        if refusal := rehearsal_refused(context, this.result):
-            return attempt.now("Failed", refusal)
-        return replace(attempt, conversion=this.result).now("Converted")
+        if refusal := rehearsal_refusal(context, this.result):
+            return attempt.in_state("Failed", refusal)
+        return replace(attempt, conversion=this.result).in_state("Converted")
     if this.failure is not None:
         is_skipped = this.failure.reason is Reason.UNSCHEDULABLE
-        return attempt.now("Skipped" if is_skipped else "Failed", _advised(context, this.failure))
-    if not this.active and (absent := no_product(context, candidate)):
-        return attempt.now("Skipped", absent)
-    trouble = Trouble(*waiting(f"the conversion of candidate {candidate.name}", this, context))
-    return attempt.now("Converting" if this.active else "Pending", trouble)
+        return attempt.in_state("Skipped" if is_skipped else "Failed", _with_advice(context, this.failure))
+    if not this.active and (absent := missing_product(context, candidate)):
+        return attempt.in_state("Skipped", absent)
+    trouble = Trouble(*waiting_reason(f"the conversion of candidate {candidate.name}", this, context))
+    return attempt.in_state("Converting" if this.active else "Pending", trouble)
 
 
-def _advised(context: Context, failure: Trouble) -> Trouble:
+def _with_advice(context: Context, failure: Trouble) -> Trouble:
     """The failure; if the image for CPUs built no engine, with the installation's value for one that has TensorRT."""
     if failure.reason is not Reason.TENSORRT_UNAVAILABLE or context.framework_image != context.images.converter:
         return failure

@@ -22,11 +22,11 @@ from triton_operator.stages.source import Sourced
 def check(context: Context, progress: Sourced) -> Sourced:
     """Wait if the spec asks for what its models do not have."""
     formats = _misfits(context, progress.source) if context.sought else iter(())
-    misfit = next(chain(formats, _batching(context)), None)
+    misfit = next(chain(formats, _batch_misfits(context)), None)
     if misfit is None:
         return progress
     reason, message = misfit
-    return progress.waiting(Statement("Converted", False, reason, message), stalled=True)
+    return progress.wait_with(Statement("Converted", False, reason, message), stalled=True)
 
 
 def asks_for_batches(spec: TritonDeploymentSpec) -> bool:
@@ -46,7 +46,7 @@ def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str
     spec = context.spec
     for model in spec.models:
         if model.is_sought:
-            yield Reason.FORMAT_NOT_FOUND, _unknown(model, told)
+            yield Reason.FORMAT_NOT_FOUND, _format_message(model, told)
             return
         assert model.format is not None
         if names := refused_parameters(model.config.parameters, SOURCES[model.format].converters):
@@ -59,7 +59,7 @@ def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str
         yield Reason.INVALID_SPEC, f"{MIXED}; found are {', '.join(sorted(formats))}"
 
 
-def _unknown(model: Model, told: SourceResult) -> str:
+def _format_message(model: Model, told: SourceResult) -> str:
     if model.format is None:
         return f"the source's record does not tell the format of model {model.name}: set models[].format"
     return (
@@ -68,7 +68,7 @@ def _unknown(model: Model, told: SourceResult) -> str:
     )
 
 
-def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
+def _batch_misfits(context: Context) -> Iterator[tuple[Reason, str]]:
     """Yield reasons and messages of batch sizes that the models do not have, where the spec leaves them out."""
     for model in context.spec.models:
         batching, largest = model.config.dynamic_batching, model.config.largest_batch

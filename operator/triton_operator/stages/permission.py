@@ -21,7 +21,7 @@ def permit(context: Context, progress: Progress) -> Progress:
     # What has ended stays as it is recorded, for the time when the spec or the installation changes.
     ended = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
     effects = Effects(jobs=ended, failures=context.observed.failures)
-    return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
+    return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
 
 
 def _refusals(context: Context) -> Iterator[str]:
@@ -29,14 +29,14 @@ def _refusals(context: Context) -> Iterator[str]:
     settings = context.settings
     for field, image in _images(context):
         if image and not settings.allows_image(image):
-            yield _words(field, image, "image", "allowed.images")
+            yield _refusal_message(field, image, "image", "allowed.images")
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
-            yield _words(field, claim, "claim", "allowed.claims")
+            yield _refusal_message(field, claim, "claim", "allowed.claims")
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
-            yield _words(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+            yield _refusal_message(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
@@ -68,7 +68,7 @@ def _files(context: Context) -> Iterator[tuple[str, Source]]:
     yield from ((field, files) for field, files in given if files is not None)
 
 
-def _words(field: str, value: str, what: str, setting: str) -> str:
+def _refusal_message(field: str, value: str, what: str, setting: str) -> str:
     return (
         f"{field} names {what} {value}, which this installation does not allow; use another, or ask the"
         f" administrator who installed the operator to add it to the Helm value {setting}"

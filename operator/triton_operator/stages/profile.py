@@ -18,11 +18,11 @@ from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.repairing import damage
+from triton_operator.stages.repairing import record_damage
 
 
 def profile(context: Context, progress: Referred) -> Referred:
@@ -30,13 +30,13 @@ def profile(context: Context, progress: Referred) -> Referred:
 
     What passes by itself is tried again only if no candidate is left, as in `convert`.
     """
-    found = profiled(context, progress.dump, progress.attempts)
+    found = profile_round(context, progress.dump, progress.attempts)
     if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
-        found = profiled(context, progress.dump, progress.attempts, repeats=True)
-    return progress.after(found)
+        found = profile_round(context, progress.dump, progress.attempts, repeats=True)
+    return progress.after_round(found)
 
 
-def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repeats: bool = False) -> Round:
+def profile_round(context: Context, dump: Dump, converted: Sequence[Attempt], *, repeats: bool = False) -> Round:
     """Return what became of the candidates' profiles and metrics. ``repeats``: as `run` takes it.
 
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
@@ -54,18 +54,20 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repe
         busy = busy or this.active
         if this.result is not None:
             known = replace(attempt, profile=this.result, profile_key=work.key, image_id=this.image_id)
-            attempts.append(_gated(context, known, this.result))
+            attempts.append(_after_gates(context, known, this.result))
         elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
-            effects += damage(context, attempt.key, this.failure)
-            attempts.append(attempt.now("Converted", this.failure))
+            effects += record_damage(context, attempt.key, this.failure)
+            attempts.append(attempt.in_state("Converted", this.failure))
         elif this.failure is not None:
-            attempts.append(attempt.now("Failed", this.failure))
+            attempts.append(attempt.in_state("Failed", this.failure))
         elif this.active or context.spec.suspend:
-            reason, words = waiting(f"the profile of candidate {attempt.name}", this, context)
-            attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
+            reason, words = waiting_reason(f"the profile of candidate {attempt.name}", this, context)
+            attempts.append(attempt.in_state("Profiling" if this.active else "Converted", Trouble(reason, words)))
         else:
-            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
-    if not _unprofiled(attempts):
+            attempts.append(
+                attempt.in_state("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled"))
+            )
+    if not _awaiting_profile(attempts):
         attempts, metrics = _with_metrics(context, dump, attempts, repeats)
         if metrics is not None:
             effects += metrics.effects
@@ -82,11 +84,11 @@ def is_measuring(context: Context) -> bool:
     return any(job.active or job.lingers_since is not None for job in private)
 
 
-def _gated(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
+def _after_gates(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
-        return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
+        return attempt.in_state("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     trouble = Trouble(known_reason(result.reason) or Reason.CRASHED, result.message)
-    return attempt.now("Passed" if result.passed else "Failed", trouble)
+    return attempt.in_state("Passed" if result.passed else "Failed", trouble)
 
 
 def _with_metrics(
@@ -105,31 +107,31 @@ def _with_metrics(
 
     def reached(attempt: Attempt) -> Attempt:
         if this.result is not None:
-            return _accurate(context, attempt, work.key, this.result)
+            return _after_accuracy_gate(context, attempt, work.key, this.result)
         if this.failure is not None:
-            return attempt.now("Failed", this.failure)
-        return attempt.now("Profiled", Trouble(*waiting(words, this, context)))
+            return attempt.in_state("Failed", this.failure)
+        return attempt.in_state("Profiled", Trouble(*waiting_reason(words, this, context)))
 
     return [reached(each) if each.state == "Profiled" else each for each in attempts], this
 
 
-def _accurate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
+def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
     """The candidate after the accuracy gate."""
     found = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
     judged = replace(attempt, accuracy=found.accuracy, metrics_key=key)
     passed = found.reason is Reason.PASSED
     assert attempt.profile is not None
     message = attempt.profile.message if passed else found.message
-    return judged.now("Passed" if passed else "Failed", Trouble(found.reason, message))
+    return judged.in_state("Passed" if passed else "Failed", Trouble(found.reason, message))
 
 
-def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
+def _awaiting_profile(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
 def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
     """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
-    busy = _unprofiled(attempts)
+    busy = _awaiting_profile(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:
         current = next((each for each in busy if each.state == "Profiling"), busy[0])

@@ -62,23 +62,23 @@ class Progress:
         """The condition of a soak that goes on and may undo the active revision; None: none does."""
         return None
 
-    def waiting(self, condition: Statement, effects: Effects | None = None, *, stalled: bool = False) -> Self:
+    def wait_with(self, condition: Statement, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
-        return replace(self.noting(condition, effects), waits=True, stalled=stalled)
+        return replace(self.with_condition(condition, effects), waits=True, stalled=stalled)
 
-    def after(self, round: Round) -> Self:
+    def after_round(self, round: Round) -> Self:
         """Return the progress of a step that took the candidates through a stage."""
-        reached = replace(self.noting(round.condition, round.effects), attempts=round.attempts)
+        reached = replace(self.with_condition(round.condition, round.effects), attempts=round.attempts)
         if round.condition.status:
             return reached
         failed = round.condition.reason is Reason.ALL_CANDIDATES_FAILED
         return replace(reached, waits=True, stalled=failed, again_after=round.again_after)
 
-    def noting(self, condition: Statement, effects: Effects | None = None) -> Self:
+    def with_condition(self, condition: Statement, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""
         return replace(self, conditions=(*self.conditions, condition), effects=self.effects + (effects or Effects()))
 
-    def reached(self, kind: type[T], **found: Any) -> T:
+    def advance_to(self, kind: type[T], **found: Any) -> T:
         """Return the progress of a step that found out what ``kind`` holds besides; ``found``: that, by its fields."""
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | found)
 

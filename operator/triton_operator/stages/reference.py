@@ -14,7 +14,7 @@ from triton_operator.jobs.run import run
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.pod import servers_have_gpu
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.unfinished import unfinished
+from triton_operator.stages.unfinished import await_result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +33,15 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     this = run(context, work, repeats=True)
     result = this.result
     if result is not None:
-        if refusal := rehearsal_refused(context, result):
+        if refusal := rehearsal_refusal(context, result):
             condition = Statement("Converted", False, refusal.reason, f"reference: {refusal.message}")
-            return progress.waiting(condition, this.effects, stalled=True)
+            return progress.wait_with(condition, this.effects, stalled=True)
         dump = Dump(progress.source, work.key, result, this.image_id)
-        return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
-    return unfinished(context, progress, "Converted", "the reference Job", this, prefix="reference: ")
+        return progress.advance_to(Referred, effects=progress.effects + this.effects, dump=dump)
+    return await_result(context, progress, "Converted", "the reference Job", this, prefix="reference: ")
 
 
-def rehearsal_refused(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
+def rehearsal_refusal(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
     """Why a rehearsed result is not used; None: it is not rehearsed, or served on the CPU too.
 
     The keys of results tell Jobs with a GPU from those without one (`TritonDeploymentSpec.device`), so this is for

@@ -17,7 +17,7 @@ REPAIRS = 2
 """How often a revision is published anew. If that does not help, something goes on writing to the claim."""
 
 
-def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
+def repair_refusal(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
     """Why a revision is not published anew once more; None if it may be."""
     recent = [damage for damage in damages.values() if damage.retry == context.triton_deployment.retry]
     if len(recent) <= REPAIRS:
@@ -29,16 +29,16 @@ def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
     return Trouble(Reason.REPOSITORY_DAMAGED, message)
 
 
-def noticed(context: Context) -> Effects:
+def record_damage_at_start(context: Context) -> Effects:
     """What servers that start have found."""
     effects = Effects()
     for view in context.observed.servers.values():
         if view.damage is not None:
-            effects += damage(context, view.revision_key, view.damage)
+            effects += record_damage(context, view.revision_key, view.damage)
     return effects
 
 
-def damage(context: Context, revision: str, trouble: Trouble) -> Effects:
+def record_damage(context: Context, revision: str, trouble: Trouble) -> Effects:
     """Record that a revision is damaged, under its key."""
     found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.triton_deployment.retry)
     return Effects(damaged={revision: found})

@@ -15,13 +15,13 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.deployment import as_made, from_record
 from triton_operator.rollout import active, canary, room, soak
-from triton_operator.rollout.available import is_late_name, started
+from triton_operator.rollout.available import is_late_name, server_state
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
-RECORDED: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
+SKIPPED_CONDITIONS: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
 """Conditions of what was done when the revision was made."""
 
 
@@ -36,23 +36,23 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
     name, history = context.spec.rollout.revision or "", context.observed.history
     revision = history.named(name, history.of_server(context.active_server) or active.recorded_revision(context))
-    progress = replace(progress, effects=progress.effects + _ended(context, revision))
+    progress = replace(progress, effects=progress.effects + _keep_ended_work(context, revision))
     if revision is None or revision.template is None:
-        condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
-        return progress.waiting(condition, stalled=True)
+        condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _unknown_message(context, name))
+        return progress.wait_with(condition, stalled=True)
     words = refusal(context, revision.server, revision.key, revision.template)
     if words is not None:
         words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
-        return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
+        return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
     rollout = roll_out(context, _observe(context, revision, revision.template))
     needed = Effects(needed=frozenset(history.state(revision).records))
-    for condition in (*_recorded(name, revision), rollout.available):
-        progress = progress.noting(condition)
-    noted = progress.noting(rollout.measured.condition, rollout.effects + needed)
-    return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
+    for condition in (*_skipped_conditions(name, revision), rollout.available):
+        progress = progress.with_condition(condition)
+    noted = progress.with_condition(rollout.measured.condition, rollout.effects + needed)
+    return noted.advance_to(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
-def _ended(context: Context, revision: Revision | None) -> Effects:
+def _keep_ended_work(context: Context, revision: Revision | None) -> Effects:
     """What has ended stays as it is recorded, for the time when the field is cleared.
 
     A Job whose answer is recorded is not needed for that, and would bring a record back that the history drops. A late
@@ -70,11 +70,11 @@ def _ended(context: Context, revision: Revision | None) -> Effects:
 def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) -> ObservedTarget:
     """Return what is observed of the revision. ``template``: that of its pods, as recorded."""
     view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
-    state, waits = started(context, revision.server, view)
-    if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
+    state, waits = server_state(context, revision.server, view)
+    if state is Server.STARTING and (damage := _known_damage(context, revision, view)) is not None:
         state, waits = (
             Server.LATE,
-            Statement("Available", False, damage.reason, _damaged(context, revision, damage)),
+            Statement("Available", False, damage.reason, _damage_message(context, revision, damage)),
         )
     figures = "; status.performance has its figures" if is_active else ""
     words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
@@ -87,7 +87,7 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
         waits=waits,
         is_active=is_active,
         measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
-        soak=soak.skipped(context),
+        soak=soak.skip(context),
         canary=None,
         others_canary=canary.release(context, revision.server),
         undone=None,
@@ -97,7 +97,7 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
     )
 
 
-def _damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
+def _known_damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
     """What is wrong with its files, so that no server starts on them and none makes way for it; None: nothing is known.
 
     What was found at an earlier start counts until a retry, unless the revision serves: it has come since.
@@ -110,7 +110,7 @@ def _damage(context: Context, revision: Revision, view: ServerView | None) -> Tr
     return Trouble(known.reason, known.message)
 
 
-def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
+def _damage_message(context: Context, revision: Revision, damage: Trouble) -> str:
     """Words for a revision whose files are damaged."""
     return (
         f"revision {revision.key} cannot be served from the claim: {damage.message}; name another one in"
@@ -119,9 +119,9 @@ def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
     )
 
 
-def _recorded(name: str, revision: Revision) -> Iterator[Statement]:
+def _skipped_conditions(name: str, revision: Revision) -> Iterator[Statement]:
     """Yield the conditions of the steps that are not taken."""
-    for kind in RECORDED:
+    for kind in SKIPPED_CONDITIONS:
         words = (
             f"done when revision {revision.key} was made; nothing is read or made while spec.rollout.revision names it"
         )
@@ -133,7 +133,7 @@ def _recorded(name: str, revision: Revision) -> Iterator[Statement]:
     yield Statement("Selected", True, Reason.ROLLED_BACK, words)
 
 
-def _refusal(context: Context, name: str) -> str:
+def _unknown_message(context: Context, name: str) -> str:
     """Words for a revision that cannot be served again."""
     history, key = context.observed.history, name.partition(".")[0]
     what = "is not among the revisions that served and are kept"

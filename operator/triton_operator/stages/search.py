@@ -21,21 +21,21 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.convert import configuration
+from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import run, waiting_reason
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.observed.trouble import Trouble
-from triton_operator.stages.contenders import ranked
-from triton_operator.stages.convert import converted
-from triton_operator.stages.profile import is_measuring, profiled
+from triton_operator.stages.contenders import rank_candidates
+from triton_operator.stages.convert import conversion_round
+from triton_operator.stages.profile import is_measuring, profile_round
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.repairing import damage
+from triton_operator.stages.repairing import record_damage
 
-SEARCHED = 2
+MOST_SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
-SPENT = {
+SPENT_WORDS = {
     SearchEnd.MEASUREMENTS_SPENT: " because its measurements are spent",
     SearchEnd.TIME_SPENT: " because its time is spent",
 }
@@ -79,7 +79,7 @@ class CandidateSearch:
             return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
         measured = f"{self.measurements} measurements in a space of {self.size} points"
         ended = f"the search for a configuration of {self.candidate} ended after {measured}"
-        return f"{ended}{SPENT.get(self.ended, '')}"
+        return f"{ended}{SPENT_WORDS.get(self.ended, '')}"
 
 
 @dataclass(frozen=True)
@@ -105,44 +105,48 @@ class Searched(Referred):
 
 def search(context: Context, progress: Referred) -> Searched:
     """Go on once every search has ended, and what it found has passed the gates or failed at one."""
-    found = _found(context, progress.dump, progress.attempts)
-    searched = progress.reached(
+    found = _search_leaders(context, progress.dump, progress.attempts)
+    searched = progress.advance_to(
         Searched,
         attempts=found.attempts,
         effects=progress.effects + found.effects,
         searches=found.searches,
-        ranking=tuple(ranked(context, found.attempts)),
+        ranking=tuple(rank_candidates(context, found.attempts)),
     )
-    return searched.waiting(found.waits) if found.waits else searched
+    return searched.wait_with(found.waits) if found.waits else searched
 
 
-def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> SearchProgress:
+def _search_leaders(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> SearchProgress:
     """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
     limits = context.spec.selection.search
     if limits.mode == "None":
         return SearchProgress(profiled)
-    leaders = ranked(context, profiled)[:SEARCHED]
+    leaders = rank_candidates(context, profiled)[:MOST_SEARCHED]
     by_name = {attempt.name: attempt for attempt in profiled}
     budget, effects, searches = Budget(limits.measurements, ceil(seconds(limits.duration))), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
             break
-        found, more = _search(context, dump, by_name[leader.name], share)
+        found, more = _search_candidate(context, dump, by_name[leader.name], share)
         effects += more
         searches.append(found)
         if not found.ended:
-            return SearchProgress(profiled, effects, tuple(searches), _waits(context, searches, limits.measurements))
-        budget = budget.without(found.measurements, found.seconds)
+            return SearchProgress(
+                profiled, effects, tuple(searches), _searching_condition(context, searches, limits.measurements)
+            )
+        budget = budget.minus(found.measurements, found.seconds)
     better = [
         candidate
         for found, leader in zip(searches, leaders[: len(searches)], strict=True)
-        if (candidate := _tuned(context, by_name[leader.name], leader, found))
+        if (candidate := _tuned_candidate(context, by_name[leader.name], leader, found))
     ]
-    return _proved(context, dump, SearchProgress(profiled, effects, tuple(searches)), better)
+    return _convert_and_profile(context, dump, SearchProgress(profiled, effects, tuple(searches)), better)
 
 
-def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[CandidateSearch, Effects]:
+def _search_candidate(
+    context: Context, dump: Dump, attempt: Attempt, budget: Budget
+) -> tuple[CandidateSearch, Effects]:
     """Return a candidate's search with the parts that are measured so far, and what it needs of the cluster."""
     known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
@@ -151,14 +155,14 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         this = run(context, work, start=not busy)
         effects += this.effects
         if this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
-            effects += damage(context, attempt.key, this.failure)
+            effects += record_damage(context, attempt.key, this.failure)
         if this.failure is not None:
             return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=this.failure)), effects
         result = this.result
         if result is None:
             pending = Trouble(Reason.WAITING, "the search waits for its turn")
             if this.active or context.spec.suspend:
-                pending = Trouble(*waiting("the search", this, context))
+                pending = Trouble(*waiting_reason("the search", this, context))
             job = next(iter(this.effects.jobs), "") if this.active else ""
             return _with_best(context, replace(known, pending=pending, job=job)), effects
         # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
@@ -197,11 +201,11 @@ def _takes_requests(context: Context, tuning: Tuning) -> bool:
     return tuning.max_batch_size == 0 or tuning.max_batch_size >= (online.batch_size if online else 1)
 
 
-def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
+def _tuned_candidate(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
     """The candidate with the configuration that was found; None where it is no better than the spec's own."""
     best, selection = found.best, context.spec.selection
     (member,) = attempt.candidate.members
-    if best is None or best.row is None or best.tuning == configuration(context, member.model):
+    if best is None or best.row is None or best.tuning == spec_tuning(context, member.model):
         return None
     choice = best_row([best.row], selection.objectives, selection.constraints.asked)
     same = choice.distance == base.distance
@@ -210,29 +214,31 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
     return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
 
 
-def _proved(context: Context, dump: Dump, found: SearchProgress, better: Sequence[Combination]) -> SearchProgress:
+def _convert_and_profile(
+    context: Context, dump: Dump, found: SearchProgress, better: Sequence[Combination]
+) -> SearchProgress:
     """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
     if not better:
         return found
-    conversions = converted(context, dump, better)
-    tuned = _after(found, found.attempts, conversions)
+    conversions = conversion_round(context, dump, better)
+    tuned = _after_round(found, found.attempts, conversions)
     if not conversions.condition.status:
         return tuned
-    return _after(tuned, found.attempts, profiled(context, dump, conversions.attempts))
+    return _after_round(tuned, found.attempts, profile_round(context, dump, conversions.attempts))
 
 
-def _after(found: SearchProgress, others: tuple[Attempt, ...], round: Round) -> SearchProgress:
+def _after_round(found: SearchProgress, others: tuple[Attempt, ...], round: Round) -> SearchProgress:
     """What was found after a stage; ``others``: the attempts that did not take part in it."""
     waits = not round.condition.status and round.condition.reason is not Reason.ALL_CANDIDATES_FAILED
     return replace(
         found,
         effects=found.effects + round.effects,
         attempts=others + round.attempts,
-        waits=_of(round.condition) if waits else None,
+        waits=_as_search_condition(round.condition) if waits else None,
     )
 
 
-def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> Statement:
+def _searching_condition(context: Context, searches: Sequence[CandidateSearch], most: int) -> Statement:
     """The condition while a search goes on."""
     current = searches[-1]
     pending = current.pending or Trouble(Reason.RUNNING, "")
@@ -249,7 +255,7 @@ def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> 
     return Statement("Selected", False, Reason.SEARCHING, message)
 
 
-def _of(condition: Statement) -> Statement:
+def _as_search_condition(condition: Statement) -> Statement:
     """Turn the condition of another stage into that of the search it is part of."""
     reason = Reason.SEARCHING if condition.reason is Reason.RUNNING else condition.reason
     return Statement("Selected", False, reason, f"candidates found by the search: {condition.message}")

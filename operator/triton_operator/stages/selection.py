@@ -9,14 +9,14 @@ from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
+from triton_operator.candidates.ranking import Choice, comparison, improvement, is_within_noise, percent_words
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.remeasuring import unmet
+from triton_operator.jobs.remeasuring import record_unmet_figures
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.search import Searched
 
-NAMED = 3
+NAMED_CANDIDATES = 3
 """How many candidates of the ranking a message names; the status has all."""
 
 
@@ -50,14 +50,14 @@ class _Ranking:
 
     def __str__(self) -> str:
         """The best ones with their keys."""
-        return ", ".join(f"{choice.name} {self.key(choice)}" for choice in self.choices[:NAMED])
+        return ", ".join(f"{choice.name} {self.key(choice)}" for choice in self.choices[:NAMED_CANDIDATES])
 
 
 @dataclass(frozen=True)
 class _Decision:
     """Which candidate is selected and why, or why none is."""
 
-    taken: Choice | None
+    choice: Choice | None
     reason: Reason
     message: str
 
@@ -75,36 +75,40 @@ def choose(context: Context, progress: Searched) -> Searched:
     if not choices:
         scenario = context.spec.selection.scenario
         message = f"no candidate has a measurement of scenario {scenario}; add spec.performance.{scenario.lower()}"
-        return progress.waiting(Statement("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
+        return progress.wait_with(Statement("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
     ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
     decision = _decide(context, ranking)
     message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
     by_name = {choice.name: choice for choice in choices}
-    judged = tuple(_judge(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts)
-    condition = Statement("Selected", decision.taken is not None, decision.reason, message)
-    if decision.taken is None:
+    judged = tuple(_with_reason(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts)
+    condition = Statement("Selected", decision.choice is not None, decision.reason, message)
+    if decision.choice is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
-        return replace(progress, attempts=judged).waiting(condition, _unmet(context, judged, decision), stalled=stalled)
+        return replace(progress, attempts=judged).wait_with(
+            condition, _measure_all_again(context, judged, decision), stalled=stalled
+        )
     target = next(attempt for attempt in judged if attempt.state == "Selected")
-    return progress.noting(condition).reached(Chosen, attempts=judged, target=target)
+    return progress.with_condition(condition).advance_to(Chosen, attempts=judged, target=target)
 
 
-def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
+def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
     """Have all candidates measured again at the next retry, if it is their figures that stall the object."""
     if decision.reason is not Reason.CONSTRAINTS_NOT_MET:
         return Effects()
     troubles = {each.profile_key: Trouble(decision.reason, each.message) for each in attempts if each.passed}
-    return unmet(context, {record_name("profile", key): trouble for key, trouble in troubles.items()})
+    return record_unmet_figures(context, {record_name("profile", key): trouble for key, trouble in troubles.items()})
 
 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:
     """Decide between the candidates by the approval, by the one that serves, and by the constraints."""
     selection = context.spec.selection
     if selection.approval == "Manual" and selection.approved_revision:
-        found = _approved(context, ranking, selection.approved_revision)
+        found = _decide_approved(context, ranking, selection.approved_revision)
     else:
-        found = _kept(context, ranking) or _Decision(ranking.best, Reason.SELECTED, _lead(context, ranking))
-    choice = found.taken
+        found = _keep_active(context, ranking) or _Decision(
+            ranking.best, Reason.SELECTED, _lead_words(context, ranking)
+        )
+    choice = found.choice
     if choice is None:
         return found
     if choice.violation is not None:
@@ -123,29 +127,29 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
         found = _Decision(choice, Reason.CLOSEST_SELECTED, message)
     if selection.approval == "Automatic" or selection.approved_revision or _is_active(context, ranking, choice):
         return found
-    return _awaiting(ranking, choice, found.message)
+    return _await_approval(ranking, choice, found.message)
 
 
-def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
+def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
     """Decide for the approved revision only. The approval of one that served does not cover newer candidates."""
     choice = ranking.of_revision(key)
     if choice is not None:
-        return _Decision(choice, Reason.APPROVED, f"approved: {_figures(context, choice)}")
+        return _Decision(choice, Reason.APPROVED, f"approved: {_figures_words(context, choice)}")
     if key == context.active_revision or record_name("convert", key) in context.observed.history.records:
-        return _awaiting(ranking, ranking.best, _lead(context, ranking))
+        return _await_approval(ranking, ranking.best, _lead_words(context, ranking))
     failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
     what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"
     message = f"spec.selection.approvedRevision {key} {what}; set it to one of these keys: {ranking}"
     return _Decision(None, Reason.APPROVAL_INVALID, message)
 
 
-def _awaiting(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
+def _await_approval(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
     approval = f"set spec.selection.approvedRevision: {ranking.key(choice)} to approve {choice.name}"
     message = f"{approval}; {words}; ranking: {ranking}"
     return _Decision(None, Reason.AWAITING_APPROVAL, message)
 
 
-def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
+def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
     """Keep the active candidate if no other one is better by the minimum; None if it is not kept.
 
     With another source it is the candidate of the same name: sources that take turns must not change the format.
@@ -167,7 +171,7 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     why = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
     if obstacles:
         why = f"not comparable with it: {obstacles[0]}"
-    words = f"{_figures(context, current)}; the active candidate is kept: {best.name} is {why}"
+    words = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {why}"
     return _Decision(current, Reason.KEPT, words)
 
 
@@ -175,36 +179,38 @@ def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:
     return ranking.is_revision(choice, context.active_revision)
 
 
-def _lead(context: Context, ranking: _Ranking) -> str:
+def _lead_words(context: Context, ranking: _Ranking) -> str:
     """The best candidate's figures and its margin over the second."""
-    text = _figures(context, ranking.best)
+    text = _figures_words(context, ranking.best)
     if len(ranking.choices) == 1:
         return text
     second = ranking.choices[1]
     if second.violation is not None:
         return text
     gain = improvement(ranking.best, second)
-    if gain >= 0 and not within_noise(ranking.best, second):
-        return f"{text}; {percent(gain)} better than {second.name}"
+    if gain >= 0 and not is_within_noise(ranking.best, second):
+        return f"{text}; {percent_words(gain)} better than {second.name}"
     return f"{text}; {second.name} is {comparison(ranking.best, second)}"
 
 
-def _figures(context: Context, choice: Choice) -> str:
+def _figures_words(context: Context, choice: Choice) -> str:
     return f"{choice.name} at {choice.load}: {context.spec.selection.constraints.told(choice.row)}"
 
 
-def _judge(context: Context, attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision) -> Attempt:
+def _with_reason(
+    context: Context, attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision
+) -> Attempt:
     """Return a candidate with the reason why it was selected, or why it was not."""
     if choice is None:
         return attempt
-    if decision.taken is not None and choice.name == decision.taken.name:
-        return attempt.now("Selected", Trouble(decision.reason, f"its best measurement is at {choice.load}"))
+    if decision.choice is not None and choice.name == decision.choice.name:
+        return attempt.in_state("Selected", Trouble(decision.reason, f"its best measurement is at {choice.load}"))
     if choice.violation is not None:
         broken = context.spec.selection.constraints.broken(choice.violation)
         message = f"its closest measurement ({choice.load}) breaks a constraint: {broken}"
-        return attempt.now("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
+        return attempt.in_state("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
     if choice.name == best.name:
         waits = decision.reason is Reason.AWAITING_APPROVAL
         reason = Reason.AWAITING_APPROVAL if waits else Reason.PASSED
-        return attempt.now("Passed", Trouble(reason, f"it has the best measurement, at {choice.load}"))
-    return attempt.now("Passed", Trouble(Reason.NOT_BEST, comparison(best, choice)))
+        return attempt.in_state("Passed", Trouble(reason, f"it has the best measurement, at {choice.load}"))
+    return attempt.in_state("Passed", Trouble(Reason.NOT_BEST, comparison(best, choice)))

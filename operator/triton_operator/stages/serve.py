@@ -16,8 +16,8 @@ from triton_operator.resources.deployment import Parts, as_made, deployment
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.rollout import canary, moves, room, soak
-from triton_operator.rollout.active import pointed
-from triton_operator.rollout.available import availability, notes, remembered, started
+from triton_operator.rollout.active import record_active
+from triton_operator.rollout.available import availability, record_late, server_state, start_annotations
 from triton_operator.rollout.canary import Canary, ObservedCanary
 from triton_operator.rollout.decision import (
     FAILED,
@@ -106,9 +106,9 @@ class TargetRolledOut(Chosen, RolledOut):
 def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _observe(context, progress.dump, progress.target))
-    noted = progress.noting(rollout.available).noting(rollout.measured.condition, rollout.effects)
+    noted = progress.with_condition(rollout.available).with_condition(rollout.measured.condition, rollout.effects)
     again = rollout.measured.again_after
-    return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
+    return noted.advance_to(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class ObservedTarget:
 
 
 @dataclass(frozen=True)
-class _Next:
+class _NextStep:
     """The target's next move, with what becomes of its canary by that."""
 
     move: Move
@@ -174,12 +174,12 @@ class _Next:
 
 def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
-    following = _next(context, found)
+    following = _decide(context, found)
     move = following.move
     available = availability(context, found.name, found.view, found.waits, points=move in POINTS_TO)
     blocking = _blocking(context, found, following)
     return RevisionRollout(
-        available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
+        available=available if move in GIVES_BACK else room.with_room_made(context, found.view, available),
         measured=found.measured,
         blocking=blocking,
         stalled=move in FAILED,
@@ -196,11 +196,11 @@ def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
 
 def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     """Return what is observed of the target."""
-    parts = server(context, target, server_image.by_digest(context.images.server, target.image_id))
+    parts = server(context, target, server_image.image_by_digest(context.images.server, target.image_id))
     name = parts.name
     view = context.observed.servers.get(name)
-    state, waits = started(context, name, view)
-    is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.excluded(context, target)
+    state, waits = server_state(context, name, view)
+    is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.exclusion(context, target)
     soaked = soak.soak(context, successor="" if is_active or barred or state is Server.UNWANTED else name)
     undone = barred if not is_active else soaked.condition if soaked.back_to else None
     left = canary.release(context, "" if undone else name)
@@ -226,24 +226,26 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     )
 
 
-def _next(context: Context, found: ObservedTarget) -> _Next:
+def _decide(context: Context, found: ObservedTarget) -> _NextStep:
     """Return the target's next move; a canary that does not count stays as it is recorded."""
     facts, trial = found.facts, found.others_canary
     move = next_move(facts)
     if found.canary is not None and may_share(facts):
         trial = canary.advance(context, found.canary)
-    return _Next(move, trial, found.undone or (trial.condition if move is Move.UNDO else None))
+    return _NextStep(move, trial, found.undone or (trial.condition if move is Move.UNDO else None))
 
 
-def _blocking(context: Context, found: ObservedTarget, following: _Next) -> Statement | None:
+def _blocking(context: Context, found: ObservedTarget, following: _NextStep) -> Statement | None:
     """What the target waits for or failed at; None: nothing."""
     measured = found.measured.condition
     by_move = {
         Move.UNDO: following.undone,
         Move.SHARE: following.canary.condition,
         Move.SETTLE: measured,
-        Move.YIELD: _suspended(context, found),
-        Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else _late(found),
+        Move.YIELD: _suspended_condition(context, found),
+        Move.GIVE_UP: measured
+        if found.measured.figures in (Figures.MISSED, Figures.FAILED)
+        else _late_condition(found),
         Move.STOP: found.waits,
         Move.START: found.waits,
         Move.MEASURE: None if measured.status else measured,
@@ -251,35 +253,35 @@ def _blocking(context: Context, found: ObservedTarget, following: _Next) -> Stat
     return by_move.get(following.move)
 
 
-def _late(found: ObservedTarget) -> Statement | None:
+def _late_condition(found: ObservedTarget) -> Statement | None:
     """Why the target's server, or its measurement, is not waited for any more; None: it is."""
     return found.waits if found.server is Server.LATE else found.measured.late
 
 
-def _suspended(context: Context, found: ObservedTarget) -> Statement:
+def _suspended_condition(context: Context, found: ObservedTarget) -> Statement:
     words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.active_server} has the GPUs again"
     return Statement("PerformanceMeasured", False, Reason.SUSPENDED, words)
 
 
-def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effects:
+def _effects(context: Context, found: ObservedTarget, following: _NextStep) -> Effects:
     """What the move asks of the cluster."""
     name, move, failed = found.name, following.move, following.move in GIVES_BACK
     done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
     replicas = room.replicas(context, found.view, failed=failed, done=done)
-    parts = replace(found.parts, replicas=replicas, notes=notes(context, found.view, replicas))
+    parts = replace(found.parts, replicas=replicas, notes=start_annotations(context, found.view, replicas))
     # Without replicas no target is kept, so that its deadline begins anew with them.
     stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
     objects = [deployment(context, parts)] if stays else []
     objects.append(preview_service(context, following.canary.holds or name))
     effects = Effects(tuple(objects)) + found.measured.effects + following.canary.effects
-    effects += room.old_server(context, found.view, failed)
-    if (late := _late(found)) is not None:
-        effects += remembered(context, name, found.view, late)
+    effects += room.scale_active(context, found.view, failed)
+    if (late := _late_condition(found)) is not None:
+        effects += record_late(context, name, found.view, late)
     points_to = found.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
-        effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)
+        effects += Effects((service(context, points_to),)) + record_active(context, points_to, found.model)
     if found.view is not None and points_to == name and not found.is_active and not found.proven:
-        effects += moves.moved(context, found.view)
+        effects += moves.record_move(context, found.view)
     return effects
 
 
@@ -293,7 +295,7 @@ def soak_of(context: Context, progress: Progress) -> Soaking:
     return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
 
 
-def measures_active(context: Context, progress: Progress) -> bool:
+def is_measuring_active(context: Context, progress: Progress) -> bool:
     """Whether the active revision is measured again, which is a load on it too."""
     active = context.triton_deployment.status.active
     if not isinstance(progress, TargetRolledOut) or active is None:
@@ -306,5 +308,5 @@ def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
     if context.active_server is None:
         return Effects()
     points_to = soaked.back_to or context.active_server
-    effects = Effects((service(context, points_to),)) + pointed(context, points_to) + trial.effects
-    return effects + room.old_server(context, None, failed=True)
+    effects = Effects((service(context, points_to),)) + record_active(context, points_to) + trial.effects
+    return effects + room.scale_active(context, None, failed=True)

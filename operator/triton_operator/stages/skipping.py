@@ -14,7 +14,7 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.source import Sourced
 
 
-def product_asked(spec: TritonDeploymentSpec) -> str:
+def built_gpu_product(spec: TritonDeploymentSpec) -> str:
     """The GPU product that candidates are built for; empty if none is. Those that the operator chooses may be."""
     built = any(
         takes_defaults(model) or any(FORMATS[candidate.format].needs_gpu for candidate in model.candidates)
@@ -27,23 +27,27 @@ def first_attempts(context: Context) -> tuple[Attempt, ...]:
     """Every candidate as it stands before any is converted."""
     found = []
     for candidate in combinations(context.spec):
-        trouble = refused(context, candidate) or no_product(context, candidate) or _waited_in_vain(context, candidate)
+        trouble = (
+            candidate_refusal(context, candidate)
+            or missing_product(context, candidate)
+            or _reference_trouble(context, candidate)
+        )
         attempt = Attempt(candidate)
-        found.append(attempt.now("Skipped", trouble) if trouble else attempt)
+        found.append(attempt.in_state("Skipped", trouble) if trouble else attempt)
     return tuple(found)
 
 
 def refuse(context: Context, progress: Sourced) -> Sourced:
     """Wait if every candidate is refused, so that the framework need not run either."""
-    refusals = [(candidate.name, refused(context, candidate)) for candidate in combinations(context.spec)]
+    refusals = [(candidate.name, candidate_refusal(context, candidate)) for candidate in combinations(context.spec)]
     if not all(trouble for _, trouble in refusals):
         return progress
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
     message = f"no candidate can be tried: {reasons}"
-    return progress.waiting(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
+    return progress.wait_with(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
 
 
-def refused(context: Context, candidate: Combination) -> Trouble | None:
+def candidate_refusal(context: Context, candidate: Combination) -> Trouble | None:
     """Why a candidate cannot be tried, as far as the spec, the formats in the source and the server's image tell.
 
     None: nothing forbids it.
@@ -65,7 +69,7 @@ def refused(context: Context, candidate: Combination) -> Trouble | None:
     return None
 
 
-def no_product(context: Context, candidate: Combination) -> Trouble | None:
+def missing_product(context: Context, candidate: Combination) -> Trouble | None:
     """The trouble if no node has the candidate's GPU product; None also if the operator may not read nodes."""
     if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
         return None
@@ -75,7 +79,7 @@ def no_product(context: Context, candidate: Combination) -> Trouble | None:
     return Trouble(Reason.GPU_PRODUCT_MISSING, message)
 
 
-def patience(context: Context, candidate: Combination) -> float | None:
+def patience_seconds(context: Context, candidate: Combination) -> float | None:
     """Seconds that a conversion may wait for a node; None: for ever, as every candidate needs such a node."""
     return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
 
@@ -83,12 +87,12 @@ def patience(context: Context, candidate: Combination) -> float | None:
 def is_patient(context: Context) -> bool:
     """Whether a pod waits for a node with the GPU product. No event ends that wait, so passes have to look."""
     waits = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
-    return waits and bool(product_asked(context.spec))
+    return waits and bool(built_gpu_product(context.spec))
 
 
-def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
+def _reference_trouble(context: Context, candidate: Combination) -> Trouble | None:
     """The scheduler's message about the reference's pod, if it waited too long: it needs the same GPU."""
-    seconds = patience(context, candidate)
+    seconds = patience_seconds(context, candidate)
     for job in context.observed.jobs.values():
         since = job.unschedulable_since
         if seconds is None or job.stage != "reference" or job.pending is None or since is None:

@@ -19,12 +19,12 @@ from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, Sourc
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.unfinished import unfinished
+from triton_operator.stages.unfinished import await_result
 
 F = TypeVar("F", Trouble, Failure)
 """What may name a field of spec.source in its message."""
 
-MIXES = "answers a sample in a batch otherwise than alone, or not at all"
+MIXES_WORDS = "answers a sample in a batch otherwise than alone, or not at all"
 """What a framework does whose model has no batch dimension, in words."""
 
 
@@ -37,25 +37,27 @@ class Sourced(Progress):
 
 def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
-    if lost := _claim_lost(context):
-        return progress.waiting(lost, stalled=True)
+    if lost := _lost_claim(context):
+        return progress.wait_with(lost, stalled=True)
     runs = [(field, work, run(context, work, repeats=True)) for field, work in works(context).items()]
     for field, work, this in runs:
         if this.result is None:
             others = (each.effects for _, _, each in runs if each is not this)
             progress = replace(progress, effects=sum(others, progress.effects))
             words = f"the Job that reads {work.request.uri}"
-            return unfinished(context, progress, "SourceResolved", words, _renamed(this, field))
+            return await_result(context, progress, "SourceResolved", words, _with_field(this, field))
     results = [this.result for *_, this in runs if this.result is not None]
-    messages = [_published(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
+    messages = [_published_message(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
     result = results[0]
-    condition = Statement("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
-    return progress.noting(condition, sum((this.effects for *_, this in runs), Effects())).reached(
+    condition = Statement(
+        "SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found_messages(context, result)])
+    )
+    return progress.with_condition(condition, sum((this.effects for *_, this in runs), Effects())).advance_to(
         Sourced, source=result
     )
 
 
-def _found(context: Context, result: SourceResult) -> Iterator[str]:
+def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield what the files of the models show, in words."""
     found = found_models(context, result)
     for model in context.sought:
@@ -69,10 +71,10 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
         if graph is None or graph.batched is None or _says_batch(model):
             continue
         if model.format in DECLARING:
-            yield f"{model.path} {_words(model.config.largest_batch, graph)}"
+            yield f"{model.path} {_batch_words(model.config.largest_batch, graph)}"
 
 
-def _words(batch: int, graph: FoundGraph) -> str:
+def _batch_words(batch: int, graph: FoundGraph) -> str:
     """Return what a model's graph and the framework's run showed; ``batch``: the `maxBatchSize` that followed."""
     if not graph.batched:
         return f"shows no batch dimension, so maxBatchSize is {batch}; if it has one, set config.maxBatchSize"
@@ -81,20 +83,20 @@ def _words(batch: int, graph: FoundGraph) -> str:
     if batch == 0 and graph.length:
         words = "has an open first dimension that seems to be a length, so maxBatchSize is 0"
         return f"{words}; if it counts samples, set config.maxBatchSize"
-    return f"has an open first dimension, but {MIXES}, so maxBatchSize is {batch}"
+    return f"has an open first dimension, but {MIXES_WORDS}, so maxBatchSize is {batch}"
 
 
 def _says_batch(model: Model) -> bool:
     return isinstance(model, ModelOfRepository) and model.repository.config.max_batch_size is not None
 
 
-def _published(work: SourceWork, result: SourceResult) -> str:
+def _published_message(work: SourceWork, result: SourceResult) -> str:
     """The words for what a Job published."""
     version = f" (version {result.resolved})" if result.resolved else ""
     return f"{work.request.uri}{version} is published as sha256:{result.digest}"
 
 
-def _renamed(this: SourceRun, field: str) -> SourceRun:
+def _with_field(this: SourceRun, field: str) -> SourceRun:
     """What became of a Job, whose messages name the fields of spec.source, with the ones that the user has to edit."""
 
     def renamed(failed: F | None) -> F | None:
@@ -103,7 +105,7 @@ def _renamed(this: SourceRun, field: str) -> SourceRun:
     return replace(this, failure=renamed(this.failure), failing=renamed(this.failing))
 
 
-def _claim_lost(context: Context) -> Statement | None:
+def _lost_claim(context: Context) -> Statement | None:
     """The condition where the claim's volume is gone, and every result with it."""
     claim = context.observed.claim
     if claim is None or claim.get("status", {}).get("phase") != "Lost":

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
-from triton_operator.jobs.passing import due_after, lasted
-from triton_operator.jobs.run import Run, waiting
+from triton_operator.jobs.passing import failed_seconds, seconds_until_due
+from triton_operator.jobs.run import Run, waiting_reason
 from triton_operator.stages.progress import Progress
 
 P = TypeVar("P", bound=Progress)
@@ -17,7 +17,9 @@ STALLED_SECONDS = 60.0
 shorter than a person waits before they ask."""
 
 
-def unfinished(context: Context, progress: P, kind: ConditionType, work: str, this: Run[Any], *, prefix: str = "") -> P:
+def await_result(
+    context: Context, progress: P, kind: ConditionType, work: str, this: Run[Any], *, prefix: str = ""
+) -> P:
     """Return the progress of a stage whose Job has no result yet.
 
     ``work``: what the Job is called in the words for its progress. ``prefix``: comes before the words of a failure.
@@ -26,12 +28,12 @@ def unfinished(context: Context, progress: P, kind: ConditionType, work: str, th
     if failing is not None and (this.failure is not None or (this.active and this.pending is None)):
         # Also while the next try runs, so that the condition does not change with each of them.
         condition = Statement(kind, False, failing.reason, f"{prefix}{failing.message}; trying again")
-        stalled_after = STALLED_SECONDS - lasted(failing, context.now)
-        later = [each for each in (stalled_after, due_after(failing, context.now)) if each > 0]
-        waits = progress.waiting(condition, this.effects, stalled=stalled_after <= 0)
+        stalled_after = STALLED_SECONDS - failed_seconds(failing, context.now)
+        later = [each for each in (stalled_after, seconds_until_due(failing, context.now)) if each > 0]
+        waits = progress.wait_with(condition, this.effects, stalled=stalled_after <= 0)
         return replace(waits, again_after=min(later, default=None))
     if this.failure is not None:
         condition = Statement(kind, False, this.failure.reason, f"{prefix}{this.failure.message}")
-        return progress.waiting(condition, this.effects, stalled=True)
-    reason, message = waiting(work, this, context)
-    return progress.waiting(Statement(kind, False, reason, message), this.effects)
+        return progress.wait_with(condition, this.effects, stalled=True)
+    reason, message = waiting_reason(work, this, context)
+    return progress.wait_with(Statement(kind, False, reason, message), this.effects)
