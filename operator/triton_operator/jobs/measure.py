@@ -26,8 +26,8 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         load=load(context, names.preview(context.name)),
         online=measured_online_sweep(context, target),
     )
-    others = (serving_inputs(context), context.client, context.triton_deployment.uid)
-    replaced, request = key_measurement(context, "measure", request, *others)
+    surroundings = (serving_inputs(context), context.client, context.triton_deployment.uid)
+    replaced_keys, request = key_measurement(context, "measure", request, *surroundings)
     return Work(
         stage="measure",
         request=request,
@@ -36,5 +36,5 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         boxed=context.boxes_clients,
         inputs=(layout.reference_directory(dump.key),),
         tensorrt_version=target.tensorrt_version,
-        replaces=replaced,
+        replaces=replaced_keys,
     )

@@ -54,7 +54,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    replaced, request = key_measurement(context, "profile", request, private_inputs(context), context.client)
+    replaced_keys, request = key_measurement(context, "profile", request, private_inputs(context), context.client)
     return Work(
         stage="profile",
         request=request,
@@ -65,7 +65,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         sidecar=sidecar(context, attempt),
         served=attempt,
         tensorrt_version=attempt.tensorrt_version,
-        replaces=replaced,
+        replaces=replaced_keys,
     )
 
 
@@ -90,18 +90,18 @@ def load(context: Context, host: str) -> Load:
 def offline_sweep(context: Context, candidate: Combination) -> Sweep:
     """The offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
-    given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
-    sizes = _accepted_sizes(context, candidate, given.batch_sizes)
+    sweep = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
+    sizes = _accepted_sizes(context, candidate, sweep.batch_sizes)
     return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
 
 
 def online_sweep(context: Context, candidate: Combination) -> Sweep:
     """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
     # An autoscaler needs the saturation, not its lower bound.
-    end = None if context.spec.serving.autoscaling else 4
-    given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=end))
-    sizes = _accepted_sizes(context, candidate, [given.batch_size])
-    return Sweep(sizes, given.concurrency.concurrencies(), False, until_saturated=given.concurrency.end is None)
+    default_end = None if context.spec.serving.autoscaling else 4
+    sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=default_end))
+    sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
+    return Sweep(sizes, sweep.concurrency.concurrencies(), False, until_saturated=sweep.concurrency.end is None)
 
 
 def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:
@@ -118,9 +118,11 @@ def open_loop(context: Context) -> OpenLoop:
     With an autoscaler, one more rate confirms that what its headroom leaves of a replica's capacity is sustained. Only
     then does the request hold constraints, whose edit measures again.
     """
-    given, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
-    asked = given.request_rate if given else None
-    open_loop = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
+    online_spec, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
+    request_rate = online_spec.request_rate if online_spec else None
+    open_loop = (
+        OpenLoop(tuple(sorted(set(request_rate.rates))), request_rate.distribution) if request_rate else OpenLoop(())
+    )
     if autoscaling is None:
         return open_loop
     bounds = latency_bounds(context.spec.selection.constraints.asked)
@@ -134,7 +136,7 @@ def _accepted_sizes(context: Context, candidate: Combination, sizes: Sequence[in
 
 
 def tolerance(context: Context, precision: str) -> Tolerance:
-    """How far served outputs may differ from the framework's."""
+    """Return by how much served outputs may differ from the framework's, by the spec or else by default."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
             return Tolerance(float(each.absolute), float(each.relative))

@@ -58,17 +58,22 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
-    """A digest of what the spec says of the examples: of everything that changes every conversion."""
+    """Return a digest of everything in the spec that changes the reference's batches, and so every conversion."""
     # Who may read the files does not change them.
-    given = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
-    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
-    left_out = (model.name for model in spec.models if spec.follows_graph(model))
-    own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
+    file_fields = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in file_fields]
+    undeclared = (model.name for model in spec.models if spec.follows_graph(model))
+    others = [
+        spec.conversion.image,
+        *spec.job_pod.env,
+        *undeclared,
+        *filter(None, [spec.conversion.requirements]),
+    ]
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
 
 def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
-    """The request without its key, with all that is published of what it needs."""
+    """Return the request without its key, with the digests of the published files that it needs."""
     return replace(
         _request(context.spec, source.digest),
         weights=weights_digest(context),
@@ -78,7 +83,7 @@ def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
-    """The request as far as the spec tells it. ``source``: its digest."""
+    """Return the request with the fields that the spec alone decides. ``source``: the source's digest."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -91,7 +96,7 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
 
 
 def surroundings(context: Context) -> list[Any]:
-    """What changes what the user's code computes, besides the request.
+    """Return what decides what the user's code computes, besides the request.
 
     Data that is mounted from a claim has a revision instead of a digest.
     """
@@ -138,18 +143,18 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     return ModelCode(FORMATS.before.get(form, form), code, model.config.largest_batch, declared=model.declared)
 
 
-def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
+def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> Entrypoint:
     """A Python file of the source and its arguments, as a Job gets them."""
-    return Entrypoint(given.entrypoint, _arguments(spec, given.arguments))
+    return Entrypoint(user_entrypoint.entrypoint, _arguments(spec, user_entrypoint.arguments))
 
 
-def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
+def _arguments(spec: TritonDeploymentSpec, arguments: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATASET), by its old name $(DATA), and $(WEIGHTS) by the paths at which they are mounted."""
     dataset = layout.DATA_MOUNT
     if spec.mounted_dataset is not None:
         dataset /= uris.split(spec.mounted_dataset.uri).path
     paths = {"$(DATASET)": str(dataset), "$(DATA)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
-    return {name: _fill_placeholders(value, paths) for name, value in given.items()}
+    return {name: _fill_placeholders(value, paths) for name, value in arguments.items()}
 
 
 def _fill_placeholders(value: str, paths: Mapping[str, str]) -> str:
@@ -167,9 +172,9 @@ def user_volumes(
         volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
-    for digest, place in published:
+    for digest, mount_path in published:
         if digest:
-            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(mount_path)})
     if packages := packages_key(context, source):
         mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
     return tuple(volumes), tuple(mounts)

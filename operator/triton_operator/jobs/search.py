@@ -33,7 +33,7 @@ class Budget:
     seconds: int
 
     def share(self, searches: int) -> "Budget":
-        """The share of the first of so many searches, rounded up."""
+        """Return the budget of the first of ``searches`` searches that divide this one, rounded up."""
         return Budget(ceil(self.measurements / searches), ceil(self.seconds / searches))
 
     def minus(self, measurements: int, seconds: float) -> "Budget":
@@ -56,7 +56,7 @@ def search_work(
         else offline_sweep(context, candidate)
     )
     base = spec_tuning(context, member.model)
-    where = [private_inputs(context), context.client]
+    server_inputs = [private_inputs(context), context.client]
     request = SearchRequest(
         key="",
         search="",
@@ -81,9 +81,9 @@ def search_work(
         seconds=budget.seconds,
     )
     # A line of the file says which load its point was measured with.
-    point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
-    request = replace(request, search=names.result_key("points", point, *where, without=PATH))
-    request = names.keyed("search", request, *where)
+    point_request = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
+    request = replace(request, search=names.result_key("points", point_request, *server_inputs, without=PATH))
+    request = names.keyed("search", request, *server_inputs)
     return Work(
         stage="search",
         request=request,

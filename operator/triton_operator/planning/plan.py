@@ -11,7 +11,7 @@ from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.run import is_unseen
-from triton_operator.jobs.source import works as source_works
+from triton_operator.jobs.source import source_works
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Draft, begun

@@ -15,7 +15,7 @@ from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.run import run
-from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, works
+from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, source_works
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Progress
@@ -39,7 +39,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
     if lost := _lost_claim(context):
         return progress.wait_with(lost, stalled=True)
-    runs = [(field, work, run(context, work, repeats=True)) for field, work in works(context).items()]
+    runs = [(field, work, run(context, work, repeats=True)) for field, work in source_works(context).items()]
     for field, work, this in runs:
         if this.result is None:
             others = (each.effects for _, _, each in runs if each is not this)
