@@ -22,12 +22,12 @@ from triton_operator.stages.progress import Progress
 from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
 SKIPPED_CONDITIONS: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
-"""Conditions of what was done when the revision was made."""
+"""The conditions of the steps that were taken when the revision was made, and are not taken again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolledBack(RolledOut):
-    """The revision that the spec names is on its way, or serves."""
+    """The revision that the spec names is being rolled out, or is active."""
 
     revision: Revision
 
@@ -40,35 +40,39 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     if revision is None or revision.template is None:
         condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _unknown_message(context, name))
         return progress.wait_with(condition, stalled=True)
-    words = refusal(context, revision.server, revision.key, revision.template)
-    if words is not None:
-        words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
-        return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
+    message = refusal(context, revision.server, revision.key, revision.template)
+    if message is not None:
+        message = f"spec.rollout.revision {name} is not served: {message}; or name another one; the active one stays"
+        return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, message), stalled=True)
     rollout = roll_out(context, _observe(context, revision, revision.template))
-    needed = Effects(needed=frozenset(history.state(revision).records))
+    record_effects = Effects(needed=frozenset(history.state(revision).records))
     for condition in (*_skipped_conditions(name, revision), rollout.available):
         progress = progress.with_condition(condition)
-    noted = progress.with_condition(rollout.measured.condition, rollout.effects + needed)
-    return noted.advance_to(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
+    progress = progress.with_condition(rollout.measured.condition, rollout.effects + record_effects)
+    return progress.advance_to(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
 def _keep_ended_work(context: Context, revision: Revision | None) -> Effects:
-    """What has ended stays as it is recorded, for the time when the field is cleared.
+    """Keep Jobs that ended and recorded failures, so that they still count once the field is cleared.
 
-    A Job whose answer is recorded is not needed for that, and would bring a record back that the history drops. A late
-    server that has come all the same is late no more.
+    A Job whose answer is recorded is not kept: it would bring back a record that the history drops. Nor is the record
+    that the revision's server was late, once that server answers.
     """
     observed = context.observed
     view = observed.servers.get(revision.server) if revision is not None else None
-    late = view.name if view is not None and view.answers else ""
+    answering_server = view.name if view is not None and view.answers else ""
     return Effects(
         jobs=frozenset(each.name for each in observed.jobs.values() if not each.active and each.record is None),
-        failures={name: each for name, each in observed.failures.items() if not late or not is_late_name(name, late)},
+        failures={
+            name: each
+            for name, each in observed.failures.items()
+            if not answering_server or not is_late_name(name, answering_server)
+        },
     )
 
 
 def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) -> ObservedTarget:
-    """Return what is observed of the revision. ``template``: that of its pods, as recorded."""
+    """Return what is observed of the revision. ``template``: the recorded template of its Deployment."""
     view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
     state, waits = server_state(context, revision.server, view)
     if state is Server.STARTING and (damage := _known_damage(context, revision, view)) is not None:
@@ -77,7 +81,7 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
             Statement("Available", False, damage.reason, _damage_message(context, revision, damage)),
         )
     figures = "; status.performance has its figures" if is_active else ""
-    words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
+    message = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
         candidate=revision.candidate,
         model=revision.model,
@@ -86,7 +90,9 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
         server=state,
         waits=waits,
         is_active=is_active,
-        measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
+        measured=Measured(
+            Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, message), Effects()
+        ),
         soak=soak.skip(context),
         canary=None,
         others_canary=canary.release(context, revision.server),
@@ -98,20 +104,20 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
 
 
 def _known_damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
-    """What is wrong with its files, so that no server starts on them and none makes way for it; None: nothing is known.
+    """Return what is wrong with the revision's files, so that no server starts on them; None: no damage is known.
 
-    What was found at an earlier start counts until a retry, unless the revision serves: it has come since.
+    A damage that an earlier start found counts until a retry, unless the revision is active: then it started since.
     """
     if view is not None and view.damage is not None:
         return view.damage
-    known = context.observed.damaged.get(revision.key)
-    if known is None or known.retry != context.triton_deployment.retry or context.active_server == revision.server:
+    damage = context.observed.damaged.get(revision.key)
+    if damage is None or damage.retry != context.triton_deployment.retry or context.active_server == revision.server:
         return None
-    return Trouble(known.reason, known.message)
+    return Trouble(damage.reason, damage.message)
 
 
 def _damage_message(context: Context, revision: Revision, damage: Trouble) -> str:
-    """Words for a revision whose files are damaged."""
+    """Return the message about a revision whose files are damaged."""
     return (
         f"revision {revision.key} cannot be served from the claim: {damage.message}; name another one in"
         " spec.rollout.revision, or remove the field, so that what the rest of the spec asks for is published anew; if"
@@ -120,27 +126,27 @@ def _damage_message(context: Context, revision: Revision, damage: Trouble) -> st
 
 
 def _skipped_conditions(name: str, revision: Revision) -> Iterator[Statement]:
-    """Yield the conditions of the steps that are not taken."""
+    """Yield the conditions of the steps that are not taken while the spec names a revision."""
     for kind in SKIPPED_CONDITIONS:
-        words = (
+        message = (
             f"done when revision {revision.key} was made; nothing is read or made while spec.rollout.revision names it"
         )
-        yield Statement(kind, True, Reason.ROLLED_BACK, words)
-    words = (
+        yield Statement(kind, True, Reason.ROLLED_BACK, message)
+    message = (
         f"spec.rollout.revision holds revision {name} (candidate {revision.candidate}), which served before;"
         " remove the field to serve what the rest of the spec asks for"
     )
-    yield Statement("Selected", True, Reason.ROLLED_BACK, words)
+    yield Statement("Selected", True, Reason.ROLLED_BACK, message)
 
 
 def _unknown_message(context: Context, name: str) -> str:
-    """Words for a revision that cannot be served again."""
+    """Return the message about a name that no kept revision has."""
     history, key = context.observed.history, name.partition(".")[0]
-    what = "is not among the revisions that served and are kept"
+    fault = "is not among the revisions that served and are kept"
     if record_name("convert", key) in history.records:
-        what = "has no record of its server: it never served, or an older version of the operator recorded it"
-    known = ", ".join(f"{each} ({found.candidate})" for each, found in history.revisions.items())
+        fault = "has no record of its server: it never served, or an older version of the operator recorded it"
+    known = ", ".join(f"{each} ({revision.candidate})" for each, revision in history.revisions.items())
     return (
-        f"spec.rollout.revision {name} {what}; name one of these: {known or 'none is recorded yet'}; or remove the"
+        f"spec.rollout.revision {name} {fault}; name one of these: {known or 'none is recorded yet'}; or remove the"
         " field; the active revision keeps serving"
     )

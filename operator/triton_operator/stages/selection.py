@@ -17,7 +17,7 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.search import Searched
 
 NAMED_CANDIDATES = 3
-"""How many candidates of the ranking a message names; the status has all."""
+"""How many candidates of the ranking a message names, so that it stays short; the status has all."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class _Ranking:
         return next((choice for choice in self.choices if self.is_revision(choice, key)), None)
 
     def named(self, candidate: str) -> Choice | None:
-        """The candidate of that name, or the one that a search made it of, if no search found it here."""
+        """Return the candidate of that name, or the one that it was tuned from, if no search has found it this time."""
         return next(
-            (each for called in (str, names.tuned) for each in self.choices if called(each.name) == candidate), None
+            (each for name_of in (str, names.tuned) for each in self.choices if name_of(each.name) == candidate), None
         )
 
     def __str__(self) -> str:
-        """The best ones with their keys."""
+        """Return the best candidates with their keys."""
         return ", ".join(f"{choice.name} {self.key(choice)}" for choice in self.choices[:NAMED_CANDIDATES])
 
 
@@ -80,15 +80,17 @@ def choose(context: Context, progress: Searched) -> Searched:
     decision = _decide(context, ranking)
     message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
     by_name = {choice.name: choice for choice in choices}
-    judged = tuple(_with_reason(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts)
+    judged_attempts = tuple(
+        _with_reason(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts
+    )
     condition = Statement("Selected", decision.choice is not None, decision.reason, message)
     if decision.choice is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
-        return replace(progress, attempts=judged).wait_with(
-            condition, _measure_all_again(context, judged, decision), stalled=stalled
+        return replace(progress, attempts=judged_attempts).wait_with(
+            condition, _measure_all_again(context, judged_attempts, decision), stalled=stalled
         )
-    target = next(attempt for attempt in judged if attempt.state == "Selected")
-    return progress.with_condition(condition).advance_to(Chosen, attempts=judged, target=target)
+    target = next(attempt for attempt in judged_attempts if attempt.state == "Selected")
+    return progress.with_condition(condition).advance_to(Chosen, attempts=judged_attempts, target=target)
 
 
 def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
@@ -100,34 +102,36 @@ def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: 
 
 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:
-    """Decide between the candidates by the approval, by the one that serves, and by the constraints."""
+    """Decide between the candidates by the approval, by the active candidate, and by the constraints."""
     selection = context.spec.selection
     if selection.approval == "Manual" and selection.approved_revision:
-        found = _decide_approved(context, ranking, selection.approved_revision)
+        decision = _decide_approved(context, ranking, selection.approved_revision)
     else:
-        found = _keep_active(context, ranking) or _Decision(
+        decision = _keep_active(context, ranking) or _Decision(
             ranking.best, Reason.SELECTED, _lead_words(context, ranking)
         )
-    choice = found.choice
+    choice = decision.choice
     if choice is None:
-        return found
+        return decision
     if choice.violation is not None:
-        beyond = f"{choice.name} at {choice.load}: {selection.constraints.broken(choice.violation)}"
+        violation = f"{choice.name} at {choice.load}: {selection.constraints.broken(choice.violation)}"
         if isfinite(choice.distance):
-            beyond += f" ({choice.distance * 100:.1f} % beyond the bound)"
+            violation += f" ({choice.distance * 100:.1f} % beyond the bound)"
         if selection.fallback == "None":
             message = (
-                f"no candidate meets every constraint; the closest is {beyond}; relax the constraint, add candidates,"
-                " or set spec.selection.fallback: Closest"
+                f"no candidate meets every constraint; the closest is {violation}; relax the constraint, add"
+                " candidates, or set spec.selection.fallback: Closest"
             )
             if choice is not ranking.best:
-                message = f"the approved candidate breaks a constraint: {beyond}; approve another candidate or relax it"
+                message = (
+                    f"the approved candidate breaks a constraint: {violation}; approve another candidate or relax it"
+                )
             return _Decision(None, Reason.CONSTRAINTS_NOT_MET, message)
-        message = f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {beyond}"
-        found = _Decision(choice, Reason.CLOSEST_SELECTED, message)
+        message = f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {violation}"
+        decision = _Decision(choice, Reason.CLOSEST_SELECTED, message)
     if selection.approval == "Automatic" or selection.approved_revision or _is_active(context, ranking, choice):
-        return found
-    return _await_approval(ranking, choice, found.message)
+        return decision
+    return _await_approval(ranking, choice, decision.message)
 
 
 def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
@@ -137,22 +141,27 @@ def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision
         return _Decision(choice, Reason.APPROVED, f"approved: {_figures_words(context, choice)}")
     if key == context.active_revision or record_name("convert", key) in context.observed.history.records:
         return _await_approval(ranking, ranking.best, _lead_words(context, ranking))
-    failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
-    what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"
-    message = f"spec.selection.approvedRevision {key} {what}; set it to one of these keys: {ranking}"
+    attempt = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
+    fault = (
+        f"is {attempt.name}, which is {attempt.state}: {attempt.message}"
+        if attempt
+        else "is not the key of a candidate"
+    )
+    message = f"spec.selection.approvedRevision {key} {fault}; set it to one of these keys: {ranking}"
     return _Decision(None, Reason.APPROVAL_INVALID, message)
 
 
-def _await_approval(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
+def _await_approval(ranking: _Ranking, choice: Choice, reason_words: str) -> _Decision:
     approval = f"set spec.selection.approvedRevision: {ranking.key(choice)} to approve {choice.name}"
-    message = f"{approval}; {words}; ranking: {ranking}"
+    message = f"{approval}; {reason_words}; ranking: {ranking}"
     return _Decision(None, Reason.AWAITING_APPROVAL, message)
 
 
 def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
-    """Keep the active candidate if no other one is better by the minimum; None if it is not kept.
+    """Keep the active candidate if no other one is better by the minimum; None: it is not kept.
 
-    With another source it is the candidate of the same name: sources that take turns must not change the format.
+    After a change of the source, the candidate of the same name counts as the active one: otherwise each new source
+    could change the format by noise alone.
     """
     minimum, best = context.spec.selection.min_improvement_percent, ranking.best
     active = context.triton_deployment.status.active
@@ -161,18 +170,18 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
         current = ranking.named(active.candidate)
     if not minimum or current is None or current.name == best.name or current.distance > best.distance:
         return None
-    ours, theirs = (ranking.attempts[each.name].profile for each in (best, current))
-    assert ours is not None
-    assert theirs is not None
-    obstacles = list(differences(ours.environment, theirs.environment))
+    best_profile, current_profile = (ranking.attempts[each.name].profile for each in (best, current))
+    assert best_profile is not None
+    assert current_profile is not None
+    obstacles = list(differences(best_profile.environment, current_profile.environment))
     gain = improvement(best, current)
     if gain >= minimum and not obstacles:
         return None
-    why = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
+    objection = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
     if obstacles:
-        why = f"not comparable with it: {obstacles[0]}"
-    words = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {why}"
-    return _Decision(current, Reason.KEPT, words)
+        objection = f"not comparable with it: {obstacles[0]}"
+    message = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {objection}"
+    return _Decision(current, Reason.KEPT, message)
 
 
 def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:
@@ -180,17 +189,17 @@ def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:
 
 
 def _lead_words(context: Context, ranking: _Ranking) -> str:
-    """The best candidate's figures and its margin over the second."""
-    text = _figures_words(context, ranking.best)
+    """Return the best candidate's figures and its margin over the second, in words."""
+    figures = _figures_words(context, ranking.best)
     if len(ranking.choices) == 1:
-        return text
+        return figures
     second = ranking.choices[1]
     if second.violation is not None:
-        return text
+        return figures
     gain = improvement(ranking.best, second)
     if gain >= 0 and not is_within_noise(ranking.best, second):
-        return f"{text}; {percent_words(gain)} better than {second.name}"
-    return f"{text}; {second.name} is {comparison(ranking.best, second)}"
+        return f"{figures}; {percent_words(gain)} better than {second.name}"
+    return f"{figures}; {second.name} is {comparison(ranking.best, second)}"
 
 
 def _figures_words(context: Context, choice: Choice) -> str:
@@ -210,7 +219,7 @@ def _with_reason(
         message = f"its closest measurement ({choice.load}) breaks a constraint: {broken}"
         return attempt.in_state("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
     if choice.name == best.name:
-        waits = decision.reason is Reason.AWAITING_APPROVAL
-        reason = Reason.AWAITING_APPROVAL if waits else Reason.PASSED
+        awaits_approval = decision.reason is Reason.AWAITING_APPROVAL
+        reason = Reason.AWAITING_APPROVAL if awaits_approval else Reason.PASSED
         return attempt.in_state("Passed", Trouble(reason, f"it has the best measurement, at {choice.load}"))
     return attempt.in_state("Passed", Trouble(Reason.NOT_BEST, comparison(best, choice)))

@@ -39,16 +39,16 @@ from triton_operator.stages.selection import Chosen
 
 @dataclass(frozen=True)
 class RevisionRollout:
-    """How far the rollout of the target revision came."""
+    """The state of the target revision's rollout after its move in this pass."""
 
     available: Statement
-    """The condition of what the Service points to."""
+    """The condition Available, which is about the revision that the Service points to."""
     measured: Measured
     """The target's measurement."""
     blocking: Statement | None
-    """What the target waits for or failed at; None: nothing."""
+    """The condition that keeps the target from being active, or from being complete; None: nothing does."""
     stalled: bool
-    """Whether the target failed; only a change ends that."""
+    """Whether the target failed, so that only a change of the spec, the source or the cluster helps."""
     effects: Effects
     revision: str
     """Key of the target."""
@@ -61,7 +61,7 @@ class RevisionRollout:
     soak: Soaking
     """The soak of the active revision, which may not be the target."""
     canary: Canary
-    """The target's canary, or what is left of another one's."""
+    """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target, which was active or had a canary, is not any more; None: it was not undone."""
 
@@ -73,13 +73,13 @@ class RevisionRollout:
 
 @dataclass(frozen=True, kw_only=True)
 class RolledOut(Progress):
-    """A revision is on its way, or serves: the target, or the one that the spec names."""
+    """A revision is being rolled out, or is active: the target, or the one that the spec names."""
 
     rollout: RevisionRollout
 
     @property
     def is_rolled_out(self) -> bool:
-        """Whether a revision is on its way, or serves."""
+        """Whether a revision is rolled out now, or is active."""
         return True
 
     @property
@@ -89,7 +89,7 @@ class RolledOut(Progress):
 
     @property
     def blocking(self) -> Statement | None:
-        """What the revision waits for or failed at; None: nothing."""
+        """The condition that keeps the revision from being active; None: nothing does."""
         return self.rollout.blocking
 
     @property
@@ -100,49 +100,49 @@ class RolledOut(Progress):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetRolledOut(Chosen, RolledOut):
-    """The target revision, which the flow came to, is on its way, or serves."""
+    """The target revision that the flow selected is being rolled out, or is active."""
 
 
 def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _observe(context, progress.dump, progress.target))
-    noted = progress.with_condition(rollout.available).with_condition(rollout.measured.condition, rollout.effects)
-    again = rollout.measured.again_after
-    return noted.advance_to(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
+    progress = progress.with_condition(rollout.available).with_condition(rollout.measured.condition, rollout.effects)
+    again_after = rollout.measured.again_after
+    return progress.advance_to(TargetRolledOut, stalled=rollout.stalled, again_after=again_after, rollout=rollout)
 
 
 @dataclass(frozen=True)
 class ObservedTarget:
-    """The target and all that concerns it, as observed: what the facts are made of, and what each move needs."""
+    """The target with everything observed about it: the source of the facts, and what each move needs."""
 
     candidate: str
     """Name of the target's candidate."""
     model: str
     """The name under which the target serves the model."""
     parts: Parts
-    """What the target's Deployment is made of; if it is there, its pods stay as they are."""
+    """The parts of the target's Deployment; if the Deployment exists, its pod template stays as it is."""
     view: ServerView | None
-    """The target's Deployment, as observed; None: it is not there yet."""
+    """The target's Deployment, as observed; None: it does not exist yet."""
     server: Server
-    """How far the target's server is."""
+    """The state of the target's server."""
     waits: Statement | None
-    """What the target's server waits for; None: nothing."""
+    """The condition of a server that is not ready; None: it is ready."""
     is_active: bool
     """Whether the Service points to the target."""
     measured: Measured
-    """The target's measurement, with what it takes to go on with it."""
+    """The target's measurement, with what it asks of the cluster."""
     soak: Soaking
     """The soak of the active revision, which may be the target."""
     canary: ObservedCanary | None
-    """The target's canary; None: the target is not there yet, or active, or served before."""
+    """The target's canary; None: its Deployment does not exist yet, or it is active, or served before."""
     others_canary: Canary
-    """What is left of a canary of another revision."""
+    """The release of a canary of another revision, whose pods stay until no request can reach them."""
     undone: Statement | None
-    """Why the target is not tried again, or is undone by its soak; None: neither is so."""
+    """Why the target is not tried again, or why its soak undoes it; None: it is tried, and no soak undoes it."""
     alone: bool
     """Whether no revision is active."""
     yields: bool
-    """Whether what made way for the target has to come back while the spec is suspended."""
+    """Whether the servers that made way for the target have to come back while the spec is suspended."""
     proven: bool = False
     """Whether the target served before, so that no measurement, canary or soak judges it."""
 
@@ -153,7 +153,7 @@ class ObservedTarget:
 
     @property
     def facts(self) -> RolloutFacts:
-        """What decides the target's next move."""
+        """The facts that decide the target's next move."""
         trial = self.canary.trial if self.canary is not None else Trial.NONE
         if self.others_canary.holds and not self.proven:
             trial = Trial.HELD
@@ -163,34 +163,34 @@ class ObservedTarget:
 
 @dataclass(frozen=True)
 class _NextStep:
-    """The target's next move, with what becomes of its canary by that."""
+    """The target's next move, and its canary after it."""
 
     move: Move
     canary: Canary
-    """The target's canary, or what is left of another one's."""
+    """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target is undone, or not tried again; None: it is tried."""
 
 
-def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
+def roll_out(context: Context, target: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
-    following = _decide(context, found)
-    move = following.move
-    available = availability(context, found.name, found.view, found.waits, points=move in POINTS_TO)
-    blocking = _blocking(context, found, following)
+    next_step = _decide(context, target)
+    move = next_step.move
+    available = availability(context, target.name, target.view, target.waits, points=move in POINTS_TO)
+    blocking = _blocking(context, target, next_step)
     return RevisionRollout(
-        available=available if move in GIVES_BACK else room.with_room_made(context, found.view, available),
-        measured=found.measured,
+        available=available if move in GIVES_BACK else room.with_room_made(context, target.view, available),
+        measured=target.measured,
         blocking=blocking,
         stalled=move in FAILED,
-        effects=_effects(context, found, following),
-        revision=found.parts.revision_key,
-        candidate=found.candidate,
-        server=found.name,
-        is_active=found.is_active,
-        soak=replace(found.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
-        canary=following.canary,
-        undone=following.undone,
+        effects=_effects(context, target, next_step),
+        revision=target.parts.revision_key,
+        candidate=target.candidate,
+        server=target.name,
+        is_active=target.is_active,
+        soak=replace(target.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else target.soak,
+        canary=next_step.canary,
+        undone=next_step.undone,
     )
 
 
@@ -200,14 +200,15 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     name = parts.name
     view = context.observed.servers.get(name)
     state, waits = server_state(context, name, view)
-    is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.exclusion(context, target)
-    soaked = soak.soak(context, successor="" if is_active or barred or state is Server.UNWANTED else name)
-    undone = barred if not is_active else soaked.condition if soaked.back_to else None
-    left = canary.release(context, "" if undone else name)
-    # Another one's canary still has the preview Service, through which the target is measured.
-    held = left.holds is not None
-    measured = measure(context, dump, target, view, waits=not is_ready, held=held, is_active=is_active)
-    idle = measured.figures is Figures.MISSING and not measured.runs
+    is_ready, is_active = state is Server.READY, context.active_server == name
+    exclusion = moves.exclusion(context, target)
+    observed_soak = soak.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
+    undone = exclusion if not is_active else observed_soak.condition if observed_soak.back_to else None
+    released_canary = canary.release(context, "" if undone else name)
+    # The preview Service, through which the target is measured, may still point to another revision's canary.
+    is_held = released_canary.holds is not None
+    measured = measure(context, dump, target, view, waits=not is_ready, held=is_held, is_active=is_active)
+    is_idle = measured.figures is Figures.MISSING and not measured.runs
     return ObservedTarget(
         candidate=target.name,
         model=context.spec.served_name,
@@ -217,96 +218,96 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
         waits=waits,
         is_active=is_active,
         measured=measured,
-        soak=soaked,
+        soak=observed_soak,
         canary=None if view is None or is_active else canary.observe(context, view, is_ready),
-        others_canary=left,
+        others_canary=released_canary,
         undone=undone,
         alone=context.active_server is None,
-        yields=idle and room.yields(context, view),
+        yields=is_idle and room.yields(context, view),
     )
 
 
-def _decide(context: Context, found: ObservedTarget) -> _NextStep:
-    """Return the target's next move; a canary that does not count stays as it is recorded."""
-    facts, trial = found.facts, found.others_canary
+def _decide(context: Context, target: ObservedTarget) -> _NextStep:
+    """Return the target's next move. The canary goes on only if the target may share requests."""
+    facts, target_canary = target.facts, target.others_canary
     move = next_move(facts)
-    if found.canary is not None and may_share(facts):
-        trial = canary.advance(context, found.canary)
-    return _NextStep(move, trial, found.undone or (trial.condition if move is Move.UNDO else None))
+    if target.canary is not None and may_share(facts):
+        target_canary = canary.advance(context, target.canary)
+    return _NextStep(move, target_canary, target.undone or (target_canary.condition if move is Move.UNDO else None))
 
 
-def _blocking(context: Context, found: ObservedTarget, following: _NextStep) -> Statement | None:
-    """What the target waits for or failed at; None: nothing."""
-    measured = found.measured.condition
+def _blocking(context: Context, target: ObservedTarget, next_step: _NextStep) -> Statement | None:
+    """Return the condition that keeps the target from being active, or from being complete; None: nothing does."""
+    measured_condition = target.measured.condition
     by_move = {
-        Move.UNDO: following.undone,
-        Move.SHARE: following.canary.condition,
-        Move.SETTLE: measured,
-        Move.YIELD: _suspended_condition(context, found),
-        Move.GIVE_UP: measured
-        if found.measured.figures in (Figures.MISSED, Figures.FAILED)
-        else _late_condition(found),
-        Move.STOP: found.waits,
-        Move.START: found.waits,
-        Move.MEASURE: None if measured.status else measured,
+        Move.UNDO: next_step.undone,
+        Move.SHARE: next_step.canary.condition,
+        Move.SETTLE: measured_condition,
+        Move.YIELD: _suspended_condition(context, target),
+        Move.GIVE_UP: measured_condition
+        if target.measured.figures in (Figures.MISSED, Figures.FAILED)
+        else _late_condition(target),
+        Move.STOP: target.waits,
+        Move.START: target.waits,
+        Move.MEASURE: None if measured_condition.status else measured_condition,
     }
-    return by_move.get(following.move)
+    return by_move.get(next_step.move)
 
 
-def _late_condition(found: ObservedTarget) -> Statement | None:
-    """Why the target's server, or its measurement, is not waited for any more; None: it is."""
-    return found.waits if found.server is Server.LATE else found.measured.late
+def _late_condition(target: ObservedTarget) -> Statement | None:
+    """Return why the operator no longer waits for the target's server or its measurement; None: it still does."""
+    return target.waits if target.server is Server.LATE else target.measured.late
 
 
-def _suspended_condition(context: Context, found: ObservedTarget) -> Statement:
-    words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.active_server} has the GPUs again"
-    return Statement("PerformanceMeasured", False, Reason.SUSPENDED, words)
+def _suspended_condition(context: Context, target: ObservedTarget) -> Statement:
+    message = f"spec.suspend is true, so Deployment {target.name} waits, and {context.active_server} has the GPUs again"
+    return Statement("PerformanceMeasured", False, Reason.SUSPENDED, message)
 
 
-def _effects(context: Context, found: ObservedTarget, following: _NextStep) -> Effects:
-    """What the move asks of the cluster."""
-    name, move, failed = found.name, following.move, following.move in GIVES_BACK
-    done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
-    replicas = room.replicas(context, found.view, failed=failed, done=done)
-    parts = replace(found.parts, replicas=replicas, notes=start_annotations(context, found.view, replicas))
-    # Without replicas no target is kept, so that its deadline begins anew with them.
-    stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
-    objects = [deployment(context, parts)] if stays else []
-    objects.append(preview_service(context, following.canary.holds or name))
-    effects = Effects(tuple(objects)) + found.measured.effects + following.canary.effects
-    effects += room.scale_active(context, found.view, failed)
-    if (late := _late_condition(found)) is not None:
-        effects += record_late(context, name, found.view, late)
-    points_to = found.soak.back_to or (name if move in POINTS_TO else context.active_server)
+def _effects(context: Context, target: ObservedTarget, next_step: _NextStep) -> Effects:
+    """Return what the move asks of the cluster."""
+    name, move, is_given_back = target.name, next_step.move, next_step.move in GIVES_BACK
+    is_measured = move is Move.YIELD or target.measured.figures in (Figures.MISSED, Figures.FAILED)
+    replicas = room.replicas(context, target.view, failed=is_given_back, done=is_measured)
+    parts = replace(target.parts, replicas=replicas, notes=start_annotations(context, target.view, replicas))
+    # Without replicas the target's Deployment goes, so that its deadline begins anew once there are replicas.
+    is_kept = move is not Move.UNDO and (target.is_active or context.spec.serving.replicas > 0)
+    objects = [deployment(context, parts)] if is_kept else []
+    objects.append(preview_service(context, next_step.canary.holds or name))
+    effects = Effects(tuple(objects)) + target.measured.effects + next_step.canary.effects
+    effects += room.scale_active(context, target.view, is_given_back)
+    if (late := _late_condition(target)) is not None:
+        effects += record_late(context, name, target.view, late)
+    points_to = target.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
-        effects += Effects((service(context, points_to),)) + record_active(context, points_to, found.model)
-    if found.view is not None and points_to == name and not found.is_active and not found.proven:
-        effects += moves.record_move(context, found.view)
+        effects += Effects((service(context, points_to),)) + record_active(context, points_to, target.model)
+    if target.view is not None and points_to == name and not target.is_active and not target.proven:
+        effects += moves.record_move(context, target.view)
     return effects
 
 
 def canary_of(context: Context, progress: Progress) -> Canary:
-    """The canary of the target revision, or what is left of one, however far the flow came."""
+    """Return the target's canary, or the release of one that ended, whichever step the flow has reached."""
     return progress.rollout.canary if isinstance(progress, RolledOut) else canary.release(context)
 
 
 def soak_of(context: Context, progress: Progress) -> Soaking:
-    """The soak of the active revision, however far the flow came."""
+    """Return the soak of the active revision, whichever step the flow has reached."""
     return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
 
 
 def is_measuring_active(context: Context, progress: Progress) -> bool:
-    """Whether the active revision is measured again, which is a load on it too."""
+    """Whether the active revision is being measured again, which is a load on it."""
     active = context.triton_deployment.status.active
     if not isinstance(progress, TargetRolledOut) or active is None:
         return False
     return progress.target.key == active.revision and progress.rollout.measured.result is None
 
 
-def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
-    """Keep the Service of the active revision while the target is not known yet."""
+def keep_serving(context: Context, active_soak: Soaking, target_canary: Canary) -> Effects:
+    """Keep the Service of the active revision, and its replicas, while no target is known yet."""
     if context.active_server is None:
         return Effects()
-    points_to = soaked.back_to or context.active_server
-    effects = Effects((service(context, points_to),)) + record_active(context, points_to) + trial.effects
+    points_to = active_soak.back_to or context.active_server
+    effects = Effects((service(context, points_to),)) + record_active(context, points_to) + target_canary.effects
     return effects + room.scale_active(context, None, failed=True)
