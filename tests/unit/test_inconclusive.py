@@ -42,7 +42,7 @@ def test_an_undo_without_a_verdict_says_so_and_one_with_a_verdict_says_that() ->
     assert unjudged(failed) == failed
     found = unjudged(Verdict(Reason.SOAK_INCONCLUSIVE, "it answered 3 requests"))
     assert found.reason is Reason.SOAK_FAILED
-    assert found.words == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
+    assert found.message == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
 
 
 def test_a_promotion_that_an_older_version_recorded_is_read_and_one_that_is_not_held_is_as_before() -> None:

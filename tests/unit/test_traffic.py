@@ -54,12 +54,12 @@ def test_without_a_latency_to_compare_with_there_is_no_praise(previous: Traffic 
 
 
 def test_the_words_name_the_pod_the_figures_and_the_limit() -> None:
-    errors = judge(ASKED, {"a": pod(1000), "b": pod(1000, failed=50)}, BEFORE).words
+    errors = judge(ASKED, {"a": pod(1000), "b": pod(1000, failed=50)}, BEFORE).message
     assert errors == (
         "5 % of 1000 requests failed in pod b, and maxErrorPercent is 1; the previous revision answered 10000"
         " requests, of which 0 % failed"
     )
-    latency = judge(ASKED, {"a": pod(1000), "b": pod(1000, microseconds=3000)}, BEFORE).words
+    latency = judge(ASKED, {"a": pod(1000), "b": pod(1000, microseconds=3000)}, BEFORE).message
     assert latency == ("the mean latency is 3 ms in pod b, and was 2 ms before: 50 % more, and maxLatencyPercent is 40")
 
 

@@ -28,7 +28,7 @@ SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work[ConvertRequest, ConvertResult]:
-    """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
+    """Return the Job's work. The conversion key covers what changes the file, the revision key config.pbtxt too."""
     return work_and_damages(context, dump, candidate)[0]
 
 
@@ -75,7 +75,7 @@ def _request(context: Context, dump: Dump, candidate: Combination) -> ConvertReq
 
 
 def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:
-    """The request for one model, without the key, the candidate's name and the reference.
+    """Return the request for one model, without the key, the candidate's name and the reference.
 
     Options that do not concern its format have their defaults, so that an edit of them makes no other request.
     """
@@ -121,7 +121,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
 
 
 def _ensemble_request(context: Context, candidate: Combination, members: Sequence[ConvertRequest]) -> ConvertRequest:
-    """The request for all models of an ensemble."""
+    """Return the request for all models of an ensemble."""
     return replace(
         members[0],
         conversion_key="",
@@ -137,7 +137,7 @@ def _ensemble_request(context: Context, candidate: Combination, members: Sequenc
 
 
 def model_config(context: Context, model: Model) -> ModelConfig:
-    """The settings of config.pbtxt besides the signature, with defaults filled in."""
+    """Return the settings of config.pbtxt besides the signature, with defaults filled in."""
     config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
@@ -170,7 +170,7 @@ def _optimal_batch_size(config: ModelConfig, model: Model) -> int:
 
 
 def spec_tuning(context: Context, model: Model) -> Tuning:
-    """The spec's values of the settings that a search may vary."""
+    """Return the spec's values of the settings that a search may vary."""
     config = model_config(context, model)
     return Tuning(
         max_batch_size=model.config.largest_batch,
@@ -183,13 +183,13 @@ def spec_tuning(context: Context, model: Model) -> Tuning:
 
 
 def _tuned_config(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
-    """The configuration with the values that a search found."""
+    """Return the configuration with the values that a search found."""
     max_batch_size = tuning.max_batch_size if tuning.max_batch_size < model.config.largest_batch else 0
     return replace(config, **{**vars(tuning), "max_batch_size": max_batch_size})
 
 
 def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
-    """The directory where the server's TensorRT provider keeps the engines of these models; empty without `members`.
+    """Return the directory where the server's TensorRT provider keeps the engines of ``members``; empty without any.
 
     The server's TensorRT version is not known before it runs, so its image stands for it: the release, or a hash of the
     image's name. Revisions that differ only in batching share their engines.

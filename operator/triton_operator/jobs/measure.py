@@ -16,7 +16,7 @@ MeasureWork = Work[MeasureRequest, MeasureResult]
 
 
 def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
-    """The Job's work. Its key covers the request, the client, and the server's whole pod, which is this object's."""
+    """Return the Job's work. Its key covers the request, the client, the server's whole pod, and the object."""
     request = MeasureRequest(
         key="",
         revision=target.key,

@@ -31,7 +31,7 @@ from triton_operator.resources.work import Work
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
-    """The Job's work. Its key covers the request, the client, and the server's whole pod."""
+    """Return the Job's work. Its key covers the request, the client, and the server's whole pod."""
     spec = context.spec
     request = ProfileRequest(
         key="",
@@ -70,7 +70,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
 
 
 def load(context: Context, host: str) -> Load:
-    """The load settings that all measurements against one server share."""
+    """Return the load settings that all measurements against one server share."""
     performance, measurement = context.spec.performance, context.spec.performance.measurement
     port = GRPC_PORT if performance.protocol == "grpc" else HTTP_PORT
     return Load(
@@ -88,7 +88,7 @@ def load(context: Context, host: str) -> Load:
 
 
 def offline_sweep(context: Context, candidate: Combination) -> Sweep:
-    """The offline sweep: batches of fixed size, one request in flight."""
+    """Return the offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
     sweep = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
     sizes = _accepted_sizes(context, candidate, sweep.batch_sizes)
@@ -96,8 +96,8 @@ def offline_sweep(context: Context, candidate: Combination) -> Sweep:
 
 
 def online_sweep(context: Context, candidate: Combination) -> Sweep:
-    """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
-    # An autoscaler needs the saturation, not its lower bound.
+    """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
+    # Four concurrencies show how the latency grows, and take little time. An autoscaler needs the saturation itself.
     default_end = None if context.spec.serving.autoscaling else 4
     sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=default_end))
     sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
@@ -105,7 +105,7 @@ def online_sweep(context: Context, candidate: Combination) -> Sweep:
 
 
 def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:
-    """The concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
+    """Return the concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
     sweep = online_sweep(context, attempt.candidate)
     if attempt.profile is None or not sweep.until_saturated:
         return sweep
@@ -113,7 +113,7 @@ def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:
 
 
 def open_loop(context: Context) -> OpenLoop:
-    """The request rates to measure.
+    """Return the request rates to measure.
 
     With an autoscaler, one more rate confirms that what its headroom leaves of a replica's capacity is sustained. Only
     then does the request hold constraints, whose edit measures again.
@@ -130,7 +130,7 @@ def open_loop(context: Context) -> OpenLoop:
 
 
 def _accepted_sizes(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
+    """Return the sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
     maximum = candidate.max_batch_size(context.spec)
     return tuple(size for size in sizes if size <= maximum or maximum == 0)
 

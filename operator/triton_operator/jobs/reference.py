@@ -36,7 +36,7 @@ class Dump:
 
 
 def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequest, ReferenceResult]:
-    """The Job's work. Its key covers everything that can change the framework's outputs."""
+    """Return the Job's work. Its key covers everything that can change the framework's outputs."""
     request = names.keyed("reference", _full_request(context, source), *surroundings(context))
     volumes, mounts = user_volumes(context, source)
     return Work(
@@ -52,7 +52,7 @@ def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequ
 
 
 def examples_key(context: Context, source: SourceResult) -> str:
-    """The key of the reference's batches, which candidates are traced with and engines are built for."""
+    """Return the key of the reference's batches, which candidates are traced with and engines are built for."""
     request = _full_request(context, source)
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
@@ -104,7 +104,7 @@ def surroundings(context: Context) -> list[Any]:
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
-    """The request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
+    """Return the request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
     performance = spec.performance
     if spec.max_batch_size:
         return ()
@@ -113,7 +113,7 @@ def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
 
 
 def served_code(spec: TritonDeploymentSpec) -> ModelCode:
-    """The single model, or the ensemble with its models."""
+    """Return the single model, or the ensemble with its models."""
     ensemble, models = spec.ensemble, {model.name: model for model in spec.models}
     if ensemble is None:
         return model_code(spec, spec.models[0])
@@ -134,7 +134,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known.
+    """Return the code and format of one model, as a Job gets them; the format is empty as long as it is not known.
 
     A repository keeps its old word here, by which images are pinned; no Job gets it.
     """
@@ -144,7 +144,7 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
 
 
 def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> Entrypoint:
-    """A Python file of the source and its arguments, as a Job gets them."""
+    """Return a Python file of the source and its arguments, as a Job gets them."""
     return Entrypoint(user_entrypoint.entrypoint, _arguments(spec, user_entrypoint.arguments))
 
 
@@ -166,7 +166,7 @@ def _fill_placeholders(value: str, paths: Mapping[str, str]) -> str:
 def user_volumes(
     context: Context, source: SourceResult
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Volumes of the dataset, and mounts of the dataset, the weights and the packages, as far as the spec has them."""
+    """Return volumes and mounts of the dataset, and mounts of the weights and the packages, if the spec has them."""
     volumes, mounts = [], []
     if context.spec.mounted_dataset is not None:
         volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)

@@ -44,7 +44,7 @@ class Budget:
 def search_work(
     context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int
 ) -> Work[SearchRequest, SearchResult]:
-    """The work of one part. The name of its file of points depends only on what changes a point's figures.
+    """Return the work of one part. The name of its file of points depends only on what changes a point's figures.
 
     So no point is measured again after a change of budget, mode or objective.
     """

@@ -46,7 +46,7 @@ def counters(
 
 
 def recorded_counters(record: Record) -> SnapshotResult:
-    """The counters that a record holds."""
+    """Return the counters that a record holds."""
     result = record.outcome.result
     assert isinstance(result, SnapshotResult)
     return result

@@ -63,7 +63,7 @@ def _element(values: Sequence[T], number: int) -> T | None:
 
 
 def source_works(context: Context) -> dict[str, SourceWork]:
-    """The work of each Job by the field of the spec that it reads; the same files are read once."""
+    """Return the work of each Job by the field of the spec that it reads; the same files are read once."""
     works = {"spec.source": source_work(context)}
     for field, files in (("spec.weights", context.spec.weights), ("spec.dataset", context.spec.published_dataset)):
         if files is not None and (work := _work(context, files)).key not in {each.key for each in works.values()}:
@@ -72,7 +72,7 @@ def source_works(context: Context) -> dict[str, SourceWork]:
 
 
 def source_work(context: Context) -> SourceWork:
-    """The work of the source's Job, which also finds formats and batch dimensions."""
+    """Return the work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
     sought_paths, graph_paths = (
         tuple(each.path or "" for each in models) for models in (context.sought, context.graphs)
@@ -81,12 +81,12 @@ def source_work(context: Context) -> SourceWork:
 
 
 def weights_digest(context: Context) -> str:
-    """The digest of the published weights; empty: the spec has none, or they are not published yet."""
+    """Return the digest of the published weights; empty: the spec has none, or they are not published yet."""
     return _digest(context, context.spec.weights)
 
 
 def data_digest(context: Context) -> str:
-    """The digest of the published data; empty: the spec has none, it is on a claim, or it is not published yet."""
+    """Return the digest of the published dataset; empty: there is none, it is on a claim, or not published yet."""
     return _digest(context, context.spec.published_dataset)
 
 

@@ -119,7 +119,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
     metrics = _decisive_first(attempt.accuracy)
     return CandidateStatus(
         name=attempt.name,
-        members=[member.words for member in attempt.candidate.members],
+        members=[member.label for member in attempt.candidate.members],
         state=attempt.state,
         reason=attempt.reason,
         message=shortened(attempt.message, MESSAGE_BYTES),

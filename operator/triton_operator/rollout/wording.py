@@ -1,4 +1,4 @@
-"""What conditions and records say of soaks and canaries: a function for each reason. Pure; it decides nothing."""
+"""The messages of conditions and records about soaks and canaries, a function for each. Pure; it decides nothing."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,79 +17,81 @@ def no_revision() -> Statement:
 
 
 def not_recorded() -> Statement:
-    """Return the condition where the active revision's beginning is not recorded, so that it cannot be soaked."""
-    words = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
-    return Statement("Soaked", None, Reason.WAITING, words)
+    """Return the condition if the active revision's beginning is not recorded, so that it cannot be soaked."""
+    message = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
+    return Statement("Soaked", None, Reason.WAITING, message)
 
 
 def served_before() -> Statement:
     """Return the condition of a revision that the spec names, which is not soaked."""
-    words = "spec.rollout.revision names a revision that served before, so it is not soaked"
-    return Statement("Soaked", None, Reason.WAITING, words)
+    message = "spec.rollout.revision names a revision that served before, so it is not soaked"
+    return Statement("Soaked", None, Reason.WAITING, message)
 
 
 def soaking(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
     """Return the condition of a soak that goes on. ``end``: when it is judged next."""
     if context.now < end and promotion.held_since:
-        words = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
-        words += f", and is judged next at {end:%H:%M:%S} UTC"
+        message = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
+        message += f", and is judged next at {end:%H:%M:%S} UTC"
     elif context.now < end:
-        words = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
-        words += f"; until then {promotion.previous} runs too"
-        words += _after_canary(promotion)
+        message = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
+        message += f"; until then {promotion.previous} runs too"
+        message += _after_canary(promotion)
     elif context.spec.suspend:
-        words = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
+        message = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
     else:
-        words = f"the counters of Deployment {promotion.server} at the end of the soak are read"
-        words += f"; {promotion.previous} still runs"
-    return Statement("Soaked", None, reason, f"{words}{_held(promotion)}")
+        message = f"the counters of Deployment {promotion.server} at the end of the soak are read"
+        message += f"; {promotion.previous} still runs"
+    return Statement("Soaked", None, reason, f"{message}{_held(promotion)}")
 
 
 def superseded(server: str) -> Verdict:
-    """Return the judgement on a soak that ends because a third revision starts in Deployment ``server``."""
+    """Return the verdict on a soak that ends because a third revision starts in Deployment ``server``."""
     return _ended_early(f"Deployment {server} starts with another revision")
 
 
 def previous_gone(promotion: Promotion) -> Verdict:
-    """Return the judgement on a soak whose previous revision cannot come back any more."""
+    """Return the verdict on a soak whose previous revision cannot come back any more."""
     return _ended_early(f"Deployment {promotion.previous}, which was active before, is gone")
 
 
 def no_replicas() -> Verdict:
-    """Return the judgement on a soak of which the spec wants no server any more."""
+    """Return the verdict on a soak of which the spec wants no server any more."""
     return _ended_early("spec.serving.replicas is 0")
 
 
-def _ended_early(because: str) -> Verdict:
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {because}")
+def _ended_early(cause: str) -> Verdict:
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {cause}")
 
 
-def unjudged(found: Verdict) -> Verdict:
-    """Return the judgement on a revision that is undone: one without a verdict says so."""
-    if found.reason is Reason.SOAK_FAILED:
-        return found
-    words = f"it was not judged, because {found.words}; spec.rollout.onInconclusive is Undo"
-    return Verdict(Reason.SOAK_FAILED, words)
+def unjudged(verdict: Verdict) -> Verdict:
+    """Return the verdict on a revision that is undone: one without a verdict says so."""
+    if verdict.reason is Reason.SOAK_FAILED:
+        return verdict
+    message = f"it was not judged, because {verdict.message}; spec.rollout.onInconclusive is Undo"
+    return Verdict(Reason.SOAK_FAILED, message)
 
 
-def soak_passed(promotion: Promotion, found: Verdict) -> str:
+def soak_passed(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakPassed."""
-    return f"revision {promotion.revision} in Deployment {promotion.server}: {found.words}{_after_canary(promotion)}"
+    return (
+        f"revision {promotion.revision} in Deployment {promotion.server}: {verdict.message}{_after_canary(promotion)}"
+    )
 
 
-def soak_failed(context: Context, promotion: Promotion, found: Verdict) -> str:
+def soak_failed(context: Context, promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakFailed, where the previous revision is active again."""
     return (
-        f"{soak_passed(promotion, found)}; Deployment {promotion.previous} is active again, and this revision"
+        f"{soak_passed(promotion, verdict)}; Deployment {promotion.previous} is active again, and this revision"
         f" is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def soak_inconclusive(promotion: Promotion, found: Verdict) -> str:
+def soak_inconclusive(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakInconclusive; a revision that failed stays if the previous one does not answer."""
-    words = f"{soak_passed(promotion, found)}; it stays without a verdict"
-    failed = found.reason is Reason.SOAK_FAILED
-    return f"{words}, because Deployment {promotion.previous} does not answer" if failed else words
+    message = f"{soak_passed(promotion, verdict)}; it stays without a verdict"
+    has_failed = verdict.reason is Reason.SOAK_FAILED
+    return f"{message}, because Deployment {promotion.previous} does not answer" if has_failed else message
 
 
 def no_room(active: str, target: str) -> str:
@@ -110,28 +112,28 @@ def canary(
     """
     step = min(len(promotion.steps), len(steps) - 1)
     if context.spec.suspend:
-        until = "it waits, because spec.suspend is true"
+        progress = "it waits, because spec.suspend is true"
     elif not answers:
-        until = "none of its pods is ready, so it gets no request for now"
+        progress = "none of its pods is ready, so it gets no request for now"
     else:
-        until = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
-    words = (
+        progress = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
+    message = (
         f"step {step + 1} of {len(steps)}: Deployment {promotion.server} gets {steps[step]} % of the requests to"
-        f" HTTPRoute {context.name}; {until}{''.join(f'; {each}' for each in promotion.steps)}{_held(promotion)}"
+        f" HTTPRoute {context.name}; {progress}{''.join(f'; {each}' for each in promotion.steps)}{_held(promotion)}"
     )
-    return Statement("Soaked", None, reason, words)
+    return Statement("Soaked", None, reason, message)
 
 
-def step_passed(share: int, found: Verdict) -> str:
+def step_passed(share: int, verdict: Verdict) -> str:
     """Return the words about a step that is over. ``share``: its percent of the requests."""
-    return f"{share} %: {'passed' if found.reason is Reason.SOAK_PASSED else f'inconclusive, {found.words}'}"
+    return f"{share} %: {'passed' if verdict.reason is Reason.SOAK_PASSED else f'inconclusive, {verdict.message}'}"
 
 
-def canary_failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> str:
+def canary_failed(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> str:
     """Return the words of SoakFailed of a revision that was no more than a canary. ``share``: its percent."""
     return (
         f"revision {promotion.revision} in Deployment {promotion.server}, with {share} % of the requests to HTTPRoute"
-        f" {context.name}: {found.words}; Deployment {promotion.previous} stays active; this revision gets no more"
+        f" {context.name}: {verdict.message}; Deployment {promotion.previous} stays active; this revision gets no more"
         f" of them, and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
@@ -141,67 +143,71 @@ def canary_abandoned(promotion: Promotion) -> str:
     return f"the canary of Deployment {promotion.server} ended, because its revision is no longer the target"
 
 
-def unread(when: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
-    """Return the judgement where counters could not be read. ``spoiled``: as `Judgement.spoiled`."""
-    because = f": {trouble.message}" if trouble is not None else ""
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{because}", spoiled)
+def unread(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
+    """Return the verdict if counters were not read. ``moment``: when, in words. ``spoiled``: as `Verdict.spoiled`."""
+    cause = f": {trouble.message}" if trouble is not None else ""
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {moment} were not read{cause}", spoiled)
 
 
-def restarted(pod: str, when: str, trouble: Trouble | None) -> Verdict:
-    """Return the judgement on a revision whose server ended by itself."""
-    because = f": {trouble.message}" if trouble is not None else ""
-    words = f"tritonserver in pod {pod} ended {when}, and was started again{because}"
-    return Verdict(Reason.SOAK_FAILED, words)
+def restarted(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
+    """Return the verdict on a revision whose server ended by itself."""
+    cause = f": {trouble.message}" if trouble is not None else ""
+    message = f"tritonserver in pod {pod} ended {moment}, and was started again{cause}"
+    return Verdict(Reason.SOAK_FAILED, message)
 
 
-def both_restarted(pod: str, when: str, other: str) -> Verdict:
-    """Return the judgement where servers of both revisions ended, as with their node. ``other``: a Deployment."""
-    words = f"tritonserver in pod {pod} ended {when}, and so did one of Deployment {other}"
-    words += "; look for what became of the node"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
+def both_restarted(pod: str, moment: str, other: str) -> Verdict:
+    """Return the verdict if servers of both revisions ended, as with their node. ``other``: the other Deployment."""
+    message = f"tritonserver in pod {pod} ended {moment}, and so did one of Deployment {other}"
+    message += "; look for what became of the node"
+    return Verdict(Reason.SOAK_INCONCLUSIVE, message, spoiled=True)
 
 
-def few_requests(whole: Traffic, least: int) -> Verdict:
-    """Return the judgement on a revision that answered fewer requests than can be judged."""
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"it answered {whole.requests} requests, and minRequests is {least}")
+def few_requests(traffic: Traffic, min_requests: int) -> Verdict:
+    """Return the verdict on a revision that answered fewer requests than can be judged."""
+    return Verdict(
+        Reason.SOAK_INCONCLUSIVE, f"it answered {traffic.requests} requests, and minRequests is {min_requests}"
+    )
 
 
-def many_errors(errors: str, most: float, previous: Traffic | None) -> Verdict:
-    """Return the judgement on a revision that failed too many requests. ``most``: percent."""
-    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {most:g}; {_before(previous)}")
+def many_errors(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
+    """Return the verdict on a revision that failed too many requests."""
+    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {max_percent:g}; {_before(previous)}")
 
 
 def latency_not_compared(errors: str, previous: Traffic | None) -> Verdict:
-    """Return the judgement where the previous revision answered too little for a comparison."""
-    words = f"{errors}; the mean latency is not compared: {_before(previous)}"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, words)
+    """Return the verdict if the previous revision answered too few requests for a comparison."""
+    message = f"{errors}; the mean latency is not compared: {_before(previous)}"
+    return Verdict(Reason.SOAK_INCONCLUSIVE, message)
 
 
-def much_slower(latency: str, slower: float, most: int) -> Verdict:
-    """Return the judgement on a revision that is too slow. ``slower``, ``most``: percent."""
-    return Verdict(Reason.SOAK_FAILED, f"{latency}: {_percent(slower)} more, and maxLatencyPercent is {most}")
+def much_slower(latency: str, slower_percent: float, max_percent: int) -> Verdict:
+    """Return the verdict on a revision that is too slow."""
+    return Verdict(
+        Reason.SOAK_FAILED, f"{latency}: {_percent(slower_percent)} more, and maxLatencyPercent is {max_percent}"
+    )
 
 
 def did_well(errors: str, latency: str) -> Verdict:
-    """Return the judgement on a revision that did as well as the previous one."""
+    """Return the verdict on a revision that did as well as the previous one."""
     return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
 
 
-def errors(where: str, traffic: Traffic) -> str:
-    """Return the words about the requests that failed. ``where``: of which pods."""
-    return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {where}"
+def errors(pods: str, traffic: Traffic) -> str:
+    """Return the words about the requests that failed in ``pods``."""
+    return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {pods}"
 
 
-def latency(where: str, traffic: Traffic, previous: Traffic, at: str) -> str:
-    """Return the words about the mean latency. ``where``: of which pods. ``at``: when the previous one had its own."""
-    return f"the mean latency is {_milliseconds(traffic)} in {where}, and was {_milliseconds(previous)} {at}"
+def latency(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
+    """Return the words about the mean latency of ``pods``. ``when``: when the previous revision answered, in words."""
+    return f"the mean latency is {_milliseconds(traffic)} in {pods}, and was {_milliseconds(previous)} {when}"
 
 
 def _before(previous: Traffic | None) -> str:
     if previous is None:
         return "the requests to the previous revision are not known"
-    failed = f"{_percent(previous.failed_percent)} failed"
-    return f"the previous revision answered {previous.requests} requests, of which {failed}"
+    failed_share = f"{_percent(previous.failed_percent)} failed"
+    return f"the previous revision answered {previous.requests} requests, of which {failed_share}"
 
 
 def _percent(value: float) -> str:
@@ -213,7 +219,7 @@ def _milliseconds(traffic: Traffic) -> str:
 
 
 def _held(promotion: Promotion) -> str:
-    """Words about why there is no verdict, and what a person may do; empty: its time is not over."""
+    """Return words about why there is no verdict, and what a person may do; empty: its time is not over."""
     if not promotion.held_since:
         return ""
     choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
@@ -221,5 +227,5 @@ def _held(promotion: Promotion) -> str:
 
 
 def _after_canary(promotion: Promotion) -> str:
-    """Words about the canary before the move; empty if there was none."""
+    """Return words about the canary before the move; empty if there was none."""
     return f"; its canary before that: {', '.join(promotion.steps)}" if promotion.steps else ""

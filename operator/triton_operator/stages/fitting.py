@@ -37,7 +37,7 @@ def asks_for_batches(spec: TritonDeploymentSpec) -> bool:
 
 
 def _largest_request(spec: TritonDeploymentSpec) -> int:
-    """The largest number of samples in a request that the spec has measured."""
+    """Return the largest number of samples in a request that the spec has measured."""
     offline, online = spec.performance.offline, spec.performance.online
     return max([*(offline.batch_sizes if offline else []), online.batch_size if online else 1])
 

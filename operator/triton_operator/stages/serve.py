@@ -207,7 +207,7 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     released_canary = canary.release(context, "" if undone else name)
     # The preview Service, through which the target is measured, may still point to another revision's canary.
     is_held = released_canary.holds is not None
-    measured = measure(context, dump, target, view, waits=not is_ready, held=is_held, is_active=is_active)
+    measured = measure(context, dump, target, view, is_waiting=not is_ready, is_held=is_held, is_active=is_active)
     is_idle = measured.figures is Figures.MISSING and not measured.runs
     return ObservedTarget(
         candidate=target.name,
