@@ -10,7 +10,7 @@ from triton_operator.api.rollout import OnInconclusive, Rollout
 from triton_operator.observed.promotion import Promotion
 from triton_operator.rollout.inconclusive import Course, next_course
 from triton_operator.rollout.traffic import Verdict
-from triton_operator.rollout.wording import unjudged
+from triton_operator.rollout.wording import undo_verdict
 
 ANY = None
 ROWS = [
@@ -39,8 +39,8 @@ def test_without_the_field_no_traffic_is_no_proof() -> None:
 
 def test_an_undo_without_a_verdict_says_so_and_one_with_a_verdict_says_that() -> None:
     failed = Verdict(Reason.SOAK_FAILED, "2 % of 500 requests failed")
-    assert unjudged(failed) == failed
-    found = unjudged(Verdict(Reason.SOAK_INCONCLUSIVE, "it answered 3 requests"))
+    assert undo_verdict(failed) == failed
+    found = undo_verdict(Verdict(Reason.SOAK_INCONCLUSIVE, "it answered 3 requests"))
     assert found.reason is Reason.SOAK_FAILED
     assert found.message == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
 

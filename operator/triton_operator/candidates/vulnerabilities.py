@@ -77,12 +77,13 @@ NAMED = 6
 
 def warning(image: str) -> str | None:
     """Say which known vulnerabilities a server image has, and which release to use; None: none, or none are known."""
-    known = [each for each in KNOWN if (image_release := release(image)) and image_release < each.fixed]
-    if not known:
+    vulnerabilities = [each for each in KNOWN if (image_release := release(image)) and image_release < each.fixed]
+    if not vulnerabilities:
         return None
-    worst = ", ".join(f"{each.cve} (score {each.score})" for each in known[:NAMED])
-    others = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+    worst = ", ".join(f"{each.cve} (score {each.score})" for each in vulnerabilities[:NAMED])
+    others = f" and {len(vulnerabilities) - NAMED} more" if len(vulnerabilities) > NAMED else ""
     return (
         f"image {image} has vulnerabilities that any client can use: {worst}{others}; use release"
-        f" {max(each.fixed for each in known)} or later in spec.serving.image, or in the Helm value images.server"
+        f" {max(each.fixed for each in vulnerabilities)} or later in spec.serving.image, or in the Helm value"
+        " images.server"
     )

@@ -154,7 +154,7 @@ def _go_on(context: Context, canary: ObservedCanary) -> Canary:
     end = due_time(promotion, _duration(context))
     reason = reason_of(context, promotion, Reason.CANARY)
     return Canary(
-        condition=wording.canary(context, reason, promotion, _steps(context), end, answers),
+        condition=wording.canary_condition(context, reason, promotion, _steps(context), end, answers),
         effects=canary.effects,
         # Without a pod that is ready, its requests would fail.
         share=_share(context, promotion) if answers else 0,
@@ -167,7 +167,7 @@ def _pass(context: Context, canary: ObservedCanary) -> Canary:
 
 
 def _undo(context: Context, canary: ObservedCanary) -> Canary:
-    verdict = wording.unjudged(canary.verdict)
+    verdict = wording.undo_verdict(canary.verdict)
     return _end_failed(
         context, canary, _failed_record(context, canary.promotion, _share(context, canary.promotion), verdict)
     )
@@ -288,8 +288,8 @@ def _verdict(
 
 def _next_step_record(context: Context, promotion: Promotion, verdict: Verdict) -> Promotion:
     """Return the record of a canary at its next step, which begins with the counters at the end of this one."""
-    now, words = context.now.isoformat(), wording.step_passed(_share(context, promotion), verdict)
-    next_record = replace(promotion, at=now, steps=(*promotion.steps, words))
+    now, step_words = context.now.isoformat(), wording.step_message(_share(context, promotion), verdict)
+    next_record = replace(promotion, at=now, steps=(*promotion.steps, step_words))
     # The requests since the last reading of a held step came with that step's share, so they do not count for the next.
     return (
         replace(next_record, canary_since=now, message="", held_since="", again_at="")
@@ -311,13 +311,13 @@ def _end_failed(context: Context, canary: ObservedCanary, promotion: Promotion) 
 
 def _failed_record(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> Promotion:
     """Return the record of a canary that failed."""
-    message, digest = wording.canary_failed(context, promotion, share, verdict), spec_digest(context)
+    message, digest = wording.canary_failed_message(context, promotion, share, verdict), spec_digest(context)
     return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=message, intent=digest)
 
 
 def _abandoned_record(context: Context, promotion: Promotion) -> Promotion:
     """Return the record of a canary whose revision is not the target any more."""
-    message = wording.canary_abandoned(promotion)
+    message = wording.canary_abandoned_message(promotion)
     return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=message)
 
 

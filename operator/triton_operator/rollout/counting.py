@@ -30,7 +30,7 @@ def unread_verdict(
     is_patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or is_queued
     if reading.record is not None or (reading.failure is None and is_patient):
         return None
-    return wording.unread(moment, reading.failure or reading.pending, spoiled=spoiled)
+    return wording.unread_verdict(moment, reading.failure or reading.pending, spoiled=spoiled)
 
 
 def restart_verdict(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
@@ -43,6 +43,6 @@ def restart_verdict(server: ServerView, other: ServerView | None, since: datetim
         if restarted_at > since:
             moment = f"{(restarted_at - since).total_seconds():.0f} s after {event}"
             if other is not None and any(each > since for each in other.restarts.values()):
-                return wording.both_restarted(pod, moment, other.name)
-            return wording.restarted(pod, moment, server.trouble)
+                return wording.both_restarted_verdict(pod, moment, other.name)
+            return wording.restart_verdict(pod, moment, server.trouble)
     return None

@@ -16,18 +16,18 @@ def judge(bounds: Soak, active: dict[str, Traffic], previous: Traffic | None, wh
     """
     all_pods, min_requests = total(active.values()), bounds.min_requests
     if all_pods.requests < min_requests:
-        return wording.few_requests(all_pods, min_requests)
+        return wording.few_requests_verdict(all_pods, min_requests)
     judged_traffic = {f"pod {name}": each for name, each in active.items() if each.requests >= min_requests}
     judged_traffic["all pods together"] = all_pods
     pods, most_failing = max(judged_traffic.items(), key=lambda each: each[1].failed_percent)
-    errors = wording.errors(pods, most_failing)
+    errors = wording.error_words(pods, most_failing)
     if most_failing.failed_percent > bounds.max_error_percent:
-        return wording.many_errors(errors, bounds.max_error_percent, previous)
+        return wording.many_errors_verdict(errors, bounds.max_error_percent, previous)
     if previous is None or previous.succeeded < min_requests or previous.latency <= 0:
-        return wording.latency_not_compared(errors, previous)
+        return wording.latency_not_compared_verdict(errors, previous)
     pods, slowest = max(judged_traffic.items(), key=lambda each: each[1].latency)
     slower_percent = 100 * (slowest.latency / previous.latency - 1)
-    latency = wording.latency(pods, slowest, previous, when)
+    latency = wording.latency_words(pods, slowest, previous, when)
     if slower_percent > bounds.max_latency_percent:
-        return wording.much_slower(latency, slower_percent, bounds.max_latency_percent)
-    return wording.did_well(errors, latency)
+        return wording.much_slower_verdict(latency, slower_percent, bounds.max_latency_percent)
+    return wording.did_well_verdict(errors, latency)

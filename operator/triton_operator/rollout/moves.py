@@ -37,7 +37,7 @@ def record_move(context: Context, target: ServerView) -> Effects:
         ),
     )
     if makes_way(context, target):
-        message = wording.no_room(active.name, target.name)
+        message = wording.no_room_message(active.name, target.name)
         promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=message)
     return Effects(promotions={target.uid: promotion})
 

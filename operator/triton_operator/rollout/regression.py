@@ -134,9 +134,9 @@ def _command_words(command: str) -> list[str]:
         return []
 
 
-def _reports_scenario(words: Sequence[str], scenario: str) -> bool:
+def _reports_scenario(command_words: Sequence[str], scenario: str) -> bool:
     """Whether a command line writes a report of the scenario."""
-    return bool(words) and words[-1].startswith(f"{SCENARIOS[scenario]}-")
+    return bool(command_words) and command_words[-1].startswith(f"{SCENARIOS[scenario]}-")
 
 
 def _load_mismatch(previous_sweep: Sweep, new_sweep: Sweep) -> str:

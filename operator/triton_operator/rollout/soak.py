@@ -129,11 +129,11 @@ def _none(context: Context, observed: _ObservedSoak) -> Soaking:
 
 
 def _await_revision(context: Context, observed: _ObservedSoak) -> Soaking:
-    return Soaking(wording.no_revision())
+    return Soaking(wording.no_revision_condition())
 
 
 def _await_next(context: Context, observed: _ObservedSoak) -> Soaking:
-    return Soaking(wording.not_recorded(), observed.effects)
+    return Soaking(wording.not_recorded_condition(), observed.effects)
 
 
 def _judge(context: Context, observed: _ObservedSoak) -> Soaking:
@@ -141,7 +141,7 @@ def _judge(context: Context, observed: _ObservedSoak) -> Soaking:
 
 
 def _undo(context: Context, observed: _ObservedSoak) -> Soaking:
-    return _end(context, observed, wording.unjudged(observed.verdict))
+    return _end(context, observed, wording.undo_verdict(observed.verdict))
 
 
 def _hold(context: Context, observed: _ObservedSoak) -> Soaking:
@@ -217,7 +217,7 @@ def _verdict(
 def _go_on(context: Context, observed: _ObservedSoak) -> Soaking:
     """Return a soak that goes on. The previous revision keeps its pods."""
     promotion, end = observed.promotion, due_time(observed.promotion, _duration(context))
-    condition = wording.soaking(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
+    condition = wording.soaking_condition(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
     seconds_left = (end - context.now).total_seconds()
     # Once the counters are no longer waited for, only an edit or an event of the queue changes the soak.
     is_waiting = seconds_left > -PATIENCE_SECONDS and not context.spec.suspend
@@ -271,7 +271,7 @@ def skip(context: Context) -> Soaking:
         return Soaking()
     promotion = _move_record(context, active.uid) if active is not None else None
     effects = _counters(context, active, FIRST, promotion).effects if active is not None else Effects()
-    return Soaking(wording.served_before(), effects)
+    return Soaking(wording.served_before_condition(), effects)
 
 
 def _move_record(context: Context, uid: str) -> Promotion | None:
@@ -289,10 +289,10 @@ def _previous(context: Context, promotion: Promotion) -> ServerView | None:
 def _early_end(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
     """Return the verdict on a soak that ends before its time; None: it does not."""
     if successor:
-        return wording.superseded(successor)
+        return wording.superseded_verdict(successor)
     if previous is None:
-        return wording.previous_gone(promotion)
-    return wording.no_replicas() if context.spec.serving.replicas == 0 else None
+        return wording.previous_gone_verdict(promotion)
+    return wording.no_replicas_verdict() if context.spec.serving.replicas == 0 else None
 
 
 def _record_with_verdict(
@@ -300,11 +300,13 @@ def _record_with_verdict(
 ) -> Promotion:
     """Return the record of the move with the verdict."""
     if verdict.reason is Reason.SOAK_PASSED:
-        return replace(promotion, before=None, reason=verdict.reason, message=wording.soak_passed(promotion, verdict))
+        return replace(
+            promotion, before=None, reason=verdict.reason, message=wording.soak_passed_message(promotion, verdict)
+        )
     if verdict.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
-        message = wording.soak_failed(context, promotion, verdict)
+        message = wording.soak_failed_message(context, promotion, verdict)
         return replace(promotion, reason=verdict.reason, message=message, intent=spec_digest(context))
-    message = wording.soak_inconclusive(promotion, verdict)
+    message = wording.soak_inconclusive_message(promotion, verdict)
     return replace(promotion, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=message)
 
 

@@ -11,24 +11,24 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.traffic import Traffic, Verdict
 
 
-def no_revision() -> Statement:
+def no_revision_condition() -> Statement:
     """Return the condition of a soak that waits for a first revision."""
     return Statement("Soaked", None, Reason.WAITING, "no revision is active yet")
 
 
-def not_recorded() -> Statement:
+def not_recorded_condition() -> Statement:
     """Return the condition if the active revision's beginning is not recorded, so that it cannot be soaked."""
     message = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
     return Statement("Soaked", None, Reason.WAITING, message)
 
 
-def served_before() -> Statement:
+def served_before_condition() -> Statement:
     """Return the condition of a revision that the spec names, which is not soaked."""
     message = "spec.rollout.revision names a revision that served before, so it is not soaked"
     return Statement("Soaked", None, Reason.WAITING, message)
 
 
-def soaking(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
+def soaking_condition(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
     """Return the condition of a soak that goes on. ``end``: when it is judged next."""
     if context.now < end and promotion.held_since:
         message = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
@@ -36,35 +36,35 @@ def soaking(context: Context, reason: Reason, promotion: Promotion, end: datetim
     elif context.now < end:
         message = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
         message += f"; until then {promotion.previous} runs too"
-        message += _after_canary(promotion)
+        message += _canary_words(promotion)
     elif context.spec.suspend:
         message = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
     else:
         message = f"the counters of Deployment {promotion.server} at the end of the soak are read"
         message += f"; {promotion.previous} still runs"
-    return Statement("Soaked", None, reason, f"{message}{_held(promotion)}")
+    return Statement("Soaked", None, reason, f"{message}{_held_words(promotion)}")
 
 
-def superseded(server: str) -> Verdict:
+def superseded_verdict(server: str) -> Verdict:
     """Return the verdict on a soak that ends because a third revision starts in Deployment ``server``."""
-    return _ended_early(f"Deployment {server} starts with another revision")
+    return _early_verdict(f"Deployment {server} starts with another revision")
 
 
-def previous_gone(promotion: Promotion) -> Verdict:
+def previous_gone_verdict(promotion: Promotion) -> Verdict:
     """Return the verdict on a soak whose previous revision cannot come back any more."""
-    return _ended_early(f"Deployment {promotion.previous}, which was active before, is gone")
+    return _early_verdict(f"Deployment {promotion.previous}, which was active before, is gone")
 
 
-def no_replicas() -> Verdict:
+def no_replicas_verdict() -> Verdict:
     """Return the verdict on a soak of which the spec wants no server any more."""
-    return _ended_early("spec.serving.replicas is 0")
+    return _early_verdict("spec.serving.replicas is 0")
 
 
-def _ended_early(cause: str) -> Verdict:
+def _early_verdict(cause: str) -> Verdict:
     return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {cause}")
 
 
-def unjudged(verdict: Verdict) -> Verdict:
+def undo_verdict(verdict: Verdict) -> Verdict:
     """Return the verdict on a revision that is undone: one without a verdict says so."""
     if verdict.reason is Reason.SOAK_FAILED:
         return verdict
@@ -72,29 +72,29 @@ def unjudged(verdict: Verdict) -> Verdict:
     return Verdict(Reason.SOAK_FAILED, message)
 
 
-def soak_passed(promotion: Promotion, verdict: Verdict) -> str:
+def soak_passed_message(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakPassed."""
     return (
-        f"revision {promotion.revision} in Deployment {promotion.server}: {verdict.message}{_after_canary(promotion)}"
+        f"revision {promotion.revision} in Deployment {promotion.server}: {verdict.message}{_canary_words(promotion)}"
     )
 
 
-def soak_failed(context: Context, promotion: Promotion, verdict: Verdict) -> str:
+def soak_failed_message(context: Context, promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakFailed, where the previous revision is active again."""
     return (
-        f"{soak_passed(promotion, verdict)}; Deployment {promotion.previous} is active again, and this revision"
+        f"{soak_passed_message(promotion, verdict)}; Deployment {promotion.previous} is active again, and this revision"
         f" is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def soak_inconclusive(promotion: Promotion, verdict: Verdict) -> str:
+def soak_inconclusive_message(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakInconclusive; a revision that failed stays if the previous one does not answer."""
-    message = f"{soak_passed(promotion, verdict)}; it stays without a verdict"
+    message = f"{soak_passed_message(promotion, verdict)}; it stays without a verdict"
     has_failed = verdict.reason is Reason.SOAK_FAILED
     return f"{message}, because Deployment {promotion.previous} does not answer" if has_failed else message
 
 
-def no_room(active: str, target: str) -> str:
+def no_room_message(active: str, target: str) -> str:
     """Return the words of NoSpareGpu: no revision could come back at once, so there is no soak."""
     return (
         f"Deployment {active} had to make room for {target}, so nothing could come back at once; the new revision stays"
@@ -102,7 +102,7 @@ def no_room(active: str, target: str) -> str:
     )
 
 
-def canary(
+def canary_condition(
     context: Context, reason: Reason, promotion: Promotion, steps: Sequence[int], end: datetime, answers: bool
 ) -> Statement:
     """Return the condition of a canary that goes on.
@@ -119,17 +119,18 @@ def canary(
         progress = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
     message = (
         f"step {step + 1} of {len(steps)}: Deployment {promotion.server} gets {steps[step]} % of the requests to"
-        f" HTTPRoute {context.name}; {progress}{''.join(f'; {each}' for each in promotion.steps)}{_held(promotion)}"
+        f" HTTPRoute {context.name}; {progress}{''.join(f'; {each}' for each in promotion.steps)}"
+        f"{_held_words(promotion)}"
     )
     return Statement("Soaked", None, reason, message)
 
 
-def step_passed(share: int, verdict: Verdict) -> str:
+def step_message(share: int, verdict: Verdict) -> str:
     """Return the words about a step that is over. ``share``: its percent of the requests."""
     return f"{share} %: {'passed' if verdict.reason is Reason.SOAK_PASSED else f'inconclusive, {verdict.message}'}"
 
 
-def canary_failed(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> str:
+def canary_failed_message(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> str:
     """Return the words of SoakFailed of a revision that was no more than a canary. ``share``: its percent."""
     return (
         f"revision {promotion.revision} in Deployment {promotion.server}, with {share} % of the requests to HTTPRoute"
@@ -138,72 +139,72 @@ def canary_failed(context: Context, promotion: Promotion, share: int, verdict: V
     )
 
 
-def canary_abandoned(promotion: Promotion) -> str:
+def canary_abandoned_message(promotion: Promotion) -> str:
     """Return the words about a canary whose revision is not the target any more."""
     return f"the canary of Deployment {promotion.server} ended, because its revision is no longer the target"
 
 
-def unread(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
+def unread_verdict(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
     """Return the verdict if counters were not read. ``moment``: when, in words. ``spoiled``: as `Verdict.spoiled`."""
     cause = f": {trouble.message}" if trouble is not None else ""
     return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {moment} were not read{cause}", spoiled)
 
 
-def restarted(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
+def restart_verdict(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
     """Return the verdict on a revision whose server ended by itself."""
     cause = f": {trouble.message}" if trouble is not None else ""
     message = f"tritonserver in pod {pod} ended {moment}, and was started again{cause}"
     return Verdict(Reason.SOAK_FAILED, message)
 
 
-def both_restarted(pod: str, moment: str, other: str) -> Verdict:
+def both_restarted_verdict(pod: str, moment: str, other: str) -> Verdict:
     """Return the verdict if servers of both revisions ended, as with their node. ``other``: the other Deployment."""
     message = f"tritonserver in pod {pod} ended {moment}, and so did one of Deployment {other}"
     message += "; look for what became of the node"
     return Verdict(Reason.SOAK_INCONCLUSIVE, message, spoiled=True)
 
 
-def few_requests(traffic: Traffic, min_requests: int) -> Verdict:
+def few_requests_verdict(traffic: Traffic, min_requests: int) -> Verdict:
     """Return the verdict on a revision that answered fewer requests than can be judged."""
     return Verdict(
         Reason.SOAK_INCONCLUSIVE, f"it answered {traffic.requests} requests, and minRequests is {min_requests}"
     )
 
 
-def many_errors(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
+def many_errors_verdict(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
     """Return the verdict on a revision that failed too many requests."""
-    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {max_percent:g}; {_before(previous)}")
+    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {max_percent:g}; {_previous_words(previous)}")
 
 
-def latency_not_compared(errors: str, previous: Traffic | None) -> Verdict:
+def latency_not_compared_verdict(errors: str, previous: Traffic | None) -> Verdict:
     """Return the verdict if the previous revision answered too few requests for a comparison."""
-    message = f"{errors}; the mean latency is not compared: {_before(previous)}"
+    message = f"{errors}; the mean latency is not compared: {_previous_words(previous)}"
     return Verdict(Reason.SOAK_INCONCLUSIVE, message)
 
 
-def much_slower(latency: str, slower_percent: float, max_percent: int) -> Verdict:
+def much_slower_verdict(latency: str, slower_percent: float, max_percent: int) -> Verdict:
     """Return the verdict on a revision that is too slow."""
     return Verdict(
         Reason.SOAK_FAILED, f"{latency}: {_percent(slower_percent)} more, and maxLatencyPercent is {max_percent}"
     )
 
 
-def did_well(errors: str, latency: str) -> Verdict:
+def did_well_verdict(errors: str, latency: str) -> Verdict:
     """Return the verdict on a revision that did as well as the previous one."""
     return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
 
 
-def errors(pods: str, traffic: Traffic) -> str:
+def error_words(pods: str, traffic: Traffic) -> str:
     """Return the words about the requests that failed in ``pods``."""
     return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {pods}"
 
 
-def latency(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
+def latency_words(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
     """Return the words about the mean latency of ``pods``. ``when``: when the previous revision answered, in words."""
     return f"the mean latency is {_milliseconds(traffic)} in {pods}, and was {_milliseconds(previous)} {when}"
 
 
-def _before(previous: Traffic | None) -> str:
+def _previous_words(previous: Traffic | None) -> str:
     if previous is None:
         return "the requests to the previous revision are not known"
     failed_share = f"{_percent(previous.failed_percent)} failed"
@@ -218,7 +219,7 @@ def _milliseconds(traffic: Traffic) -> str:
     return f"{traffic.latency / 1000:.3g} ms"
 
 
-def _held(promotion: Promotion) -> str:
+def _held_words(promotion: Promotion) -> str:
     """Return words about why there is no verdict, and what a person may do; empty: its time is not over."""
     if not promotion.held_since:
         return ""
@@ -226,6 +227,6 @@ def _held(promotion: Promotion) -> str:
     return f"; there is no verdict yet, because {promotion.message}; {choice}"
 
 
-def _after_canary(promotion: Promotion) -> str:
+def _canary_words(promotion: Promotion) -> str:
     """Return words about the canary before the move; empty if there was none."""
     return f"; its canary before that: {', '.join(promotion.steps)}" if promotion.steps else ""

@@ -78,11 +78,11 @@ class CandidateSearch:
     def outcome(self) -> str:
         """How the search ended, in words."""
         if self.failure is not None:
-            words = shortened(self.failure.message, 200)
-            return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
-        measured = f"{self.measurements} measurements in a space of {self.size} points"
-        ended = f"the search for a configuration of {self.candidate} ended after {measured}"
-        return f"{ended}{SPENT_WORDS.get(self.ended, '')}"
+            reason_words = shortened(self.failure.message, 200)
+            return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {reason_words})"
+        extent = f"{self.measurements} measurements in a space of {self.size} points"
+        sentence = f"the search for a configuration of {self.candidate} ended after {extent}"
+        return f"{sentence}{SPENT_WORDS.get(self.ended, '')}"
 
 
 @dataclass(frozen=True)
