@@ -76,7 +76,7 @@ class ObservedCanary:
     verdict_so_far: Verdict | None = None
     """The verdict on the present step; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
-    """The Jobs that read the counters of both revisions, and their records."""
+    """What is asked of the cluster: Jobs that read counters, and records to write."""
 
     @property
     def trial(self) -> Trial:

@@ -77,7 +77,7 @@ class _ObservedSoak:
     verdict_so_far: Verdict | None = None
     """The verdict by the requests and the restarts so far; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
-    """The Jobs that read the counters of both revisions, and their records."""
+    """What is asked of the cluster: Jobs that read counters, and records to write."""
 
     @property
     def promotion(self) -> Promotion:

@@ -49,7 +49,7 @@ class Progress:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return False
 
     @property

@@ -67,7 +67,7 @@ class RevisionRollout:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return self.is_active and self.blocking is None
 
 
@@ -84,7 +84,7 @@ class RolledOut(Progress):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return self.rollout.is_complete
 
     @property
