@@ -63,12 +63,7 @@ def basis(spec: TritonDeploymentSpec) -> str:
     file_fields = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
     sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in file_fields]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
-    others = [
-        spec.conversion.image,
-        *spec.job_pod.env,
-        *undeclared,
-        *filter(None, [spec.conversion.requirements]),
-    ]
+    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *filter(None, [spec.conversion.requirements])]
     return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
 

@@ -197,12 +197,7 @@ def _reading_state(state: _WorkState) -> Reading:
 
 def _failed_before(context: Context, state: _WorkState) -> Run[Any]:
     assert state.recorded is not None
-    return _failed_run(
-        context,
-        state,
-        with_times(state.recorded, state.before, context.now),
-        state.recorded.trouble,
-    )
+    return _failed_run(context, state, with_times(state.recorded, state.before, context.now), state.recorded.trouble)
 
 
 def _makes_way(context: Context, state: _WorkState) -> Run[Any]:
@@ -219,10 +214,7 @@ def _reads(context: Context, state: _WorkState) -> Run[Any]:
 def _unreadable(context: Context, state: _WorkState) -> Run[Any]:
     assert state.reading is not None
     assert state.reading.failure is not None
-    return Run(
-        Effects(failures=_failure_records(context, state, state.reading.failure)),
-        failure=state.reading.failure,
-    )
+    return Run(Effects(failures=_failure_records(context, state, state.reading.failure)), failure=state.reading.failure)
 
 
 def _waits(context: Context, state: _WorkState) -> Run[Any]:
@@ -236,12 +228,7 @@ def _runs(context: Context, state: _WorkState) -> Run[Any]:
 
 def _fails(context: Context, state: _WorkState) -> Run[Any]:
     assert state.failure is not None
-    return _failed_run(
-        context,
-        state,
-        _failure_records(context, state, state.failure)[state.name],
-        state.failure,
-    )
+    return _failed_run(context, state, _failure_records(context, state, state.failure)[state.name], state.failure)
 
 
 def _repeats(context: Context, state: _WorkState) -> Run[Any]:
@@ -271,10 +258,7 @@ def _failure_records(context: Context, state: _WorkState, failure: Trouble) -> M
     """
     retry, uid = context.triton_deployment.retry, ""
     if state.job is not None:
-        retry, uid = (
-            state.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""),
-            state.job.uid,
-        )
+        retry, uid = state.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), state.job.uid
     record = Failure(uid, failure.reason, failure.message, retry)
     return {state.name: with_times(record, state.before, context.now)}
 
