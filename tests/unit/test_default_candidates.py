@@ -11,7 +11,7 @@ from triton_converters.contract import formats
 from triton_operator.api.format_rules import MODELS
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
-from triton_operator.candidates.defaults import MOST, default_candidates
+from triton_operator.candidates.defaults import MOST_CANDIDATES, default_candidates
 from triton_operator.candidates.server_image import refusal
 
 CPU = "triton-operator.local/tritonserver-cpu:0.1.0"
@@ -70,7 +70,7 @@ def test_every_choice_can_be_made_and_served(
     spec, model = given_spec(source, {"gpu": gpu, "conversion": conversion})
     images = Images(converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, server=image)
     found = default_candidates(spec, model, images)
-    assert 1 <= len(found) <= MOST
+    assert 1 <= len(found) <= MOST_CANDIDATES
     assert len({each.name for each in found}) == len(found)
     for each in found:
         assert formats.refusal(source, each.format, each.accelerator) is None

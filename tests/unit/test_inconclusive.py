@@ -8,9 +8,9 @@ import pytest
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive, Rollout
 from triton_operator.observed.promotion import Promotion
-from triton_operator.rollout.inconclusive import Course, course
+from triton_operator.rollout.inconclusive import Course, next_course
 from triton_operator.rollout.traffic import Verdict
-from triton_operator.rollout.wording import unjudged
+from triton_operator.rollout.wording import undo_verdict
 
 ANY = None
 ROWS = [
@@ -30,7 +30,7 @@ VERDICTS = (Reason.SOAK_PASSED, Reason.SOAK_FAILED, Reason.SOAK_INCONCLUSIVE)
 def test_every_judgement_has_the_course_of_its_row(asked: OnInconclusive, verdict: Reason, spoiled: bool) -> None:
     facts = (asked, verdict, spoiled)
     (wanted,) = {row[-1] for row in ROWS if all(each in (ANY, fact) for each, fact in zip(row, facts, strict=False))}
-    assert course(asked, Verdict(verdict, "words", spoiled)) is wanted
+    assert next_course(asked, Verdict(verdict, "words", spoiled)) is wanted
 
 
 def test_without_the_field_no_traffic_is_no_proof() -> None:
@@ -39,10 +39,10 @@ def test_without_the_field_no_traffic_is_no_proof() -> None:
 
 def test_an_undo_without_a_verdict_says_so_and_one_with_a_verdict_says_that() -> None:
     failed = Verdict(Reason.SOAK_FAILED, "2 % of 500 requests failed")
-    assert unjudged(failed) == failed
-    found = unjudged(Verdict(Reason.SOAK_INCONCLUSIVE, "it answered 3 requests"))
+    assert undo_verdict(failed) == failed
+    found = undo_verdict(Verdict(Reason.SOAK_INCONCLUSIVE, "it answered 3 requests"))
     assert found.reason is Reason.SOAK_FAILED
-    assert found.words == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
+    assert found.message == "it was not judged, because it answered 3 requests; spec.rollout.onInconclusive is Undo"
 
 
 def test_a_promotion_that_an_older_version_recorded_is_read_and_one_that_is_not_held_is_as_before() -> None:

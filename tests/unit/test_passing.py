@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.jobs.passing import ANSWER_SECONDS, PASSING, RETRY_SECONDS, ROOM_SECONDS, due_after, timed
+from triton_operator.jobs.passing import (
+    ANSWER_SECONDS,
+    PASSING,
+    RETRY_SECONDS,
+    ROOM_SECONDS,
+    seconds_until_due,
+    with_times,
+)
 from triton_operator.observed.failures import Failure
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -29,23 +36,23 @@ def test_they_are_failures_that_nobody_has_to_change_the_spec_for() -> None:
 
 
 def test_the_first_failure_begins_the_time_and_later_ones_keep_it() -> None:
-    first = timed(a_failure(), None, START)
+    first = with_times(a_failure(), None, START)
     assert (first.since, first.at) == (START.isoformat(), START.isoformat())
-    assert timed(first, first, later(9)) == first, "it is recorded once"
-    second = timed(a_failure(Reason.SOURCE_TRUNCATED), first, later(60))
+    assert with_times(first, first, later(9)) == first, "it is recorded once"
+    second = with_times(a_failure(Reason.SOURCE_TRUNCATED), first, later(60))
     assert (second.since, second.at) == (START.isoformat(), later(60).isoformat())
 
 
 def test_what_somebody_has_to_change_has_no_time_and_its_record_is_as_before() -> None:
     denied = a_failure(Reason.SOURCE_ACCESS_DENIED)
-    assert timed(denied, None, START) == denied
+    assert with_times(denied, None, START) == denied
     assert denied.to_json() == OLD.replace("SourceUnreachable", "SourceAccessDenied")
 
 
 def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is_seen() -> None:
     old = Failure.from_json(OLD)
     assert old == a_failure()
-    assert timed(old, old, START).since == START.isoformat()
+    assert with_times(old, old, START).since == START.isoformat()
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,6 @@ def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is
     ],
 )
 def test_the_pause_is_as_long_as_it_has_failed_within_bounds(reason: Reason, lasted: float, pause: float) -> None:
-    failed = timed(a_failure(reason), timed(a_failure(reason), None, START), later(lasted))
-    assert due_after(failed, later(lasted)) == pause
-    assert due_after(failed, later(lasted + pause)) == 0
+    failed = with_times(a_failure(reason), with_times(a_failure(reason), None, START), later(lasted))
+    assert seconds_until_due(failed, later(lasted)) == pause
+    assert seconds_until_due(failed, later(lasted + pause)) == 0

@@ -16,10 +16,10 @@ from triton_operator.candidates.ranking import (
     Contender,
     best_row,
     comparison,
-    front,
     improvement,
+    is_within_noise,
+    pareto_front,
     rank,
-    within_noise,
 )
 
 
@@ -252,7 +252,7 @@ def test_the_front_is_who_nobody_beats(given_rows: list[Row]) -> None:
         as_good = one.throughput >= other.throughput and one.p99 <= other.p99
         return as_good and (one.throughput, one.p99) != (other.throughput, other.p99)
 
-    found = front(given_rows, metrics)
+    found = pareto_front(given_rows, metrics)
     assert sorted(found, key=repr) == sorted(
         (each for each in given_rows if not any(beats(other, each) for other in given_rows)), key=repr
     )
@@ -261,7 +261,7 @@ def test_the_front_is_who_nobody_beats(given_rows: list[Row]) -> None:
 @given(noisy_rows, noisy_rows)
 def test_who_is_better_is_within_the_noise_of_who_is_worse(one: Row, other: Row) -> None:
     better, worse = sorted((best_row([each], [], []) for each in (one, other)), key=lambda each: -each.score)
-    assert within_noise(worse, better)
+    assert is_within_noise(worse, better)
     assert improvement(better, worse) >= 0 >= improvement(worse, better)
 
 

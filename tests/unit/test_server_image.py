@@ -7,7 +7,7 @@ import pytest
 from triton_converters.contract.formats import FORMATS
 from triton_operator.candidates.server_image import (
     CPU_BACKENDS,
-    by_digest,
+    image_by_digest,
     is_cpu_image,
     refusal,
     release,
@@ -51,7 +51,7 @@ def test_the_release_is_read_from_a_tag_of_nvidias_form(image: str, expected: st
     ],
 )
 def test_an_image_is_taken_by_its_own_repositorys_digest(image: str, image_id: str) -> None:
-    assert by_digest(image, image_id) == f"{image.removesuffix(':1').removesuffix(':26.03-py3')}@{DIGEST}"
+    assert image_by_digest(image, image_id) == f"{image.removesuffix(':1').removesuffix(':26.03-py3')}@{DIGEST}"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_image_is_taken_by_its_own_repositorys_digest(image: str, image_id: s
     ],
 )
 def test_an_image_keeps_its_name_where_no_digest_of_its_own_repository_is_reported(image: str, image_id: str) -> None:
-    assert by_digest(image, image_id) == image
+    assert image_by_digest(image, image_id) == image
 
 
 @pytest.mark.parametrize("form", ["tf-savedmodel", "tf-trt"])

@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 from triton_operator.api.serving import Soak
 from triton_operator.rollout.judging import judge
-from triton_operator.rollout.traffic import Traffic, between, total
+from triton_operator.rollout.traffic import Traffic, total, traffic_between
 
 ASKED = Soak()
 LEAST = ASKED.min_requests
@@ -54,19 +54,19 @@ def test_without_a_latency_to_compare_with_there_is_no_praise(previous: Traffic 
 
 
 def test_the_words_name_the_pod_the_figures_and_the_limit() -> None:
-    errors = judge(ASKED, {"a": pod(1000), "b": pod(1000, failed=50)}, BEFORE).words
+    errors = judge(ASKED, {"a": pod(1000), "b": pod(1000, failed=50)}, BEFORE).message
     assert errors == (
         "5 % of 1000 requests failed in pod b, and maxErrorPercent is 1; the previous revision answered 10000"
         " requests, of which 0 % failed"
     )
-    latency = judge(ASKED, {"a": pod(1000), "b": pod(1000, microseconds=3000)}, BEFORE).words
+    latency = judge(ASKED, {"a": pod(1000), "b": pod(1000, microseconds=3000)}, BEFORE).message
     assert latency == ("the mean latency is 3 ms in pod b, and was 2 ms before: 50 % more, and maxLatencyPercent is 40")
 
 
 def test_what_pods_answered_is_what_they_counted_since() -> None:
     before = [Counters("a", 100, 1, 5000), Counters("gone", 7, 7, 7), Counters("restarted", 50, 0, 9)]
     after = [Counters("a", 130, 3, 5600), Counters("new", 20, 0, 40), Counters("restarted", 10, 0, 20)]
-    found = between(before, after)
+    found = traffic_between(before, after)
     assert found == {"a": Traffic(30, 2, 600), "new": Traffic(20, 0, 40), "restarted": Traffic(10, 0, 20)}
     assert total(found.values()) == Traffic(60, 2, 660)
 
@@ -86,5 +86,7 @@ def test_more_failures_never_make_it_better(active: dict[str, Traffic], previous
 
 @given(st.lists(st.builds(Counters, st.sampled_from("abc"), counts, counts, counts), unique_by=lambda each: each.pod))
 def test_nothing_happened_between_the_same_counters(counters: list[Counters]) -> None:
-    assert total(between(counters, counters).values()) == Traffic()
-    assert total(between([], counters).values()).requests == sum(each.succeeded + each.failed for each in counters)
+    assert total(traffic_between(counters, counters).values()) == Traffic()
+    assert total(traffic_between([], counters).values()).requests == sum(
+        each.succeeded + each.failed for each in counters
+    )

@@ -13,7 +13,7 @@ from triton_operator.observed.trouble import Trouble
 
 @dataclass(frozen=True)
 class Attempt:
-    """What is known of a candidate so far."""
+    """A candidate with its state, its results and their keys so far."""
 
     candidate: Combination
     key: str = ""
@@ -36,8 +36,8 @@ class Attempt:
     metrics_key: str = ""
     """Key of the metrics' record."""
 
-    def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
-        """The candidate in its next state, with its reason and message."""
+    def in_state(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
+        """Return the candidate in a state. ``trouble``: the reason and message of that state; None: it has none."""
         reason, message = (trouble.reason, trouble.message) if trouble else (None, "")
         return replace(self, state=state, reason=reason, message=message)
 

@@ -1,4 +1,4 @@
-"""What a candidate consists of: one way to serve each model. Without an ensemble there is one member. Pure."""
+"""A candidate as a combination: one way to serve each model. Without an ensemble it has one member. Pure."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +20,7 @@ class Member:
     accelerator: str
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The member as FORMAT-PRECISION-ACCELERATOR."""
         return f"{self.format}-{self.precision}-{self.accelerator}"
 
@@ -36,7 +36,7 @@ class Combination:
     """The configuration that a search found for the single model; None: the spec's configuration."""
 
     def max_batch_size(self, spec: TritonDeploymentSpec) -> int:
-        """The most samples that a request may hold; 0: no batch dimension."""
+        """Return the most samples that a request may hold; 0: no batch dimension."""
         return self.tuning.max_batch_size if self.tuning else spec.max_batch_size
 
     @property
@@ -56,13 +56,13 @@ class Combination:
 
 
 def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
-    """All candidates: the product of the models' candidates in the spec's order; the last model varies fastest."""
-    choices = []
+    """Return all candidates: the product of the models' candidates in the spec's order, the last model fastest."""
+    named_members = []
     for model in spec.models:
         if model.format == HPS:
-            choices.append([("", Member(model, HPS, "fp32", "none"))])
+            named_members.append([("", Member(model, HPS, "fp32", "none"))])
             continue
-        choices.append(
+        named_members.append(
             [
                 (candidate.name, Member(model, candidate.format, candidate.precision, candidate.accelerator))
                 for candidate in model.candidates
@@ -70,7 +70,8 @@ def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
         )
     return tuple(
         Combination(
-            names.combination([name for name, _ in choice if name]) or HPS, tuple(member for _, member in choice)
+            names.combination([name for name, _ in combination if name]) or HPS,
+            tuple(member for _, member in combination),
         )
-        for choice in product(*choices)
+        for combination in product(*named_members)
     )

@@ -10,8 +10,9 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.candidates import server_image
 
-MOST = 3
-"""The most candidates of one model; each of them is converted and measured."""
+MOST_CANDIDATES = 3
+"""The most candidates of one model. Each costs a conversion and a profile, so only the most promising ones are
+tried."""
 
 
 def takes_defaults(model: Model) -> bool:
@@ -22,14 +23,14 @@ def takes_defaults(model: Model) -> bool:
 def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[Candidate, ...]:
     """Return at most three candidates for the images. A model of an ensemble has one: they multiply.
 
-    ``model``: its format is known. What somebody serves already, in a Triton repository, stays as it is.
-    The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, which is where it pays.
+    ``model``: its format is known. A model of a Triton repository, which somebody serves already, keeps its format.
+    The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, because it is faster there.
     """
     if isinstance(model, ModelOfRepository):
         assert model.format is not None
         return (_candidate(model.format, "fp32", "none"),)
-    ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))
-    return tuple(_candidate(*way) for way in islice(ways, 1 if spec.ensemble else MOST))
+    served_ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))
+    return tuple(_candidate(*way) for way in islice(served_ways, 1 if spec.ensemble else MOST_CANDIDATES))
 
 
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
@@ -53,13 +54,13 @@ def _runs_in_torch(model: Model) -> bool:
 
 def _is_served(image: str, model: Model, format_name: str, precision: str, accelerator: str) -> bool:
     """Whether a server of the image is known to serve a candidate."""
-    left_triton = FORMATS[format_name].last_release and not server_image.release(image)
-    no_tensorrt = accelerator == "trt" and server_image.is_cpu_image(image)
-    return not left_triton and not no_tensorrt and not server_image.refusal(image, model.format or "", format_name)
+    needs_release = FORMATS[format_name].last_release and not server_image.release(image)
+    lacks_tensorrt = accelerator == "trt" and server_image.is_cpu_image(image)
+    return not needs_release and not lacks_tensorrt and not server_image.refusal(image, model.format or "", format_name)
 
 
 def _candidate(format_name: str, precision: str, accelerator: str) -> Candidate:
-    words = [format_name, accelerator, precision] if accelerator != "none" else [format_name, precision]
+    name_parts = [format_name, accelerator, precision] if accelerator != "none" else [format_name, precision]
     return Candidate.model_validate(
-        {"name": "-".join(words), "format": format_name, "precision": precision, "accelerator": accelerator}
+        {"name": "-".join(name_parts), "format": format_name, "precision": precision, "accelerator": accelerator}
     )

@@ -12,12 +12,12 @@ FIELDS = (
     ("Triton server", "server_version"),
     ("processor", "cpu"),
 )
-"""Name for messages, and field. The image's name is not among them, because its versions are."""
+"""The fields that have to be equal, each with its name for messages. The image's versions stand for its name."""
 
 
 def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:
     """Yield each difference in words; if there is none, the figures may be compared."""
-    for words, field in FIELDS:
-        ours, theirs = getattr(one, field), getattr(other, field)
-        if ours != theirs:
-            yield f"{words} differs: {ours or 'none'} and {theirs or 'none'}"
+    for name, field in FIELDS:
+        one_value, other_value = getattr(one, field), getattr(other, field)
+        if one_value != other_value:
+            yield f"{name} differs: {one_value or 'none'} and {other_value or 'none'}"

@@ -1,4 +1,4 @@
-"""What a tritonserver image can do, as far as its name tells, before anything is converted for it. Pure."""
+"""What a tritonserver image can serve, by its name alone, before anything is converted for it. Pure."""
 
 import re
 
@@ -19,35 +19,37 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RELEASE = re.compile(r":(\d\d\.\d\d)(?:-[a-z0-9]+)*-py3(?:[-@]|$)")
 
 
-def by_digest(image: str, image_id: str) -> str:
-    """The image by the digest of its repository that the kubelet reported as its ID, or by its name if there is none.
+def image_by_digest(image: str, image_id: str) -> str:
+    """Return the image by the digest that the kubelet reported as its ID, or by its name if that has none.
 
     An image that was imported has no such digest. If the same content is in several repositories, a runtime may report
     the digest of another one, from which this image's name cannot be pulled.
     """
     repository, _, digest = image_id.removeprefix("docker-pullable://").partition("@")
-    own = _TAG.sub("", image)
-    same = "@" not in image and _DIGEST.fullmatch(digest) and _canonical(repository) == _canonical(own)
-    return f"{own}@{digest}" if same else image
+    own_repository = _TAG.sub("", image)
+    is_same_repository = (
+        "@" not in image and _DIGEST.fullmatch(digest) and _canonical(repository) == _canonical(own_repository)
+    )
+    return f"{own_repository}@{digest}" if is_same_repository else image
 
 
 def release(image: str) -> str:
-    """The release as YY.MM if the image's tag has NVIDIA's form (26.03-py3, 25.02-tf2-python-py3), else empty."""
-    found = _RELEASE.search(image.rpartition("/")[2])
-    return found.group(1) if found else ""
+    """Return the release as YY.MM; empty: the image's tag has not NVIDIA's form (26.03-py3, 25.02-tf2-python-py3)."""
+    match = _RELEASE.search(image.rpartition("/")[2])
+    return match.group(1) if match else ""
 
 
 def refusal(image: str, source: str, format_name: str) -> str | None:
-    """Why a server of the image cannot serve a format, and what to do; None: nothing is known against it.
+    """Return why a server of the image cannot serve a format, and what to do; None: nothing is known against it.
 
     ``source`` is the format of the model's source; the advice names formats that it converts into.
     """
     backend = FORMATS[format_name].backend
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
-        served = [name for name in SOURCES[source].converters if FORMATS[name].backend in CPU_BACKENDS]
+        served_formats = [name for name in SOURCES[source].converters if FORMATS[name].backend in CPU_BACKENDS]
         return (
             f"image {image} has no backend {backend}, which format {format_name} needs; use format"
-            f" {', '.join(served)}, or one of NVIDIA's images in spec.serving.image"
+            f" {', '.join(served_formats)}, or one of NVIDIA's images in spec.serving.image"
         )
     if backend == HPS and _TAG.sub("", image.partition("@")[0]) == NVIDIA_IMAGE:
         return (
@@ -69,7 +71,7 @@ def wants_shared_memory_flag(image: str) -> bool:
 
 
 def _canonical(repository: str) -> str:
-    """The repository with the registry and the folder that Docker's short names leave out."""
+    """Return the repository with the registry and the folder that Docker's short names leave out."""
     first, slash, _ = repository.partition("/")
     if not slash:
         return f"docker.io/library/{repository}"

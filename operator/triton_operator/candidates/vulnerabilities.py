@@ -72,17 +72,18 @@ All have the attack vector Network and need no privileges. Others are left out, 
 23.11): it takes --model-control-mode=explicit, which only the private server of a search has, and no client reaches it.
 """
 NAMED = 6
-"""How many a message names; NVIDIA's bulletins have the others."""
+"""How many vulnerabilities a message names, so that it stays short; NVIDIA's bulletins have the others."""
 
 
 def warning(image: str) -> str | None:
     """Say which known vulnerabilities a server image has, and which release to use; None: none, or none are known."""
-    found = [each for each in KNOWN if (of := release(image)) and of < each.fixed]
-    if not found:
+    vulnerabilities = [each for each in KNOWN if (image_release := release(image)) and image_release < each.fixed]
+    if not vulnerabilities:
         return None
-    worst = ", ".join(f"{each.cve} (score {each.score})" for each in found[:NAMED])
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    worst = ", ".join(f"{each.cve} (score {each.score})" for each in vulnerabilities[:NAMED])
+    others = f" and {len(vulnerabilities) - NAMED} more" if len(vulnerabilities) > NAMED else ""
     return (
-        f"image {image} has vulnerabilities that any client can use: {worst}{more}; use release"
-        f" {max(each.fixed for each in found)} or later in spec.serving.image, or in the Helm value images.server"
+        f"image {image} has vulnerabilities that any client can use: {worst}{others}; use release"
+        f" {max(each.fixed for each in vulnerabilities)} or later in spec.serving.image, or in the Helm value"
+        " images.server"
     )

@@ -16,10 +16,10 @@ DEADLINE_SECONDS = 3600
 
 
 def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult]:
-    """The work for the drop of that number. It is done once, whoever else uses the claim by then."""
+    """Return the work for the drop of that number. It is done once, whoever else uses the claim by then."""
     request = CleanRequest("", MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS)
     request = names.keyed("clean", request, dropped, context.triton_deployment.uid)
-    marked = (context.name, *context.observed.neighbours)
+    owners = (context.name, *context.observed.neighbours)
     return Work(
         stage="clean",
         request=request,
@@ -27,11 +27,11 @@ def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult
         shape=Plain(
             volumes=tuple(
                 {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}
-                for number, name in enumerate(marked)
+                for number, name in enumerate(owners)
             ),
             mounts=tuple(
                 {"name": f"marks-{number}", "mountPath": str(layout.MARKS_MOUNT / name), "readOnly": True}
-                for number, name in enumerate(marked)
+                for number, name in enumerate(owners)
             ),
         ),
     )

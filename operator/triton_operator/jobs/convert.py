@@ -28,14 +28,14 @@ SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work[ConvertRequest, ConvertResult]:
-    """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
+    """Return the Job's work. The conversion key covers what changes the file, the revision key config.pbtxt too."""
     return work_and_damages(context, dump, candidate)[0]
 
 
 def work_and_damages(
     context: Context, dump: Dump, candidate: Combination
 ) -> tuple[Work[ConvertRequest, ConvertResult], Mapping[str, Damage]]:
-    """The Job's work, and what became of the revision under earlier keys."""
+    """Return the Job's work, and the damages of the revision under earlier keys, by these keys."""
     request = _request(context, dump, candidate)
     key, damages = revision_key(context, request)
     # The rest changes no file: the candidate's name is for messages, and the conversion keys cover the batches.
@@ -62,16 +62,16 @@ def work_and_damages(
 
 
 def _request(context: Context, dump: Dump, candidate: Combination) -> ConvertRequest:
-    """The whole request, but for the key, the candidate's name and the reference."""
+    """Return the request without the key, the candidate's name and the reference."""
     members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
-    cached = [member for member in members if member.accelerator == "trt"]
-    engine_cache = _engine_cache(context, cached)
-    members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
+    accelerated = [member for member in members if member.accelerator == "trt"]
+    engine_cache = _engine_cache(context, accelerated)
+    members = [replace(member, engine_cache=engine_cache) if member in accelerated else member for member in members]
     return members[0] if context.spec.ensemble is None else _ensemble_request(context, candidate, members)
 
 
 def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:
-    """The request for one model, without the key, the candidate's name and the reference.
+    """Return the request for one model, without the key, the candidate's name and the reference.
 
     Options that do not concern its format have their defaults, so that an edit of them makes no other request.
     """
@@ -104,20 +104,20 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         tensorrt=TensorRtOptions(whole(tensorrt.workspace), tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
         engine_cache="",
-        config=config if tuning is None else _tuned(config, tuning, model),
+        config=config if tuning is None else _tuned_config(config, tuning, model),
         gpu_count=context.spec.gpu_count if hps else 0,
         hps=hps,
         optimal_batch_size=_optimal_batch_size(config, model) if member.format == "trt" else 0,
     )
     examples, signature = examples_key(context, dump.source), dump.result.signature
-    without = SERVED if is_engine else (*SERVED, "tensorrt")
+    unhashed_fields = SERVED if is_engine else (*SERVED, "tensorrt")
     return replace(
-        request, conversion_key=names.result_key("conversion", request, examples, signature, without=without)
+        request, conversion_key=names.result_key("conversion", request, examples, signature, without=unhashed_fields)
     )
 
 
 def _ensemble_request(context: Context, candidate: Combination, members: Sequence[ConvertRequest]) -> ConvertRequest:
-    """The request for all models of an ensemble."""
+    """Return the request for all models of an ensemble."""
     return replace(
         members[0],
         conversion_key="",
@@ -133,12 +133,12 @@ def _ensemble_request(context: Context, candidate: Combination, members: Sequenc
 
 
 def model_config(context: Context, model: Model) -> ModelConfig:
-    """The settings of config.pbtxt besides the signature, with defaults filled in."""
+    """Return the settings of config.pbtxt besides the signature, with defaults filled in."""
     config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
-    delay = ceil(amount(batching.max_queue_delay, "us"))
-    if not preferred and delay > 0 and config.largest_batch > 0:
+    delay_microseconds = ceil(amount(batching.max_queue_delay, "us"))
+    if not preferred and delay_microseconds > 0 and config.largest_batch > 0:
         preferred = [config.largest_batch]
     kind = "KIND_CPU"
     if context.spec.gpu_count > 0:
@@ -148,7 +148,7 @@ def model_config(context: Context, model: Model) -> ModelConfig:
         instance_group_kind=kind,
         dynamic_batching=config.dynamic_batching is not None and config.largest_batch > 0,
         preferred_batch_sizes=tuple(size for size in preferred if size <= config.largest_batch),
-        max_queue_delay_microseconds=delay,
+        max_queue_delay_microseconds=delay_microseconds,
         cuda_graphs=config.cuda_graphs,
         warmup=config.warmup,
         parameters=dict(config.parameters),
@@ -157,13 +157,16 @@ def model_config(context: Context, model: Model) -> ModelConfig:
 
 
 def _optimal_batch_size(config: ModelConfig, model: Model) -> int:
-    """The largest preferred batch size of the spec, also if a search found another: that shares the engine; 0: none."""
+    """Return the batch size that an engine is optimised for: the spec's largest preferred one; 0: none is preferred.
+
+    It stays the same if a search found another one, so that all configurations of a candidate share one engine.
+    """
     largest = max(config.preferred_batch_sizes, default=0)
     return largest if largest < model.config.largest_batch else 0
 
 
-def configuration(context: Context, model: Model) -> Tuning:
-    """The spec's values of the settings that a search may vary."""
+def spec_tuning(context: Context, model: Model) -> Tuning:
+    """Return the spec's values of the settings that a search may vary."""
     config = model_config(context, model)
     return Tuning(
         max_batch_size=model.config.largest_batch,
@@ -175,14 +178,14 @@ def configuration(context: Context, model: Model) -> Tuning:
     )
 
 
-def _tuned(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
-    """The configuration with the values that a search found."""
-    smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.largest_batch else 0
-    return replace(config, **{**vars(tuning), "max_batch_size": smaller})
+def _tuned_config(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
+    """Return the configuration with the values that a search found."""
+    max_batch_size = tuning.max_batch_size if tuning.max_batch_size < model.config.largest_batch else 0
+    return replace(config, **{**vars(tuning), "max_batch_size": max_batch_size})
 
 
 def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
-    """The directory where the server's TensorRT provider keeps the engines of these models; empty without `members`.
+    """Return the directory where the server's TensorRT provider keeps the engines of ``members``; empty without any.
 
     The server's TensorRT version is not known before it runs, so its image stands for it: the release, or a hash of the
     image's name. Revisions that differ only in batching share their engines.
@@ -200,7 +203,7 @@ def _gpu_product(context: Context) -> str:
 
 
 def revision_key(context: Context, request: ConvertRequest) -> tuple[str, Mapping[str, Damage]]:
-    """The key to publish a revision under, and what became of it under earlier keys."""
+    """Return the key to publish a revision under, and its damages under earlier keys, by these keys."""
     key, damages = names.result_key("convert", request), {}
     while (damage := context.observed.damaged.get(key)) is not None:
         damages[key] = damage

@@ -1,11 +1,11 @@
-"""What becomes of work without a result: facts in, one fate out. Pure, with a table as its test."""
+"""The next step for work that has no result yet: facts in, one fate out. Pure, with a table as its test."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
 
 class JobPhase(Enum):
-    """How far the work's Job is."""
+    """The state of the work's Job."""
 
     ABSENT = auto()
     ACTIVE = auto()
@@ -26,7 +26,7 @@ class RecordedFailure(Enum):
 
 
 class Reading(Enum):
-    """How far the Job is that reads the work's answer from the claim."""
+    """The state of the Job that reads the work's answer from the claim."""
 
     NONE = auto()
     """None is needed."""
@@ -37,7 +37,7 @@ class Reading(Enum):
 
 @dataclass(frozen=True)
 class WorkFacts:
-    """Everything that decides what becomes of the work."""
+    """Everything that decides the fate of the work."""
 
     recorded: RecordedFailure
     job: JobPhase
@@ -47,7 +47,7 @@ class WorkFacts:
 
 
 class Fate(Enum):
-    """What becomes of the work."""
+    """The next step for the work."""
 
     FAILED_BEFORE = auto()
     """The work counts as failed without another Job, because its failure is recorded."""

@@ -6,9 +6,9 @@ from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.profile import load, measured_online
+from triton_operator.jobs.profile import load, measured_online_sweep
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured
+from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.server import serving_inputs
 from triton_operator.resources.work import Work, client
 
@@ -16,7 +16,7 @@ MeasureWork = Work[MeasureRequest, MeasureResult]
 
 
 def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
-    """The Job's work. Its key covers the request, the client, and the server's whole pod, which is this object's."""
+    """Return the Job's work. Its key covers the request, the client, the server's whole pod, and the object."""
     request = MeasureRequest(
         key="",
         revision=target.key,
@@ -24,15 +24,15 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         model_name=context.spec.served_name,
         max_batch_size=target.candidate.max_batch_size(context.spec),
         load=load(context, names.preview(context.name)),
-        online=measured_online(context, target),
+        online=measured_online_sweep(context, target),
     )
-    others = (serving_inputs(context), context.client, context.triton_deployment.uid)
-    replaced, request = measured(context, "measure", request, *others)
+    surroundings = (serving_inputs(context), context.client, context.triton_deployment.uid)
+    replaced_keys, request = key_measurement(context, "measure", request, *surroundings)
     return Work(
         stage="measure",
         request=request,
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
         shape=client(context, target, (layout.reference_directory(dump.key),), None),
-        replaces=replaced,
+        replaces=replaced_keys,
     )

@@ -18,7 +18,7 @@ from triton_operator.resources.work import UserCode, Work
 
 
 def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work[MetricsRequest, MetricsResult]:
-    """The work of the Job that computes the metrics of all these candidates, and the framework's once."""
+    """Return the work of the Job that computes the metrics of all these candidates, and the framework's once."""
     spec = context.spec
     assert spec.metrics is not None
     request = MetricsRequest(

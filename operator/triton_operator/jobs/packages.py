@@ -12,12 +12,12 @@ PLACE = ("source", "path")
 
 
 def packages_key(context: Context, source: SourceResult) -> str:
-    """The key of the installed packages; empty: the spec names no requirements file."""
+    """Return the key of the installed packages; empty: the spec names no requirements file."""
     return packages_work(context, source).key if context.spec.conversion.requirements else ""
 
 
 def packages_work(context: Context, source: SourceResult) -> Work[PackagesRequest, PackagesResult]:
-    """The Job's work. Its key covers the file, the image, and the Secret that names an index.
+    """Return the Job's work. Its key covers the file, the image, and the Secret that names an index.
 
     It does not cover the installation's index: another mirror of the same packages converts nothing again.
 

@@ -13,12 +13,15 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.observed.failures import Failure
 
 RETRY_SECONDS = 15.0
-"""The shortest pause: GitOps applies everything at once, so what is missing is often there a few seconds later."""
+"""The shortest pause in seconds: GitOps applies everything at once, so what is missing often exists a little later."""
 ANSWER_SECONDS = 300.0
-"""The longest pause after a failure of a server elsewhere: to ask it costs it little, and a person who has mended it
-looks at the object for about so long."""
+"""The longest pause in seconds after a failure of a server outside the cluster.
+
+One request costs that server little, and a person who has repaired it watches the object for about five minutes.
+"""
 ROOM_SECONDS = 3600.0
-"""The longest pause after a failure of disks or nodes: each try may send a whole source again, or take a GPU."""
+"""The longest pause in seconds after a failure of disks or nodes: each try may send a whole source again, or take a
+GPU."""
 
 PASSING: Mapping[Reason, float] = {
     Reason.SOURCE_NOT_FOUND: ANSWER_SECONDS,
@@ -35,28 +38,28 @@ PASSING: Mapping[Reason, float] = {
 """The failures that pass by themselves, of every stage, and the longest pause between two tries in seconds."""
 
 
-def timed(failure: Failure, before: Failure | None, now: datetime) -> Failure:
+def with_times(failure: Failure, previous: Failure | None, now: datetime) -> Failure:
     """Return the failure as it is recorded: with its times, if it passes by itself.
 
-    ``before``: the failure of the same work that was recorded last; None: it did not fail before.
+    ``previous``: the last recorded failure of the same work; None: it did not fail before.
     """
     if failure.reason not in PASSING or failure.at:
         return failure
-    at = now.isoformat()
-    return replace(failure, since=(before.since if before is not None else "") or at, at=at)
+    recorded_at = now.isoformat()
+    return replace(failure, since=(previous.since if previous is not None else "") or recorded_at, at=recorded_at)
 
 
-def lasted(failure: Failure, now: datetime) -> float:
+def failed_seconds(failure: Failure, now: datetime) -> float:
     """Return the seconds for which the work has failed, over all tries; the failure has its times."""
     return (now - datetime.fromisoformat(failure.since)).total_seconds()
 
 
-def due_after(failure: Failure, now: datetime) -> float:
+def seconds_until_due(failure: Failure, now: datetime) -> float:
     """Return the seconds until the next try, 0 or less once it is due; the failure has its times.
 
-    The pause is as long as the work had failed when the last try did, within the bounds: it doubles the time that it
-    has failed by the next one.
+    The pause is as long as the work had been failing at its last try, within the bounds. So the time of failing doubles
+    from one try to the next.
     """
-    at = datetime.fromisoformat(failure.at)
-    pause = min(max(lasted(failure, at), RETRY_SECONDS), PASSING[failure.reason])
-    return pause - (now - at).total_seconds()
+    failed_at = datetime.fromisoformat(failure.at)
+    pause = min(max(failed_seconds(failure, failed_at), RETRY_SECONDS), PASSING[failure.reason])
+    return pause - (now - failed_at).total_seconds()

@@ -24,14 +24,14 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured
+from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.private_server import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.resources.work import Work, client
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
-    """The Job's work. Its key covers the request, the client, and the server's whole pod."""
+    """Return the Job's work. Its key covers the request, the client, and the server's whole pod."""
     spec = context.spec
     request = ProfileRequest(
         key="",
@@ -44,8 +44,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         tolerance=tolerance(context, attempt.candidate.precision),
         keep_outputs=spec.metrics is not None,
         load=load(context, LOOPBACK),
-        offline=offline(context, attempt.candidate),
-        online=online(context, attempt.candidate),
+        offline=offline_sweep(context, attempt.candidate),
+        online=online_sweep(context, attempt.candidate),
         open_loop=open_loop(context),
         members=tuple(
             ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
@@ -54,7 +54,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    replaced, request = measured(context, "profile", request, private_inputs(context), context.client)
+    replaced_keys, request = key_measurement(context, "profile", request, private_inputs(context), context.client)
     inputs = (layout.reference_directory(dump.key), layout.revision_directory(attempt.key))
     return Work(
         stage="profile",
@@ -62,12 +62,12 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         shape=client(context, attempt, inputs, sidecar(context, attempt)),
-        replaces=replaced,
+        replaces=replaced_keys,
     )
 
 
 def load(context: Context, host: str) -> Load:
-    """The load settings that all measurements against one server share."""
+    """Return the load settings that all measurements against one server share."""
     performance, measurement = context.spec.performance, context.spec.performance.measurement
     port = GRPC_PORT if performance.protocol == "grpc" else HTTP_PORT
     return Load(
@@ -84,54 +84,56 @@ def load(context: Context, host: str) -> Load:
     )
 
 
-def offline(context: Context, candidate: Combination) -> Sweep:
-    """The offline sweep: batches of fixed size, one request in flight."""
+def offline_sweep(context: Context, candidate: Combination) -> Sweep:
+    """Return the offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
-    given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
-    sizes = _served(context, candidate, given.batch_sizes)
+    sweep = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
+    sizes = _accepted_sizes(context, candidate, sweep.batch_sizes)
     return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
 
 
-def online(context: Context, candidate: Combination) -> Sweep:
-    """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
-    # An autoscaler needs the saturation, not its lower bound.
-    end = None if context.spec.serving.autoscaling else 4
-    given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=end))
-    sizes = _served(context, candidate, [given.batch_size])
-    return Sweep(sizes, given.concurrency.concurrencies(), False, until_saturated=given.concurrency.end is None)
+def online_sweep(context: Context, candidate: Combination) -> Sweep:
+    """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
+    # Four concurrencies show how the latency grows, and take little time. An autoscaler needs the saturation itself.
+    default_end = None if context.spec.serving.autoscaling else 4
+    sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=default_end))
+    sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
+    return Sweep(sizes, sweep.concurrency.concurrencies(), False, until_saturated=sweep.concurrency.end is None)
 
 
-def measured_online(context: Context, attempt: Attempt) -> Sweep:
-    """The concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
-    sweep = online(context, attempt.candidate)
+def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:
+    """Return the concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
+    sweep = online_sweep(context, attempt.candidate)
     if attempt.profile is None or not sweep.until_saturated:
         return sweep
     return replace(sweep, concurrencies=tuple(row.concurrency for row in attempt.profile.online), until_saturated=False)
 
 
 def open_loop(context: Context) -> OpenLoop:
-    """The request rates to measure.
+    """Return the request rates to measure.
 
     With an autoscaler, one more rate confirms that what its headroom leaves of a replica's capacity is sustained. Only
     then does the request hold constraints, whose edit measures again.
     """
-    given, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
-    asked = given.request_rate if given else None
-    open_loop = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
+    online_spec, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
+    request_rate = online_spec.request_rate if online_spec else None
+    open_loop = (
+        OpenLoop(tuple(sorted(set(request_rate.rates))), request_rate.distribution) if request_rate else OpenLoop(())
+    )
     if autoscaling is None:
         return open_loop
     bounds = latency_bounds(context.spec.selection.constraints.asked)
     return replace(open_loop, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 
-def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
+def _accepted_sizes(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
     maximum = candidate.max_batch_size(context.spec)
     return tuple(size for size in sizes if size <= maximum or maximum == 0)
 
 
 def tolerance(context: Context, precision: str) -> Tolerance:
-    """How far served outputs may differ from the framework's."""
+    """Return by how much served outputs may differ from the framework's, by the spec or else by default."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
             return Tolerance(float(each.absolute), float(each.relative))

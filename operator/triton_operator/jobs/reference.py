@@ -35,7 +35,7 @@ class Dump:
 
 
 def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequest, ReferenceResult]:
-    """The Job's work. Its key covers everything that can change the framework's outputs."""
+    """Return the Job's work. Its key covers everything that can change the framework's outputs."""
     request = names.keyed("reference", _full_request(context, source), *surroundings(context))
     volumes, mounts = user_volumes(context, source)
     return Work(
@@ -47,23 +47,23 @@ def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequ
 
 
 def examples_key(context: Context, source: SourceResult) -> str:
-    """The key of the reference's batches, which candidates are traced with and engines are built for."""
+    """Return the key of the reference's batches, which candidates are traced with and engines are built for."""
     request = _full_request(context, source)
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
-    """A digest of what the spec says of the examples: of everything that changes every conversion."""
+    """Return a digest of everything in the spec that changes the reference's batches, and so every conversion."""
     # Who may read the files does not change them.
-    given = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
-    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
-    left_out = (model.name for model in spec.models if spec.follows_graph(model))
-    own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
+    file_fields = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in file_fields]
+    undeclared = (model.name for model in spec.models if spec.follows_graph(model))
+    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *filter(None, [spec.conversion.requirements])]
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
 
 def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
-    """The request without its key, with all that is published of what it needs."""
+    """Return the request without its key, with the digests of the published files that it needs."""
     return replace(
         _request(context.spec, source.digest),
         weights=weights_digest(context),
@@ -73,7 +73,7 @@ def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
-    """The request as far as the spec tells it. ``source``: its digest."""
+    """Return the request with the fields that the spec alone decides. ``source``: the source's digest."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -86,7 +86,7 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
 
 
 def surroundings(context: Context) -> list[Any]:
-    """What changes what the user's code computes, besides the request.
+    """Return what decides what the user's code computes, besides the request.
 
     Data that is mounted from a claim has a revision instead of a digest.
     """
@@ -94,7 +94,7 @@ def surroundings(context: Context) -> list[Any]:
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
-    """The request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
+    """Return the request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
     performance = spec.performance
     if spec.max_batch_size:
         return ()
@@ -103,7 +103,7 @@ def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
 
 
 def served_code(spec: TritonDeploymentSpec) -> ModelCode:
-    """The single model, or the ensemble with its models."""
+    """Return the single model, or the ensemble with its models."""
     ensemble, models = spec.ensemble, {model.name: model for model in spec.models}
     if ensemble is None:
         return model_code(spec, spec.models[0])
@@ -124,7 +124,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known.
+    """Return the code and format of one model, as a Job gets them; the format is empty as long as it is not known.
 
     A repository keeps its old word here, by which images are pinned; no Job gets it.
     """
@@ -133,21 +133,21 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     return ModelCode(FORMATS.before.get(form, form), code, model.config.largest_batch, declared=model.declared)
 
 
-def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
-    """A Python file of the source and its arguments, as a Job gets them."""
-    return Entrypoint(given.entrypoint, _arguments(spec, given.arguments))
+def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> Entrypoint:
+    """Return a Python file of the source and its arguments, as a Job gets them."""
+    return Entrypoint(user_entrypoint.entrypoint, _arguments(spec, user_entrypoint.arguments))
 
 
-def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
+def _arguments(spec: TritonDeploymentSpec, arguments: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATASET), by its old name $(DATA), and $(WEIGHTS) by the paths at which they are mounted."""
     dataset = layout.DATA_MOUNT
     if spec.mounted_dataset is not None:
         dataset /= uris.split(spec.mounted_dataset.uri).path
     paths = {"$(DATASET)": str(dataset), "$(DATA)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
-    return {name: _filled(value, paths) for name, value in given.items()}
+    return {name: _fill_placeholders(value, paths) for name, value in arguments.items()}
 
 
-def _filled(value: str, paths: Mapping[str, str]) -> str:
+def _fill_placeholders(value: str, paths: Mapping[str, str]) -> str:
     for placeholder, path in paths.items():
         value = value.replace(placeholder, path)
     return value
@@ -156,15 +156,15 @@ def _filled(value: str, paths: Mapping[str, str]) -> str:
 def user_volumes(
     context: Context, source: SourceResult
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Volumes of the dataset, and mounts of the dataset, the weights and the packages, as far as the spec has them."""
+    """Return volumes and mounts of the dataset, and mounts of the weights and the packages, if the spec has them."""
     volumes, mounts = [], []
     if context.spec.mounted_dataset is not None:
         volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
-    for digest, place in published:
+    for digest, mount_path in published:
         if digest:
-            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(mount_path)})
     if packages := packages_key(context, source):
         mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
     return tuple(volumes), tuple(mounts)

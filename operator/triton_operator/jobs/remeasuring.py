@@ -18,20 +18,25 @@ from triton_operator.observed.trouble import Trouble
 D = TypeVar("D", bound=Document)
 
 
-def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
-    """Return the keys that figures were measured under, oldest first, and the request with the one that counts."""
+def key_measurement(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
+    """Return the request with the key that counts now, and before it the earlier keys of its figures, oldest first."""
     keys = [names.result_key(stage, request, *others)]
-    while (known := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
-        following = names.result_key(stage, request, *others, len(keys))
+    while (failure := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
+        next_key = names.result_key(stage, request, *others, len(keys))
         # An annotation that is taken back does not bring back what was measured before.
-        is_this_retry = known.retry == context.triton_deployment.retry
-        if is_this_retry and record_name(stage, following) not in context.observed.records:
+        is_this_retry = failure.retry == context.triton_deployment.retry
+        if is_this_retry and record_name(stage, next_key) not in context.observed.records:
             break
-        keys.append(following)
+        keys.append(next_key)
     return tuple(keys[:-1]), names.with_key(request, keys[-1])
 
 
-def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:
-    """Record what is wrong with the figures that stalled the object, by the names of their records."""
+def record_unmet_figures(context: Context, troubles: Mapping[str, Trouble]) -> Effects:
+    """Record that figures stall the object, so that a retry measures them again.
+
+    ``troubles``: what is wrong with them, by the names of their records.
+    """
     retry = context.triton_deployment.retry
-    return Effects(failures={name: Failure("", each.reason, each.message, retry) for name, each in figures.items()})
+    return Effects(
+        failures={name: Failure("", trouble.reason, trouble.message, retry) for name, trouble in troubles.items()}
+    )

@@ -9,7 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
-from triton_operator.jobs.passing import due_after, timed
+from triton_operator.jobs.passing import seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
@@ -20,29 +20,36 @@ from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Answered, AnyWork, Asked, Replay, Work, reader
 
 UNSEEN_SECONDS = 10.0
-"""How long the pod of a Job that has ended is waited for. Jobs and pods come over different watches, which lag by a few
-seconds at most, and the pod has the answer."""
+"""Seconds for which the pod of a Job that has ended is waited for, because the pod has the answer.
+
+Jobs and pods come over different watches, and one lags behind the other by a few seconds at most.
+"""
 
 LINGER_SECONDS = 60.0
-"""How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
+"""Seconds for which a pod may go on after its Job's own container has ended.
+
+A sidecar that a webhook added ends by itself within some seconds, if at all: a minute lets it, and costs little.
+"""
 
 
 @dataclass(frozen=True)
 class Run(Generic[Answered]):
-    """What became of a piece of work."""
+    """The state of a piece of work after a pass has looked at it."""
 
     effects: Effects
     record: Record | None = None
     result: Answered | None = None
-    """What the record holds."""
+    """The result that the record holds; None: there is no record."""
     failure: Trouble | None = None
     failing: Failure | None = None
-    """How the last try failed, if the work is tried again by itself; that try may run by now. None: it has not failed,
-    or only a person's wish repeats it."""
+    """The failure of the last try, if the operator tries the work again by itself; the next try may run by now.
+
+    None: the work has not failed, or only a retry that the user asks for repeats it.
+    """
     pending: Trouble | None = None
-    """What keeps the Job's pod from running."""
+    """What keeps the Job's pod from running; None: nothing is known to."""
     active: bool = False
-    """A Job for it exists and has not ended, or is created in this pass."""
+    """Whether a Job for the work exists that has not ended, or is created in this pass."""
 
     @property
     def finished_at(self) -> str:
@@ -62,7 +69,7 @@ def run(
     patience: float | None = None,
     repeats: bool = False,
 ) -> Run[Answered]:
-    """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
+    """Return the work's recorded result, else its failure, else its Job, else a new Job if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One
     whose pod never ends, because of what a webhook added to it, goes once its record or failure is known; so does one
@@ -73,15 +80,15 @@ def run(
     A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its
     failure is recorded and it is deleted.
     """
-    known = _run(context, work, start, patience, repeats)
-    replaced = [record_name(work.stage, key) for key in work.replaces]
-    failures = {name: context.observed.failures[name] for name in replaced}
-    return replace(known, effects=known.effects + Effects(needed=frozenset(replaced), failures=failures))
+    outcome = _run(context, work, start, patience, repeats)
+    replaced_names = [record_name(work.stage, key) for key in work.replaces]
+    failures = {name: context.observed.failures[name] for name in replaced_names}
+    return replace(outcome, effects=outcome.effects + Effects(needed=frozenset(replaced_names), failures=failures))
 
 
 @dataclass(frozen=True)
-class _Unanswered:
-    """Work without a result, and all that is known of it."""
+class _WorkState:
+    """All that is observed and recorded of work that has no result yet."""
 
     body: dict[str, Any]
     """Body of the work's Job, as it would be made now."""
@@ -93,140 +100,144 @@ class _Unanswered:
     before: Failure | None
     """The failure that was recorded last, of that Job or of the try before it; None also if a retry was asked for."""
     reading: Run[Any] | None
-    """What became of the Job that reads its answer from the claim; None: none is needed."""
+    """The run of the Job that reads the work's answer from the claim; None: no such Job is needed."""
     failure: Trouble | None
     """How the Job failed, or why it is given up."""
 
 
 def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: bool) -> Run[Any]:
-    """Return what became of a piece of work, but for the results that it had under earlier keys."""
+    """Return the state of a piece of work, without the results that it had under earlier keys."""
     needed = Effects(needed=frozenset({record_name(work.stage, work.key)}))
-    same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
+    jobs_of_key = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     record = context.observed.records.get(record_name(work.stage, work.key))
     if record is not None:
-        known = _recorded(context, work, record, same)
-        return replace(known, effects=known.effects + needed)
-    found = _find(context, work, same, patience)
+        outcome = _recorded_run(context, work, record, jobs_of_key)
+        return replace(outcome, effects=outcome.effects + needed)
+    state = _observe(context, work, jobs_of_key, patience)
     facts = WorkFacts(
-        recorded=_recorded_failure(context, found, repeats),
-        job=_phase(context, found),
-        reading=_reading_of(found),
+        recorded=_recorded_failure(context, state, repeats),
+        job=_phase(context, state),
+        reading=_reading_state(state),
         may_start=start and not context.spec.suspend,
     )
-    outcome = _BECOMES[next_fate(facts)](context, found)
-    return _remembering(found, replace(outcome, effects=outcome.effects + needed), repeats)
+    outcome = _ACTIONS[next_fate(facts)](context, state)
+    return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats)
 
 
-def _remembering(found: _Unanswered, outcome: Run[Any], repeats: bool) -> Run[Any]:
+def _with_failure_record(state: _WorkState, outcome: Run[Any], repeats: bool) -> Run[Any]:
     """Keep the record of a failure that passes by itself until there is a result: the next pause depends on it."""
-    failing = outcome.effects.failures.get(found.name, found.before)
-    if failing is None or not failing.since:
+    failure = outcome.effects.failures.get(state.name, state.before)
+    if failure is None or not failure.since:
         return outcome
-    effects = outcome.effects + Effects(failures={found.name: failing})
-    return replace(outcome, effects=effects, failing=failing if repeats else None)
+    effects = outcome.effects + Effects(failures={state.name: failure})
+    return replace(outcome, effects=effects, failing=failure if repeats else None)
 
 
-def _recorded(context: Context, work: AnyWork, record: Record, same: Sequence[JobView]) -> Run[Any]:
-    """Return the result. Nothing is to run: to build the Jobs of all that is known would take most of a pass."""
+def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: Sequence[JobView]) -> Run[Any]:
+    """Return the run of work whose result is recorded.
+
+    No Job is built for it: to build the Jobs of all recorded work would take most of a pass.
+    """
     result = record.outcome.result
     # It was read by the type that its stage answers.
     assert isinstance(result, work.result)
-    own = job(context, work)["metadata"]["name"] if any(each.active for each in same) else ""
-    ended = [each for each in same if not each.active or each.name == own]
-    stay = frozenset(each.name for each in ended if not (each.suspended or _overstays(context, each)))
-    return Run(Effects(jobs=stay), record=record, result=result)
+    current_name = job(context, work)["metadata"]["name"] if any(each.active for each in jobs_of_key) else ""
+    ended_jobs = [each for each in jobs_of_key if not each.active or each.name == current_name]
+    kept_jobs = frozenset(each.name for each in ended_jobs if not (each.suspended or _overstays(context, each)))
+    return Run(Effects(jobs=kept_jobs), record=record, result=result)
 
 
-def _find(context: Context, work: AnyWork, same: Sequence[JobView], patience: float | None) -> _Unanswered:
-    """Return all that is known of work without a result. ``same``: the Jobs of its key."""
-    observed, body = context.observed, job(context, work)
-    name = body["metadata"]["name"]
+def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], patience: float | None) -> _WorkState:
+    """Return all that is observed and recorded of work without a result. ``jobs_of_key``: the Jobs of its key."""
+    observed, job_body = context.observed, job(context, work)
+    name = job_body["metadata"]["name"]
     earlier = earlier_name(context, work) if observed.failures else ""
     if earlier in observed.failures and observed.failures[earlier].retry == context.triton_deployment.retry:
         name = earlier
-    own, recorded = observed.jobs.get(name), observed.failures.get(name)
+    job_view, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
     replays = isinstance(work.shape, Replay)
-    may_read = not replays and ((own is not None and own.cut) or any(each is not own for each in same))
-    return _Unanswered(
-        body=body,
+    is_cut = job_view is not None and job_view.cut
+    may_read = not replays and (is_cut or any(each is not job_view for each in jobs_of_key))
+    return _WorkState(
+        body=job_body,
         name=name,
-        job=own,
-        recorded=None if recorded is None or (own is not None and own.uid != recorded.uid) else recorded,
+        job=job_view,
+        recorded=None if recorded is None or (job_view is not None and job_view.uid != recorded.uid) else recorded,
         before=recorded if recorded is not None and recorded.retry == context.triton_deployment.retry else None,
-        reading=_reading(context, work, own) if may_read else None,
-        failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
+        reading=_run_reader(context, work, job_view) if may_read else None,
+        failure=(job_view.failure or _give_up_reason(context, job_view, patience)) if job_view is not None else None,
     )
 
 
-def _recorded_failure(context: Context, found: _Unanswered, repeats: bool) -> RecordedFailure:
-    if found.recorded is None:
+def _recorded_failure(context: Context, state: _WorkState, repeats: bool) -> RecordedFailure:
+    if state.recorded is None:
         return RecordedFailure.NOTHING
-    is_asked_again = found.recorded.retry != context.triton_deployment.retry
-    is_due = repeats and bool(found.recorded.at) and due_after(found.recorded, context.now) <= 0
+    is_asked_again = state.recorded.retry != context.triton_deployment.retry
+    is_due = repeats and bool(state.recorded.at) and seconds_until_due(state.recorded, context.now) <= 0
     return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
 
 
-def _phase(context: Context, found: _Unanswered) -> JobPhase:
+def _phase(context: Context, state: _WorkState) -> JobPhase:
     """Return how far the work's Job is; one that ended unseen goes on, because its pod may be to come."""
-    if found.job is None:
+    if state.job is None:
         return JobPhase.ABSENT
-    if is_unseen(context, found.job):
+    if is_unseen(context, state.job):
         return JobPhase.ACTIVE
-    if found.failure is not None:
+    if state.failure is not None:
         return JobPhase.FAILED
-    return JobPhase.ACTIVE if found.job.state == "Active" else JobPhase.ENDED
+    return JobPhase.ACTIVE if state.job.state == "Active" else JobPhase.ENDED
 
 
-def _reading_of(found: _Unanswered) -> Reading:
-    if found.reading is None:
+def _reading_state(state: _WorkState) -> Reading:
+    if state.reading is None:
         return Reading.NONE
-    return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
+    return Reading.GOES_ON if state.reading.failure is None else Reading.FAILED
 
 
-def _failed_before(context: Context, found: _Unanswered) -> Run[Any]:
-    assert found.recorded is not None
-    return _failed(context, found, timed(found.recorded, found.before, context.now), found.recorded.trouble)
+def _failed_before(context: Context, state: _WorkState) -> Run[Any]:
+    assert state.recorded is not None
+    return _failed_run(context, state, with_times(state.recorded, state.before, context.now), state.recorded.trouble)
 
 
-def _makes_way(context: Context, found: _Unanswered) -> Run[Any]:
+def _makes_way(context: Context, state: _WorkState) -> Run[Any]:
     # Until the failed Job is gone, the record tells it from the next one.
-    assert found.recorded is not None
-    return Run(Effects(failures={found.name: found.recorded}), active=True)
+    assert state.recorded is not None
+    return Run(Effects(failures={state.name: state.recorded}), active=True)
 
 
-def _reads(context: Context, found: _Unanswered) -> Run[Any]:
-    assert found.reading is not None
-    return found.reading
+def _reads(context: Context, state: _WorkState) -> Run[Any]:
+    assert state.reading is not None
+    return state.reading
 
 
-def _unreadable(context: Context, found: _Unanswered) -> Run[Any]:
-    assert found.reading is not None
-    assert found.reading.failure is not None
-    return Run(Effects(failures=_noted(context, found, found.reading.failure)), failure=found.reading.failure)
+def _unreadable(context: Context, state: _WorkState) -> Run[Any]:
+    assert state.reading is not None
+    assert state.reading.failure is not None
+    return Run(Effects(failures=_failure_records(context, state, state.reading.failure)), failure=state.reading.failure)
 
 
-def _waits(context: Context, found: _Unanswered) -> Run[Any]:
+def _waits(context: Context, state: _WorkState) -> Run[Any]:
     return Run(Effects())
 
 
-def _runs(context: Context, found: _Unanswered) -> Run[Any]:
-    pending = found.job.pending if found.job is not None else None
-    return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
+def _runs(context: Context, state: _WorkState) -> Run[Any]:
+    pending = state.job.pending if state.job is not None else None
+    return Run(Effects((state.body,), jobs=frozenset({state.name})), pending=pending, active=True)
 
 
-def _fails(context: Context, found: _Unanswered) -> Run[Any]:
-    assert found.failure is not None
-    return _failed(context, found, _noted(context, found, found.failure)[found.name], found.failure)
+def _fails(context: Context, state: _WorkState) -> Run[Any]:
+    assert state.failure is not None
+    return _failed_run(context, state, _failure_records(context, state, state.failure)[state.name], state.failure)
 
 
-def _repeats(context: Context, found: _Unanswered) -> Run[Any]:
+def _repeats(context: Context, state: _WorkState) -> Run[Any]:
     # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and replays an
     # answer from the claim.
-    return Run(Effects(), pending=found.job.pending if found.job is not None else None, active=True)
+    return Run(Effects(), pending=state.job.pending if state.job is not None else None, active=True)
 
 
-_BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
+_ACTIONS: Mapping[Fate, Callable[[Context, _WorkState], Run[Any]]] = {
     Fate.FAILED_BEFORE: _failed_before,
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,
@@ -236,44 +247,46 @@ _BECOMES: Mapping[Fate, Callable[[Context, _Unanswered], Run[Any]]] = {
     Fate.FAILS: _fails,
     Fate.REPEATS: _repeats,
 }
-"""What each fate asks of the cluster, and what it says."""
+"""The function that turns each fate into a run: what it asks of the cluster, and what it reports."""
 
 
-def _noted(context: Context, found: _Unanswered, failure: Trouble) -> Mapping[str, Failure]:
-    """The record of a failure.
+def _failure_records(context: Context, state: _WorkState, failure: Trouble) -> Mapping[str, Failure]:
+    """Return the record of a failure, by its name.
 
-    It may be written only after the user has read of it in the status, and has typed a retry.
+    The record has the retry annotation that the Job was made with. It may be written only after the user has read of
+    the failure in the status and has asked for a retry, and that retry has to differ from the recorded one.
     """
     retry, uid = context.triton_deployment.retry, ""
-    if found.job is not None:
-        retry, uid = found.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), found.job.uid
-    noted = Failure(uid, failure.reason, failure.message, retry)
-    return {found.name: timed(noted, found.before, context.now)}
+    if state.job is not None:
+        retry, uid = state.job.body["metadata"].get("annotations", {}).get(RETRY_ANNOTATION, ""), state.job.uid
+    record = Failure(uid, failure.reason, failure.message, retry)
+    return {state.name: with_times(record, state.before, context.now)}
 
 
-def _failed(context: Context, found: _Unanswered, noted: Failure, failure: Trouble) -> Run[Any]:
+def _failed_run(context: Context, state: _WorkState, record: Failure, failure: Trouble) -> Run[Any]:
     """Return a failure that is recorded. Its Job is kept, for its log, if it ended by itself."""
-    stays = found.job is not None and found.job.ended and not _overstays(context, found.job)
-    jobs = frozenset({found.name}) if stays else frozenset()
-    return Run(Effects(jobs=jobs, failures={found.name: noted}), failure=failure)
+    stays = state.job is not None and state.job.ended and not _overstays(context, state.job)
+    jobs = frozenset({state.name}) if stays else frozenset()
+    return Run(Effects(jobs=jobs, failures={state.name: record}), failure=failure)
 
 
-def _reading(context: Context, work: AnyWork, observed: JobView | None) -> Run[Any] | None:
-    """What became of the Job that reads the work's answer from the claim; None if no such Job is needed.
+def _run_reader(context: Context, work: AnyWork, job_view: JobView | None) -> Run[Any] | None:
+    """Run the Job that reads the work's answer from the claim; None: no such Job is needed.
 
-    It is needed once the kubelet has cut the answer. Until it is there, the Job that was cut tells so; afterwards a pod
-    that goes on is not waited for, because it may hold the CPU or the quota that the reading Job needs.
+    It is needed once the kubelet has cut the answer. Until the reading Job exists, the work's Job is kept, because it
+    alone shows that the answer was cut. Afterwards a pod of it that goes on is not waited for, because it may hold the
+    CPU or the quota that the reading Job needs.
     """
-    answers = reader(work)
-    name = job(context, answers)["metadata"]["name"]
-    begun = name in context.observed.jobs
-    if not begun and (observed is None or not observed.cut):
+    reading_work = reader(work)
+    reader_name = job(context, reading_work)["metadata"]["name"]
+    is_created = reader_name in context.observed.jobs
+    if not is_created and (job_view is None or not job_view.cut):
         return None
     # It disturbs no measurement, and the pod whose answer it reads may go on.
-    found = _run(context, answers, True, None, False)
-    stays = observed is not None and not (begun and _overstays(context, observed))
-    kept = frozenset({observed.name}) if observed is not None and stays else frozenset()
-    return replace(found, effects=found.effects + Effects(jobs=kept))
+    outcome = _run(context, reading_work, True, None, False)
+    stays = job_view is not None and not (is_created and _overstays(context, job_view))
+    kept_jobs = frozenset({job_view.name}) if job_view is not None and stays else frozenset()
+    return replace(outcome, effects=outcome.effects + Effects(jobs=kept_jobs))
 
 
 def is_unseen(context: Context, job: JobView) -> bool:
@@ -281,23 +294,26 @@ def is_unseen(context: Context, job: JobView) -> bool:
     return job.ended_unseen is not None and (context.now - job.ended_unseen).total_seconds() < UNSEEN_SECONDS
 
 
-def waiting(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
-    """Reason and message of work that has neither a record nor a failure yet."""
+def waiting_reason(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
+    """Return the reason and the message of work that has neither a record nor a failure yet.
+
+    ``work``: what the work is called in the message.
+    """
     if run.pending is not None:
-        return run.pending.reason, f"{run.pending.message}{_where_from(context, run.pending)}"
+        return run.pending.reason, f"{run.pending.message}{_image_advice(context, run.pending)}"
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"
 
 
 def next_try(context: Context, runs: Iterable[Run[Any]]) -> float | None:
-    """Seconds until the first of those that failed is tried again by itself; None: none is."""
-    pauses = (due_after(each.failing, context.now) for each in runs if each.failing is not None)
+    """Return the seconds until the operator tries the first of the failed runs again; None: it tries none again."""
+    pauses = (seconds_until_due(each.failing, context.now) for each in runs if each.failing is not None)
     return min((each for each in pauses if each > 0), default=None)
 
 
-def _where_from(context: Context, pending: Trouble) -> str:
-    """What to do about the image of TensorFlow: an installation may lack it, because no other model needs it."""
+def _image_advice(context: Context, pending: Trouble) -> str:
+    """Return advice about the image of TensorFlow, which an installation may lack; empty: another image is missing."""
     if (
         (pending.reason, pending.container) != (Reason.IMAGE_PULL_FAILED, RUN)
         or context.spec.conversion.image
@@ -312,20 +328,20 @@ def _where_from(context: Context, pending: Trouble) -> str:
 
 
 def _overstays(context: Context, job: JobView) -> bool:
-    """Whether others have kept the Job's pod from ending for so long that it is not waited for."""
+    """Whether containers of others have kept the Job's pod from ending for longer than `LINGER_SECONDS`."""
     since = job.lingers_since
     return since is not None and (context.now - since).total_seconds() > LINGER_SECONDS
 
 
-def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
-    """Return why a Job that goes on is given up: its pod does not end, or no node has taken it; None: it is not."""
-    if _overstays(context, observed):
-        return observed.pending
-    if patience is None or observed.pending is None or observed.unschedulable_since is None:
+def _give_up_reason(context: Context, job_view: JobView, patience: float | None) -> Trouble | None:
+    """Return why a Job that goes on is given up: its pod does not end, or no node takes it; None: it is not."""
+    if _overstays(context, job_view):
+        return job_view.pending
+    if patience is None or job_view.pending is None or job_view.unschedulable_since is None:
         return None
-    if (context.now - observed.unschedulable_since).total_seconds() <= patience:
+    if (context.now - job_view.unschedulable_since).total_seconds() <= patience:
         return None
     message = (
-        f"{observed.pending.message} Given up after {patience:g} s; once there is a node, type: {context.retry_command}"
+        f"{job_view.pending.message} Given up after {patience:g} s; once there is a node, type: {context.retry_command}"
     )
-    return Trouble(observed.pending.reason, message)
+    return Trouble(job_view.pending.reason, message)

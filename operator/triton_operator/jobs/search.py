@@ -9,8 +9,8 @@ from triton_converters.contract.results import SearchResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.convert import configuration
-from triton_operator.jobs.profile import load, measured_online, offline, tolerance
+from triton_operator.jobs.convert import spec_tuning
+from triton_operator.jobs.profile import load, measured_online_sweep, offline_sweep, tolerance
 from triton_operator.jobs.reference import Dump
 from triton_operator.resources.private_server import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
@@ -32,27 +32,31 @@ class Budget:
     measurements: int
     seconds: int
 
-    def share(self, of: int) -> "Budget":
-        """The share of the first of `of` searches, rounded up."""
-        return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
+    def share(self, searches: int) -> "Budget":
+        """Return the budget of the first of ``searches`` searches that divide this one, rounded up."""
+        return Budget(ceil(self.measurements / searches), ceil(self.seconds / searches))
 
-    def without(self, measurements: int, seconds: float) -> "Budget":
-        """What is left."""
+    def minus(self, measurements: int, seconds: float) -> "Budget":
+        """Return what the budget still has after these measurements and seconds."""
         return Budget(self.measurements - measurements, self.seconds - ceil(seconds))
 
 
 def search_work(
     context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int
 ) -> Work[SearchRequest, SearchResult]:
-    """The work of one part. The name of its file of points depends only on what changes a point's figures.
+    """Return the work of one part. The name of its file of points depends only on what changes a point's figures.
 
     So no point is measured again after a change of budget, mode or objective.
     """
     spec, candidate = context.spec, attempt.candidate
     (member,) = candidate.members
-    sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
-    base = configuration(context, member.model)
-    where = [private_inputs(context), context.client]
+    sweep = (
+        measured_online_sweep(context, attempt)
+        if spec.selection.scenario == "Online"
+        else offline_sweep(context, candidate)
+    )
+    base = spec_tuning(context, member.model)
+    server_inputs = [private_inputs(context), context.client]
     request = SearchRequest(
         key="",
         search="",
@@ -77,9 +81,9 @@ def search_work(
         seconds=budget.seconds,
     )
     # A line of the file says which load its point was measured with.
-    point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
-    request = replace(request, search=names.result_key("points", point, *where, without=PATH))
-    request = names.keyed("search", request, *where)
+    point_request = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
+    request = replace(request, search=names.result_key("points", point_request, *server_inputs, without=PATH))
+    request = names.keyed("search", request, *server_inputs)
     inputs = (
         layout.reference_directory(dump.key),
         layout.revision_directory(attempt.key),

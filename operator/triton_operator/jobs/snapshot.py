@@ -15,13 +15,14 @@ STAGE = "snapshot"
 DEADLINE_SECONDS = 120
 """How long a Job may read counters: most of it is the start of its pod; the counters of 64 pods take seconds."""
 MOST_PODS = 32
-"""The most pods of a revision whose counters are read: a termination message has room for so many of both."""
+"""The most pods of a revision whose counters are read: a termination message has room for so many of two revisions."""
 
 
 def key(uid: str, moment: str, since: str) -> str:
-    """The key of counters. It does not cover the pods: what is asked for is the counters of all at that moment.
+    """Return the key of the counters of a Deployment at a moment.
 
-    ``uid``: of the Deployment. ``since``: when what the counters are read for began.
+    It does not cover the pods, because the counters of all pods of that moment are asked for.
+    ``uid``: the Deployment's. ``since``: when the soak or the canary began that the counters are for.
     """
     return names.digest([STAGE, uid, since, moment], 16)
 
@@ -29,7 +30,7 @@ def key(uid: str, moment: str, since: str) -> str:
 def counters(
     context: Context, server: ServerView, moment: str, since: str, previous: ServerView | None = None
 ) -> Run[SnapshotResult]:
-    """Run the Job that reads the counters of a revision, and of the previous one if that is given."""
+    """Run the Job that reads the counters of a revision's pods, and those of ``previous`` if it is given."""
     name = key(server.uid, moment, since)
     model = context.served_name if server.name == context.active_server else context.spec.served_name
     request = SnapshotRequest(name, model, _pods(server), _pods(previous) if previous else ())
@@ -44,8 +45,8 @@ def counters(
     return run(context, work, start=0 < server.ready_pods <= len(server.addresses))
 
 
-def read(record: Record) -> SnapshotResult:
-    """The counters that a record holds."""
+def recorded_counters(record: Record) -> SnapshotResult:
+    """Return the counters that a record holds."""
     result = record.outcome.result
     assert isinstance(result, SnapshotResult)
     return result

@@ -26,75 +26,77 @@ class FoundGraph:
     """What a model's graph shows."""
 
     batched: bool | None
-    """Whether the graph has a batch dimension; None: the Job did not tell."""
+    """Whether the graph has a batch dimension; None: the Job did not find out."""
     length: bool
     """Whether that dimension seems to be a length."""
 
 
 @dataclass(frozen=True)
 class FoundModel:
-    """What the source Job told of one model."""
+    """What the source Job found out about one model."""
 
     format: str | None = None
-    """None: it was not asked, or did not tell."""
+    """The format in the source; None: the Job was not asked for it, or did not find it."""
     repository: RepositoryModel | None = None
     """What the model's Triton repository says; None: the model is in none."""
     graph: FoundGraph | None = None
-    """None: its graph was not asked."""
+    """What the model's graph shows; None: the Job was not asked for it."""
 
 
-def found_models(context: Context, told: SourceResult) -> dict[str, FoundModel]:
-    """Return what the Job told of the models that it was asked about, by their names.
+def found_models(context: Context, source_result: SourceResult) -> dict[str, FoundModel]:
+    """Return what the Job found out about the models that it was asked about, by their names.
 
     Its result has parallel tuples, of which an older Job leaves out what it does not know.
     """
-    found = {
-        model.name: FoundModel(_at(told.formats, number), _at(told.repositories, number))
+    models = {
+        model.name: FoundModel(_element(source_result.formats, number), _element(source_result.repositories, number))
         for number, model in enumerate(context.sought)
     }
     for number, model in enumerate(context.graphs):
-        graph = FoundGraph(_at(told.batched, number), bool(_at(told.lengths, number)))
-        found[model.name] = replace(found.get(model.name, FoundModel()), graph=graph)
-    return found
+        graph = FoundGraph(_element(source_result.batched, number), bool(_element(source_result.lengths, number)))
+        models[model.name] = replace(models.get(model.name, FoundModel()), graph=graph)
+    return models
 
 
-def _at(told: Sequence[T], number: int) -> T | None:
-    return told[number] if number < len(told) else None
+def _element(values: Sequence[T], number: int) -> T | None:
+    return values[number] if number < len(values) else None
 
 
-def works(context: Context) -> dict[str, SourceWork]:
-    """The work of each Job by the field of the spec that it reads; the same files are read once."""
-    found = {"spec.source": source_work(context)}
+def source_works(context: Context) -> dict[str, SourceWork]:
+    """Return the work of each Job by the field of the spec that it reads; the same files are read once."""
+    works = {"spec.source": source_work(context)}
     for field, files in (("spec.weights", context.spec.weights), ("spec.dataset", context.spec.published_dataset)):
-        if files is not None and (work := _work(context, files)).key not in {each.key for each in found.values()}:
-            found[field] = work
-    return found
+        if files is not None and (work := _work(context, files)).key not in {each.key for each in works.values()}:
+            works[field] = work
+    return works
 
 
 def source_work(context: Context) -> SourceWork:
-    """The work of the source's Job, which also finds formats and batch dimensions."""
+    """Return the work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
-    sought, graphs = (tuple(each.path or "" for each in models) for models in (context.sought, context.graphs))
-    return _work(context, context.spec.source, sought, graphs, requirements)
+    sought_paths, graph_paths = (
+        tuple(each.path or "" for each in models) for models in (context.sought, context.graphs)
+    )
+    return _work(context, context.spec.source, sought_paths, graph_paths, requirements)
 
 
 def weights_digest(context: Context) -> str:
-    """The digest of the published weights; empty: the spec has none, or they are not published yet."""
+    """Return the digest of the published weights; empty: the spec has none, or they are not published yet."""
     return _digest(context, context.spec.weights)
 
 
 def data_digest(context: Context) -> str:
-    """The digest of the published data; empty: the spec has none, it is on a claim, or it is not published yet."""
+    """Return the digest of the published dataset; empty: there is none, it is on a claim, or not published yet."""
     return _digest(context, context.spec.published_dataset)
 
 
 def _digest(context: Context, files: Source | None) -> str:
-    result = told(context, _work(context, files)) if files is not None else None
+    result = recorded_source(context, _work(context, files)) if files is not None else None
     return result.digest if result is not None else ""
 
 
-def told(context: Context, work: SourceWork) -> SourceResult | None:
-    """What the record of such a Job tells; None: it has not ended yet."""
+def recorded_source(context: Context, work: SourceWork) -> SourceResult | None:
+    """Return the recorded result of the Job; None: there is none yet."""
     record = context.observed.records.get(record_name(work.stage, work.key))
     result = record.outcome.result if record is not None else None
     return result if isinstance(result, SourceResult) else None
@@ -107,7 +109,7 @@ def _work(
     graphs: tuple[str, ...] = (),
     requirements: str = "",
 ) -> SourceWork:
-    """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
+    """Return a Job's work. Its key does not cover the content: the user changes ``version`` to have it read again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
         key="",
@@ -131,7 +133,7 @@ def _work(
 
 
 def _volumes(source: Source) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """The volume with the files, or with the credentials for the download; none if it needs no credentials."""
+    """Return volumes and mounts of the files, or of the credentials for the download, if it needs any."""
     if not uris.split(source.uri).is_remote:
         pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
     elif source.secret_ref is not None:

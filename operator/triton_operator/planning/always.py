@@ -18,7 +18,7 @@ from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
-from triton_operator.rollout.active import restored
+from triton_operator.rollout.active import restore_deployment
 from triton_operator.rollout.canary import Canary
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages import clean, repairing, serve
@@ -74,13 +74,13 @@ def begun(context: Context, progress: Progress) -> Draft:
 
 def note_damages(context: Context, draft: Draft) -> Draft:
     """Remember what servers that start have found."""
-    return draft.plus(repairing.noticed(context))
+    return draft.plus(repairing.record_damage_at_start(context))
 
 
 def restore_active(context: Context, draft: Draft) -> Draft:
     """Make the active revision's Deployment again, unless the flow does."""
     made = [each["metadata"]["name"] for each in draft.effects.objects if each["kind"] == "Deployment"]
-    return draft if context.active_server in made else draft.plus(restored(context))
+    return draft if context.active_server in made else draft.plus(restore_deployment(context))
 
 
 def keep_serving(context: Context, draft: Draft) -> Draft:
@@ -115,7 +115,7 @@ def try_active(context: Context, draft: Draft) -> Draft:
 
 def follow_load(context: Context, draft: Draft) -> Draft:
     """Have KEDA scale the active revision."""
-    scaled = scale.scale(context, serve.measures_active(context, draft.progress), draft.canary.share)
+    scaled = scale.scale(context, serve.is_measuring_active(context, draft.progress), draft.canary.share)
     return draft.plus(_object(scaled.scaled_object), scaled.condition, scaled.again_after)
 
 

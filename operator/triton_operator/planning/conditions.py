@@ -31,7 +31,7 @@ from triton_operator.planning.summary import (
 )
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
-from triton_operator.rollout.available import available
+from triton_operator.rollout.available import active_availability
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
 
@@ -111,7 +111,7 @@ def _undecided(condition: Statement) -> Statement:
 
 def _not_reached(context: Context, kind: ConditionType) -> Statement:
     if kind == "Available" and context.active_server is not None:
-        return available(context)
+        return active_availability(context)
     return Statement(kind, None, Reason.WAITING, "an earlier stage has to finish first")
 
 

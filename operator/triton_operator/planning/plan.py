@@ -11,7 +11,7 @@ from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.run import is_unseen
-from triton_operator.jobs.source import works as source_works
+from triton_operator.jobs.source import source_works
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Draft, begun
@@ -22,7 +22,7 @@ from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
 from triton_operator.resources.results import results_config_map
-from triton_operator.rollout.active import recorded
+from triton_operator.rollout.active import next_active_record
 from triton_operator.settings import Settings
 from triton_operator.stages import (
     convert,
@@ -127,7 +127,7 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    active = recorded(context, effects.active_record, complete=draft.is_settled)
+    active = next_active_record(context, effects.active_record, complete=draft.is_settled)
     yield results_config_map(context, retained(context, replace(effects, active_record=active), draft.history))
 
 

@@ -24,7 +24,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.reference import reference_work
 from triton_operator.jobs.run import run
 from triton_operator.jobs.source import FoundModel, found_models, source_work
-from triton_operator.jobs.source import told as told_by
+from triton_operator.jobs.source import recorded_source as told_by
 from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting
 

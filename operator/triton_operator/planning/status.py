@@ -34,7 +34,7 @@ from triton_operator.api.status import (
 )
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import Choice, load
+from triton_operator.candidates.ranking import Choice, load_words
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.planning.conditions import Outline, conditions
@@ -119,7 +119,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
     metrics = _decisive_first(attempt.accuracy)
     return CandidateStatus(
         name=attempt.name,
-        members=[member.words for member in attempt.candidate.members],
+        members=[member.label for member in attempt.candidate.members],
         state=attempt.state,
         reason=attempt.reason,
         message=shortened(attempt.message, MESSAGE_BYTES),
@@ -163,7 +163,7 @@ def _search(search: CandidateSearch) -> SearchStatus:
         config=config_status(search.best.tuning) if search.best else None,
         throughput=throughput(row) if row else "",
         p99_latency=measured(row.p99) if row else None,
-        load=load(row) if row else "",
+        load=load_words(row) if row else "",
         records=list(search.records),
     )
 

@@ -216,7 +216,7 @@ def _image(context: Context, work: AnyWork, runs: bool) -> str:
     match work.shape:
         case UserCode(image_id=image_id):
             name = context.framework_image if runs else own
-            return server_image.by_digest(name, image_id) if name == context.framework_image else name
+            return server_image.image_by_digest(name, image_id) if name == context.framework_image else name
         case Pip(image=image):
             return context.own_framework_image if runs else image
         case Plain(image=image) | Replay(image=image):

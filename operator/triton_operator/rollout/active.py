@@ -1,4 +1,7 @@
-"""The record of what is active: written before the Service moves, and read where somebody changed the cluster. Pure."""
+"""The record of the active revision. It is written before the Service moves. Pure.
+
+If somebody changed the cluster by hand, it says which revision was active, and how its Deployment was made.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -12,97 +15,107 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.deployment import deployment, from_record, scaled
 
-TOLD = {"source", "signature", "serving", "accuracy", "performance"}
-"""The parts of a status that tell of the active revision."""
-OF_NOW = {"serving": {"replicas", "selector", "model"}}
-"""Fields of these parts that tell of the present: of the pods, which come and go, and of the name, which the record
-has."""
+ACTIVE_PARTS = {"source", "signature", "serving", "accuracy", "performance"}
+"""The fields of a status that are about the active revision."""
+PRESENT_FIELDS = {"serving": {"replicas", "selector", "model"}}
+"""Fields within these that the history leaves out: those of the pods, which come and go, and the name of the model,
+which the record has."""
 
 
-def pointed(context: Context, name: str, model: str = "") -> Effects:
-    """Record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
+def record_active(context: Context, name: str, model: str = "") -> Effects:
+    """Record that the Service points to a Deployment. A Deployment that is not observed yet is recorded once it is.
 
     ``model``: the name under which a target serves the model; empty: the spec's.
     """
-    view, known = context.observed.servers.get(name), context.observed.active_record
-    if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
+    view, active_record = context.observed.servers.get(name), context.observed.active_record
+    if view is None or (active_record is not None and (active_record.server, active_record.uid) == (name, view.uid)):
         return Effects()
-    made = _made(context, view)
-    # What was active before there were records, or comes back, has the name that is known of it.
-    called = context.served_name if name == context.active_server else model or context.spec.served_name
-    # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
-    met = context.triton_deployment.goal_digest if is_met(context) else ""
-    if made is None:
+    template = _body_to_record(context, view)
+    # A revision that was active before there were records, or that comes back, keeps its name of the model.
+    served_model = context.served_name if name == context.active_server else model or context.spec.served_name
+    # A target of a goal that is met already meets it too. After an edit the target still has to show that it does.
+    met_digest = context.triton_deployment.goal_digest if is_met(context) else ""
+    if template is None:
         return Effects()
-    previous = context.active_server if context.active_server != name else None
-    return Effects(active_record=ActiveRecord(name, view.uid, view.revision_key, called, made, met, previous or ""))
+    previous_server = context.active_server if context.active_server != name else None
+    return Effects(
+        active_record=ActiveRecord(
+            name, view.uid, view.revision_key, served_model, template, met_digest, previous_server or ""
+        )
+    )
 
 
 def is_met(context: Context) -> bool:
-    """Whether what this generation of the spec asks for has served, verified, and was not undone since.
+    """Whether a revision for this generation of the spec has served, verified, and was not undone since.
 
-    Where no record tells, as after an older version, the last status does.
+    The record of the active revision says so. Without one, as after an older version, the last status does.
     """
-    known = context.observed.active_record
-    if known is not None and (known.met or known.held):
-        return context.triton_deployment.goal_digest in (known.met, known.held)
-    last, generation = context.triton_deployment.status.conditions, context.triton_deployment.generation
-    # What passes failed for says nothing of what serves.
-    known_by = {each.type: each for each in last if each.observed_generation == generation}
-    held = {type: "False" if each.reason in FAILING else each.status for type, each in known_by.items()}
-    return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
+    active_record = context.observed.active_record
+    if active_record is not None and (active_record.met or active_record.held):
+        return context.triton_deployment.goal_digest in (active_record.met, active_record.held)
+    conditions, generation = context.triton_deployment.status.conditions, context.triton_deployment.generation
+    # The reasons for which passes fail say nothing about the active revision.
+    by_type = {each.type: each for each in conditions if each.observed_generation == generation}
+    status_by_type = {type: "False" if each.reason in FAILING else each.status for type, each in by_type.items()}
+    return [status_by_type.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
 
 
-def recorded(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
-    """The record as it is from this pass on; None: nothing changes.
+def next_active_record(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
+    """Return the record of the active revision from this pass on; None: it does not change.
 
-    ``active``: the one that is new in this pass, if there is one. ``complete``: what the spec asks for serves, and no
+    ``active``: the record that is new in this pass; None: there is none. ``complete``: the target is active, and no
     soak may undo it.
     """
-    known = active or context.observed.active_record
-    if known is None or not (complete or is_met(context)):
+    record = active or context.observed.active_record
+    if record is None or not (complete or is_met(context)):
         return active
-    # Until somebody clears the field, what the rest of the spec asks for is met by what served before, if by anything.
+    # While spec.rollout.revision is set, only a revision of before can meet what the rest of the spec asks for.
     if context.spec.rollout.revision is not None:
-        return replace(known, held=context.triton_deployment.goal_digest)
-    return replace(known, met=context.triton_deployment.goal_digest, held="")
+        return replace(record, held=context.triton_deployment.goal_digest)
+    return replace(record, met=context.triton_deployment.goal_digest, held="")
 
 
 def recorded_revision(context: Context) -> Revision | None:
-    """The active revision by the record of its Deployment and the last status; None: these do not tell.
+    """Return the active revision by the record of its Deployment and the last status; None: these do not agree.
 
-    So it can be named, and keeps its files, although it is in no history: that may be lost, or not reach so far yet.
+    So the user can name it, and it keeps its files, even if the history does not have it: that may be lost, or may not
+    have it yet.
     """
-    told, server = context.triton_deployment.status, context.active_server or ""
-    active = pointed(context, server).active_record or context.observed.active_record
-    if told.active is None or active is None or (active.server, active.revision) != (server, told.active.revision):
+    status, server = context.triton_deployment.status, context.active_server or ""
+    active = record_active(context, server).active_record or context.observed.active_record
+    if status.active is None or active is None or (active.server, active.revision) != (server, status.active.revision):
         return None
-    return revision(active, told.active.candidate, told)
+    return revision(active, status.active.candidate, status)
 
 
 def revision(active: ActiveRecord, candidate: str, status: TritonDeploymentStatus) -> Revision:
-    """What the history keeps of the active revision. ``candidate``: its name. ``status``: the one that tells of it."""
-    told = status.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=TOLD, exclude=OF_NOW
+    """Return the active revision as the history keeps it. ``status``: one that describes this revision."""
+    status_parts = status.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
+        exclude_defaults=True,
+        include=ACTIVE_PARTS,
+        exclude=PRESENT_FIELDS,
     )
-    return Revision.of(active.revision, candidate, active.model, active.server, active.template, told)
+    return Revision.of(active.revision, candidate, active.model, active.server, active.template, status_parts)
 
 
-def restored(context: Context) -> Effects:
-    """The active revision's Deployment as it was made, if somebody deleted it; empty otherwise.
+def restore_deployment(context: Context) -> Effects:
+    """Make the active revision's Deployment again, as its record has it, if somebody deleted it.
 
-    Empty too if the record is not one of the operator's, or has what the installation no longer allows.
+    It is not made if the record is not one of the operator's, or has something that the installation does not allow.
     """
-    known = context.observed.active_record
-    if known is None or known.server != context.active_server or known.server in context.observed.servers:
+    record = context.observed.active_record
+    if record is None or record.server != context.active_server or record.server in context.observed.servers:
         return Effects()
-    if refusal(context, known.server, known.revision, known.template) is not None:
+    if refusal(context, record.server, record.revision, record.template) is not None:
         return Effects()
-    return Effects((deployment(context, from_record(context, known.server, known.revision, known.template)),))
+    return Effects((deployment(context, from_record(context, record.server, record.revision, record.template)),))
 
 
-def _made(context: Context, view: ServerView) -> dict[str, Any] | None:
-    """The Deployment without replicas and annotations; None if no annotation keeps its template."""
+def _body_to_record(context: Context, view: ServerView) -> dict[str, Any] | None:
+    """Return the Deployment without replicas and annotations; None: no annotation keeps its template."""
     body = scaled(context, view, 0)
     if body is not None:
         del body["metadata"]["annotations"], body["spec"]["replicas"]

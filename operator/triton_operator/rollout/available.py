@@ -1,4 +1,4 @@
-"""Whether what the Service points to answers, and what the target's server waits for. Pure."""
+"""The condition Available: whether the active revision answers, and what the target's server waits for. Pure."""
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_operator.context import Context
@@ -13,87 +13,90 @@ from triton_operator.rollout.decision import Server
 STOPPED = Statement("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
 
-def started(context: Context, name: str, view: ServerView | None) -> tuple[Server, Statement | None]:
-    """How far the target's server is, and what it waits for; None: nothing.
+def server_state(context: Context, name: str, view: ServerView | None) -> tuple[Server, Statement | None]:
+    """Return the state of the target's server, and the condition that says what it waits for; None: it is ready.
 
     One ready pod is enough for the active revision, which an autoscaler may let grow at any time.
     """
     if context.spec.serving.replicas == 0:
         return Server.UNWANTED, STOPPED
     if view is None:
-        return Server.STARTING, _rolling_out(f"Deployment {name} is being created")
+        return Server.STARTING, _rolling_out_condition(f"Deployment {name} is being created")
     if room.is_enough(context, view) or (context.active_server == name and view.answers):
         return Server.READY, None
-    if late := _late(context, view):
+    if late := _late_condition(context, view):
         return Server.LATE, late
     if view.trouble is not None:
         return Server.STARTING, Statement("Available", False, view.trouble.reason, view.trouble.message)
-    return Server.STARTING, _rolling_out(f"Deployment {name} is starting")
+    return Server.STARTING, _rolling_out_condition(f"Deployment {name} is starting")
 
 
-def _late(context: Context, view: ServerView) -> Statement | None:
-    """Why the target's server is late; None: it is not."""
-    known = context.observed.failures.get(late_name(context, view.name))
-    if known is not None and (known.uid, known.retry) == (view.uid, context.triton_deployment.retry):
-        return Statement("Available", False, known.reason, known.message)
+def _late_condition(context: Context, view: ServerView) -> Statement | None:
+    """Return the condition of a target's server that is late; None: it is not late."""
+    record = context.observed.failures.get(late_name(context, view.name))
+    if record is not None and (record.uid, record.retry) == (view.uid, context.triton_deployment.retry):
+        return Statement("Available", False, record.reason, record.message)
     if room.is_barred(context, view):
         return None
     seconds = context.spec.serving.progress_deadline_seconds
-    words = f"Deployment {view.name} was not ready within {seconds} s"
+    message = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
-        # With a retry, or a longer deadline, it starts again.
-        return _said_by_old_status(context, words) if not context.triton_deployment.retry else None
+        # After a retry, or with another deadline, the server starts again.
+        return _late_by_old_status(context, message) if not context.triton_deployment.retry else None
     if view.was_ready and view.ready_pods:
-        # An autoscaler, or a user, asked for more pods than fit.
+        # The server was ready, so an autoscaler or a user has asked for more pods than there is room for.
         return None
-    # The active revision was ready once, and only the Deployment controller knows since when it is not.
+    # The active revision was ready once. Only the Deployment controller knows since when it is not any more.
     is_active = context.active_server == view.name
     if not (view.progress_deadline_exceeded if is_active else view.waited(context.now) > seconds):
         return None
     if view.trouble is not None:
-        return Statement("Available", False, view.trouble.reason, f"{words}: {view.trouble.message}")
-    return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, words)
+        return Statement("Available", False, view.trouble.reason, f"{message}: {view.trouble.message}")
+    return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
 
 
-def remembered(context: Context, name: str, view: ServerView | None, condition: Statement) -> Effects:
-    """Record that a server was late, for as long as neither a retry nor another deadline is asked for."""
+def record_late(context: Context, name: str, view: ServerView | None, condition: Statement) -> Effects:
+    """Record that a server was late. The record counts until a retry, or until the deadline is another one."""
     if view is None or name == context.active_server:
         return Effects()
-    known = Failure(view.uid, condition.reason, condition.message, context.triton_deployment.retry)
-    return Effects(failures={late_name(context, name): known})
+    failure = Failure(view.uid, condition.reason, condition.message, context.triton_deployment.retry)
+    return Effects(failures={late_name(context, name): failure})
 
 
 def late_name(context: Context, name: str) -> str:
-    """The name of the record that a Deployment was late."""
+    """Return the name of the record that a Deployment was late. It covers the deadline."""
     return f"{name}.{context.spec.serving.progress_deadline_seconds}"
 
 
 def is_late_name(name: str, server: str) -> bool:
-    """Whether a name is that of the record that a Deployment was late, by this deadline or a former one."""
+    """Whether a name is that of a record that the Deployment was late, by the present deadline or an earlier one."""
     return name.rpartition(".")[0] == server
 
 
-def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
-    """The annotations by which a target's Deployment remembers its start; it forgets it with its last pod."""
+def start_annotations(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
+    """Return the annotations that keep how a target's Deployment started. Without pods it keeps none."""
     if view is None or replicas == 0 or context.active_server == view.name:
         return {}
-    starts = view.replicas == 0
-    if view.ready or (view.was_ready and view.ready_pods and not starts):
+    starts_anew = view.replicas == 0
+    if view.ready or (view.was_ready and view.ready_pods and not starts_anew):
         return {WAS_READY_ANNOTATION: "true"}
-    noted = {WAS_READY_ANNOTATION: "true"} if view.was_ready and not starts else {}
-    since = context.now.isoformat() if starts or (view.was_ready and not view.waits_note) else view.waits_note
-    return noted | ({WAITS_ANNOTATION: since} if since else {})
+    annotations = {WAS_READY_ANNOTATION: "true"} if view.was_ready and not starts_anew else {}
+    waits_since = (
+        context.now.isoformat() if starts_anew or (view.was_ready and not view.waits_note) else view.waits_note
+    )
+    return annotations | ({WAITS_ANNOTATION: waits_since} if waits_since else {})
 
 
-def _said_by_old_status(context: Context, late: str) -> Statement | None:
-    """What the status says of a server that was late. The pass that reads it records it, so none reads it again.
+def _late_by_old_status(context: Context, message: str) -> Statement | None:
+    """Return the condition of a late server by the status that version 0.1.0 wrote; None: it has none.
 
-    Version 0.1.0, the last one that needs this, kept it nowhere else. It goes with the old names (api/old_status.py).
+    That version kept it nowhere else. The pass that reads it records it, so no later pass reads it. It goes with the
+    old names (api/old_status.py). ``message``: how the message about a late server begins.
     """
-    for each in context.triton_deployment.status.conditions:
-        if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
+    for condition in context.triton_deployment.status.conditions:
+        if condition.type == "Stalled" and condition.status == "True" and condition.message.startswith(message):
             try:
-                return Statement("Available", False, reason_of(each.reason), each.message)
+                return Statement("Available", False, reason_of(condition.reason), condition.message)
             except KeyError:
                 # A newer operator's reason, from before a rollback.
                 return None
@@ -101,58 +104,60 @@ def _said_by_old_status(context: Context, late: str) -> Statement | None:
 
 
 def availability(context: Context, target: str, view: ServerView | None, waits: Statement | None) -> Statement:
-    """The condition of what the Service points to, which may not be the target yet.
+    """Return the condition of the revision that the Service points to, which may not be the target yet.
 
-    ``waits``: what the target's server waits for; None: nothing.
+    ``waits``: the condition of a target's server that is not ready; None: it is ready.
     """
     if context.active_server not in (None, target):
-        return available(context)
+        return active_availability(context)
     if waits is not None:
         return waits
     assert view is not None
-    message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
+    message = f"Service {context.name} points to {target}{_unready_words(view)}{_one_node_words(context)}"
     return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
 
 
-def _on_one_node(context: Context) -> str:
-    """Words about replicas that one lost node takes away; empty if the claim lets them spread, or is the user's."""
+def _one_node_words(context: Context) -> str:
+    """Warn that the loss of one node stops all replicas; empty: the claim lets them spread, or is the user's."""
     if context.spec.serving.replicas < 2 or shared_by_nodes(context) is not False:
         return ""
     return f"; all its pods run on one node, because claim {context.claim_name} is not ReadWriteMany"
 
 
-def available(context: Context) -> Statement:
-    """The condition of the active revision while another revision is made ready."""
+def active_availability(context: Context) -> Statement:
+    """Return the condition of the active revision while another revision is made ready."""
     view = context.observed.servers.get(context.active_server or "")
     if view is None:
         return Statement("Available", None, Reason.WAITING, "no revision is active yet")
     if context.spec.serving.replicas == 0:
         return STOPPED
     if view.answers:
-        message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
+        message = f"Deployment {view.name} stays active until another revision has passed{_unready_words(view)}"
         return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, view.trouble.message)
-    return _rolling_out(f"Deployment {view.name} has no ready pod")
+    return _rolling_out_condition(f"Deployment {view.name} has no ready pod")
 
 
 def _astray(context: Context, view: ServerView) -> Statement | None:
-    """Why no client reaches a server that is ready; None: the Service points to it, as observed.
+    """Return why no client reaches a server that is ready; None: the Service points to it, as observed.
 
     That a pass is about to write the Service makes no difference: the write may fail.
     """
     if context.observed.routed_server == view.name:
         return None
-    return _rolling_out(f"Deployment {view.name} is ready, and Service {context.name} does not point to it yet")
+    return _rolling_out_condition(
+        f"Deployment {view.name} is ready, and Service {context.name} does not point to it yet"
+    )
 
 
-def _still_to_come(view: ServerView) -> str:
-    """Words about the pods of an active server that are not ready, and what keeps one of them; empty: all are."""
+def _unready_words(view: ServerView) -> str:
+    """Return how many pods of an active server are ready, and what keeps the others; empty: all are ready."""
     if view.ready_pods >= view.replicas:
         return ""
-    words = f"; {view.ready_pods} of {view.replicas} pods are ready"
-    return f"{words}: {view.trouble.message}" if view.trouble is not None else words
+    message = f"; {view.ready_pods} of {view.replicas} pods are ready"
+    return f"{message}: {view.trouble.message}" if view.trouble is not None else message
 
 
-def _rolling_out(message: str) -> Statement:
+def _rolling_out_condition(message: str) -> Statement:
     return Statement("Available", False, Reason.ROLLING_OUT, message)

@@ -15,58 +15,72 @@ from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.snapshot import counters, read
+from triton_operator.jobs.snapshot import counters, recorded_counters
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, CanaryStage, next_step
-from triton_operator.rollout.counting import restarted, unread
+from triton_operator.rollout.counting import restart_verdict, unread_verdict
 from triton_operator.rollout.decision import Trial
-from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.inconclusive import (
+    again_after,
+    due_time,
+    held_record,
+    next_course,
+    reading_name,
+    reason_of,
+    waived_verdict,
+)
 from triton_operator.rollout.judging import judge
-from triton_operator.rollout.moves import kept, spec_digest
+from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Verdict, between, total
+from triton_operator.rollout.traffic import Verdict, total, traffic_between
 
 RELEASE_SECONDS = 15.0
-"""How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
+"""Seconds for which the pods of a canary that ended stay at least.
+
+A gateway may report that it has a route some seconds before it works by it.
+"""
 LONGEST_RELEASE_SECONDS = 120.0
-"""The longest that the pods of a canary that ended stay, in seconds, if a Gateway is silent about the later route."""
+"""Seconds for which the pods of a canary that ended stay if no Gateway reports that it has the later route.
+
+Gateways take up a route within seconds. One that is silent for so long will not report at all.
+"""
 
 
 @dataclass(frozen=True)
 class Canary:
-    """What becomes of the share of the route's requests that a revision gets before it is active."""
+    """The canary after this pass: the share of the route's requests that a revision gets before it is active."""
 
     condition: Statement | None = None
-    """The condition; None: there is no canary, or it is over and the Service may move."""
+    """The condition Soaked; None: there is no canary, or it is over and the Service may move."""
     effects: Effects = field(default_factory=Effects)
     share: int = 0
     """Percent of the route's requests for the preview Service."""
     holds: str | None = None
-    """Name of the Deployment that the preview Service still has to point to, because the canary ended just now."""
+    """Name of the Deployment to which the preview Service still has to point, because its canary ended a moment ago."""
     again_after: float | None = None
-    """Seconds until time alone changes it."""
+    """Seconds until time alone changes the canary; None: time alone does not."""
 
 
 @dataclass(frozen=True)
 class ObservedCanary:
-    """The canary of a target that was measured, and all that is observed of it."""
+    """The canary of a target that was measured, with everything observed about it."""
 
     facts: CanaryFacts
     target: ServerView
     active: ServerView | None = None
-    """The Deployment that the target is compared with; None: there is none that answers."""
+    """The active Deployment, with which the target is compared; None: none answers."""
     record: Promotion | None = None
-    """What is recorded of the canary; None: nothing."""
-    found: Verdict | None = None
-    """What the present step of the canary shows; None: nothing yet."""
+    """The record of the canary; None: the canary has not begun."""
+    verdict_so_far: Verdict | None = None
+    """The verdict on the present step; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
-    """What it takes to observe the canary."""
+    """What is asked of the cluster: Jobs that read counters, and records to write."""
 
     @property
     def trial(self) -> Trial:
-        """What comes next of the canary, if the target may share requests."""
+        """What comes next for the canary, if the target may share requests."""
         return TRIALS[next_step(self.facts)]
 
     @property
@@ -77,96 +91,104 @@ class ObservedCanary:
 
     @property
     def verdict(self) -> Verdict:
-        """What was found, of a step of which something was."""
-        assert self.found is not None
-        return self.found
+        """The verdict on a step that has one."""
+        assert self.verdict_so_far is not None
+        return self.verdict_so_far
 
 
 def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCanary:
-    """Return what is observed of the target's canary, as far as it has come.
+    """Return what is observed of the target's canary.
 
-    ``is_ready``: whether the target's server is, so that the canary may begin.
+    ``is_ready``: whether the target's server is ready, so that the canary may begin.
     """
-    active, possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
-    compared = active is not None and active.answers and not makes_way(context, target)
-    facts = CanaryFacts(possible, compared, CanaryStage.BEFORE, is_ready, None)
-    if not possible or not compared or active is None:
+    active, is_possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
+    is_compared = active is not None and active.answers and not makes_way(context, target)
+    facts = CanaryFacts(is_possible, is_compared, CanaryStage.BEFORE, is_ready, None)
+    if not is_possible or not is_compared or active is None:
         return ObservedCanary(facts, target)
-    known = context.observed.promotions.get(target.uid)
-    promotion = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
-    seen = ObservedCanary(facts, target, active, promotion)
+    record = context.observed.promotions.get(target.uid)
+    promotion = record if record is not None and (record.previous_uid, record.reason) == (active.uid, None) else None
+    canary = ObservedCanary(facts, target, active, promotion)
     if promotion is not None and len(promotion.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
-        return replace(seen, facts=replace(facts, stage=CanaryStage.PASSED))
+        return replace(canary, facts=replace(facts, stage=CanaryStage.PASSED))
     if promotion is None or not promotion.canary_since:
-        return seen
-    found, effects = _verdict(context, target, active, promotion)
-    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
-    return replace(seen, facts=replace(facts, stage=CanaryStage.RUNS, course=follows), found=found, effects=effects)
+        return canary
+    verdict, effects = _verdict(context, target, active, promotion)
+    course = next_course(context.spec.rollout.on_inconclusive, verdict) if verdict is not None else None
+    return replace(
+        canary, facts=replace(facts, stage=CanaryStage.RUNS, course=course), verdict_so_far=verdict, effects=effects
+    )
 
 
-def advance(context: Context, seen: ObservedCanary) -> Canary:
+def advance(context: Context, canary: ObservedCanary) -> Canary:
     """Go on with the canary of a target that may share requests."""
-    return _BECOMES[next_step(seen.facts)](context, seen)
+    return _ACTIONS[next_step(canary.facts)](context, canary)
 
 
-def _none(context: Context, seen: ObservedCanary) -> Canary:
+def _none(context: Context, canary: ObservedCanary) -> Canary:
     return Canary()
 
 
-def _keep(context: Context, seen: ObservedCanary) -> Canary:
+def _keep(context: Context, canary: ObservedCanary) -> Canary:
     observed = context.observed.http_route
-    return Canary(share=observed.share if observed is not None and seen.target.answers else 0)
+    return Canary(share=observed.share if observed is not None and canary.target.answers else 0)
 
 
-def _hand_over(context: Context, seen: ObservedCanary) -> Canary:
-    return Canary(share=_steps(context)[-1] if seen.target.answers else 0)
+def _hand_over(context: Context, canary: ObservedCanary) -> Canary:
+    return Canary(share=_steps(context)[-1] if canary.target.answers else 0)
 
 
-def _begin(context: Context, seen: ObservedCanary) -> Canary:
-    target, active, now = seen.target, seen.active, context.now.isoformat()
+def _begin(context: Context, canary: ObservedCanary) -> Canary:
+    target, active, now = canary.target, canary.active, context.now.isoformat()
     assert active is not None
-    begun = Promotion(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
-    # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a share
-    # without it would end with no pod held.
-    return replace(_going_on(context, _noting(seen, begun)), share=0)
+    promotion = Promotion(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
+    # In this pass only the record is written. A Job that is made before it would have another key in the next pass, and
+    # a share without a record would end without its pods being kept for the last requests.
+    return replace(_go_on(context, _with_record(canary, promotion)), share=0)
 
 
-def _going_on(context: Context, seen: ObservedCanary) -> Canary:
-    """The canary at its present step."""
-    promotion, answers = seen.promotion, seen.target.answers
-    end = due(promotion, _duration(context))
-    told = reason_of(context, promotion, Reason.CANARY)
+def _go_on(context: Context, canary: ObservedCanary) -> Canary:
+    """Return the canary at its present step, with its share."""
+    promotion, answers = canary.promotion, canary.target.answers
+    end = due_time(promotion, _duration(context))
+    reason = reason_of(context, promotion, Reason.CANARY)
     return Canary(
-        condition=wording.canary(context, told, promotion, _steps(context), end, answers),
-        effects=seen.effects,
+        condition=wording.canary_condition(context, reason, promotion, _steps(context), end, answers),
+        effects=canary.effects,
         # Without a pod that is ready, its requests would fail.
         share=_share(context, promotion) if answers else 0,
         again_after=again_after(context, promotion, (end - context.now).total_seconds()),
     )
 
 
-def _pass(context: Context, seen: ObservedCanary) -> Canary:
-    return _going_on(context, _noting(seen, _passed(context, seen.promotion, seen.verdict)))
+def _pass(context: Context, canary: ObservedCanary) -> Canary:
+    return _go_on(context, _with_record(canary, _next_step_record(context, canary.promotion, canary.verdict)))
 
 
-def _undo(context: Context, seen: ObservedCanary) -> Canary:
-    found = wording.unjudged(seen.verdict)
-    return _undone(context, seen, _failed(context, seen.promotion, _share(context, seen.promotion), found))
+def _undo(context: Context, canary: ObservedCanary) -> Canary:
+    verdict = wording.undo_verdict(canary.verdict)
+    return _end_failed(
+        context, canary, _failed_record(context, canary.promotion, _share(context, canary.promotion), verdict)
+    )
 
 
-def _hold(context: Context, seen: ObservedCanary) -> Canary:
-    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
+def _hold(context: Context, canary: ObservedCanary) -> Canary:
+    return _go_on(
+        context, _with_record(canary, held_record(context, canary.promotion, canary.verdict, _duration(context)))
+    )
 
 
-def _begin_anew(context: Context, seen: ObservedCanary) -> Canary:
-    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
-    return _going_on(context, _noting(seen, replace(promotion, canary_since=context.now.isoformat())))
+def _begin_anew(context: Context, canary: ObservedCanary) -> Canary:
+    promotion = held_record(context, canary.promotion, canary.verdict, _duration(context))
+    return _go_on(context, _with_record(canary, replace(promotion, canary_since=context.now.isoformat())))
 
 
-def _noting(seen: ObservedCanary, promotion: Promotion) -> ObservedCanary:
-    """Return the canary with another record from this pass on, and the wish to write it."""
-    return replace(seen, record=promotion, effects=seen.effects + Effects(promotions={seen.target.uid: promotion}))
+def _with_record(canary: ObservedCanary, promotion: Promotion) -> ObservedCanary:
+    """Return the canary with another record, which is to be written."""
+    return replace(
+        canary, record=promotion, effects=canary.effects + Effects(promotions={canary.target.uid: promotion})
+    )
 
 
 def _steps(context: Context) -> Sequence[int]:
@@ -176,13 +198,13 @@ def _steps(context: Context) -> Sequence[int]:
 
 
 def _share(context: Context, promotion: Promotion) -> int:
-    """Return the percent of the requests that the present step gives; the last one's stays until the Service moves."""
+    """Return the percent of the requests that the present step gives. That of the last step stays until the move."""
     steps = _steps(context)
     return steps[min(len(promotion.steps), len(steps) - 1)]
 
 
 def _duration(context: Context) -> float:
-    """Return how long a step takes, in seconds."""
+    """Return the seconds that a step takes."""
     return seconds(_soak(context).duration)
 
 
@@ -199,18 +221,18 @@ def _is_possible(context: Context) -> bool:
     return is_asked_for and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
-_BECOMES: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
+_ACTIONS: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
     CanaryMove.NONE: _none,
     CanaryMove.KEEP: _keep,
     CanaryMove.HAND_OVER: _hand_over,
     CanaryMove.BEGIN: _begin,
-    CanaryMove.GO_ON: _going_on,
+    CanaryMove.GO_ON: _go_on,
     CanaryMove.PASS: _pass,
     CanaryMove.UNDO: _undo,
     CanaryMove.HOLD: _hold,
     CanaryMove.BEGIN_ANEW: _begin_anew,
 }
-"""What each move says, and asks of the cluster."""
+"""The function that carries out each move: what it asks of the cluster, and what it reports."""
 
 
 def release(context: Context, target: str = "") -> Canary:
@@ -227,72 +249,88 @@ def release(context: Context, target: str = "") -> Canary:
             or server.name in (target, context.active_server)
         ):
             continue
-        ended = promotion if promotion.reason is not None else _abandoned(context, promotion)
-        left = _left(context, ended)
-        if left > 0:
-            effects = kept(context, server) + Effects(promotions={uid: ended} if ended != promotion else {})
-            return Canary(effects=effects, holds=server.name, again_after=left)
+        ended_canary = promotion if promotion.reason is not None else _abandoned_record(context, promotion)
+        seconds_left = _release_seconds(context, ended_canary)
+        if seconds_left > 0:
+            effects = keep_deployment(context, server) + Effects(
+                promotions={uid: ended_canary} if ended_canary != promotion else {}
+            )
+            return Canary(effects=effects, holds=server.name, again_after=seconds_left)
     return Canary()
 
 
 def _verdict(
     context: Context, target: ServerView, active: ServerView, promotion: Promotion
 ) -> tuple[Verdict | None, Effects]:
-    """The verdict on the present step, and what it takes to reach it; None: there is none yet."""
+    """Return the verdict on the present step, and the Jobs that it needs; None: there is no verdict yet."""
     step, since = len(promotion.steps), promotion.canary_since
-    first = counters(context, target, f"canary {step}", since, active)
-    found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    found, end = found or waived(context, promotion), due(promotion, _duration(context))
-    if found is not None or context.now < end or context.spec.suspend:
-        return found, first.effects
-    found = unread(context, first, "at the start of the step", end, spoiled=True)
-    if first.record is None:
-        return found, first.effects
-    last = counters(context, target, moment(f"canary {step + 1}", promotion), since, active)
-    found = unread(context, last, "at the end of the step", end)
-    if last.record is not None:
-        start, stop = read(first.record), read(last.record)
-        previous = total(between(start.previous, stop.previous).values())
-        found = judge(_soak(context), between(start.active, stop.active), previous, at="at the same time")
-    return found, first.effects + last.effects
+    first_reading = counters(context, target, f"canary {step}", since, active)
+    verdict = restart_verdict(target, active, datetime.fromisoformat(since), "the canary began")
+    verdict, end = verdict or waived_verdict(context, promotion), due_time(promotion, _duration(context))
+    if verdict is not None or context.now < end or context.spec.suspend:
+        return verdict, first_reading.effects
+    verdict = unread_verdict(context, first_reading, "at the start of the step", end, spoiled=True)
+    if first_reading.record is None:
+        return verdict, first_reading.effects
+    last_reading = counters(context, target, reading_name(f"canary {step + 1}", promotion), since, active)
+    verdict = unread_verdict(context, last_reading, "at the end of the step", end)
+    if last_reading.record is not None:
+        start_counters, end_counters = recorded_counters(first_reading.record), recorded_counters(last_reading.record)
+        previous = total(traffic_between(start_counters.previous, end_counters.previous).values())
+        verdict = judge(
+            _soak(context),
+            traffic_between(start_counters.active, end_counters.active),
+            previous,
+            when="at the same time",
+        )
+    return verdict, first_reading.effects + last_reading.effects
 
 
-def _passed(context: Context, promotion: Promotion, found: Verdict) -> Promotion:
-    """The record of a canary at its next step, which begins with the counters at the end of this one."""
-    now, words = context.now.isoformat(), wording.step_passed(_share(context, promotion), found)
-    passed = replace(promotion, at=now, steps=(*promotion.steps, words))
-    # What came since the last reading of a step that was held came with that step's share.
-    return replace(passed, canary_since=now, message="", held_since="", again_at="") if promotion.held_since else passed
+def _next_step_record(context: Context, promotion: Promotion, verdict: Verdict) -> Promotion:
+    """Return the record of a canary at its next step, which begins with the counters at the end of this one."""
+    now, step_words = context.now.isoformat(), wording.step_message(_share(context, promotion), verdict)
+    next_record = replace(promotion, at=now, steps=(*promotion.steps, step_words))
+    # The requests since the last reading of a held step came with that step's share, so they do not count for the next.
+    return (
+        replace(next_record, canary_since=now, message="", held_since="", again_at="")
+        if promotion.held_since
+        else next_record
+    )
 
 
-def _undone(context: Context, seen: ObservedCanary, failed: Promotion) -> Canary:
+def _end_failed(context: Context, canary: ObservedCanary, promotion: Promotion) -> Canary:
     return Canary(
-        condition=Statement("Soaked", False, Reason.SOAK_FAILED, failed.message),
-        effects=seen.effects + kept(context, seen.target) + Effects(promotions={seen.target.uid: failed}),
-        holds=seen.target.name,
+        condition=Statement("Soaked", False, Reason.SOAK_FAILED, promotion.message),
+        effects=canary.effects
+        + keep_deployment(context, canary.target)
+        + Effects(promotions={canary.target.uid: promotion}),
+        holds=canary.target.name,
         again_after=RELEASE_SECONDS,
     )
 
 
-def _failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> Promotion:
-    """The record of a revision that is undone."""
-    words, digest = wording.canary_failed(context, promotion, share, found), spec_digest(context)
-    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=digest)
+def _failed_record(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> Promotion:
+    """Return the record of a canary that failed."""
+    message, digest = wording.canary_failed_message(context, promotion, share, verdict), spec_digest(context)
+    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=message, intent=digest)
 
 
-def _abandoned(context: Context, promotion: Promotion) -> Promotion:
-    """The record of a canary whose revision is not the target any more."""
-    words = wording.canary_abandoned(promotion)
-    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=words)
+def _abandoned_record(context: Context, promotion: Promotion) -> Promotion:
+    """Return the record of a canary whose revision is not the target any more."""
+    message = wording.canary_abandoned_message(promotion)
+    return replace(promotion, at=context.now.isoformat(), reason=Reason.SOAK_INCONCLUSIVE, message=message)
 
 
-def _left(context: Context, ended: Promotion) -> float:
-    """Seconds for which the pods of a canary that ended have to stay; a Gateway's word may end them earlier."""
+def _release_seconds(context: Context, ended_canary: Promotion) -> float:
+    """Return the seconds for which the pods of a canary that ended still have to stay.
+
+    A Gateway that reports the later route makes them fewer.
+    """
     route = context.observed.http_route
     if context.spec.serving.replicas == 0:
         return 0.0
     if route is not None and route.share > 0:
         # The share is about to end, or the API server refuses that it ends.
         return LONGEST_RELEASE_SECONDS
-    since = (context.now - datetime.fromisoformat(ended.at)).total_seconds()
-    return (RELEASE_SECONDS if route is None or route.is_seen else LONGEST_RELEASE_SECONDS) - since
+    ended_for = (context.now - datetime.fromisoformat(ended_canary.at)).total_seconds()
+    return (RELEASE_SECONDS if route is None or route.is_seen else LONGEST_RELEASE_SECONDS) - ended_for

@@ -1,4 +1,4 @@
-"""What becomes of the target's canary: facts in, one move out. Pure, with a truth table as its test."""
+"""The next move of the target's canary: facts in, one move out. Pure, with a truth table as its test."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -8,7 +8,7 @@ from triton_operator.rollout.inconclusive import Course
 
 
 class CanaryStage(Enum):
-    """How far the target's canary is, as recorded."""
+    """The stage of the target's canary, as recorded."""
 
     BEFORE = auto()
     """No step of the canary has begun."""
@@ -20,7 +20,7 @@ class CanaryStage(Enum):
 
 @dataclass(frozen=True)
 class CanaryFacts:
-    """Everything that decides what becomes of a canary."""
+    """Everything that decides the next move of a canary."""
 
     possible: bool
     """Whether the spec asks for one, and the cluster has what leads requests to it."""
@@ -34,7 +34,7 @@ class CanaryFacts:
 
 
 class CanaryMove(Enum):
-    """What becomes of a canary."""
+    """The next move of a canary."""
 
     NONE = auto()
     """There is none, or it cannot begin yet: the target gets no share."""
@@ -67,7 +67,7 @@ TRIALS = {
     CanaryMove.BEGIN_ANEW: Trial.GOES_ON,
     CanaryMove.UNDO: Trial.FAILED,
 }
-"""What each move of the canary says to the table of the roll-out."""
+"""What each move of the canary means for the table of the rollout (`decision.next_move`)."""
 
 _FOLLOWS = {
     None: CanaryMove.GO_ON,
@@ -79,7 +79,7 @@ _FOLLOWS = {
 
 
 def next_step(facts: CanaryFacts) -> CanaryMove:
-    """Return what becomes of the canary; the first line that applies decides."""
+    """Return the next move of the canary; the first line that applies decides."""
     if not facts.possible:
         return CanaryMove.NONE
     if not facts.compared:

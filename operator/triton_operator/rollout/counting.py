@@ -1,4 +1,4 @@
-"""Read the counters of servers by short Jobs, and say why they were not read. For soaks and canaries."""
+"""Verdicts of soaks and canaries that the reading of counters decides: one that failed, or found a restart. Pure."""
 
 from datetime import datetime
 
@@ -11,34 +11,38 @@ from triton_operator.rollout import wording
 from triton_operator.rollout.traffic import Verdict
 
 PATIENCE_SECONDS = 300.0
-"""How long after the end of a soak its counters are waited for. Until then both revisions take room."""
+"""Seconds for which the counters are waited for after the end of a soak or a step.
+
+A Job that reads them takes seconds once its node has the image. Until it has, both revisions take up their nodes.
+"""
 
 
-def unread(
-    context: Context, known: Run[SnapshotResult], when: str, end: datetime, *, spoiled: bool = False
+def unread_verdict(
+    context: Context, reading: Run[SnapshotResult], moment: str, end: datetime, *, spoiled: bool = False
 ) -> Verdict | None:
-    """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
+    """Return the verdict if counters were not read and are not waited for any more; None: they were, or still are.
 
-    ``spoiled``: whether nothing can be judged without them, however long it goes on.
-
-    What is suspended or queued says nothing of a revision, so it is waited for however long that takes.
+    ``moment``: when they should have been read, in words. ``spoiled``: whether nothing can be judged without them,
+    however long the rollout goes on. A Job that is suspended or queued is waited for without a limit, because that says
+    nothing about the revision.
     """
-    queued = known.pending is not None and known.pending.reason is Reason.QUEUED
-    patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or queued
-    if known.record is not None or (known.failure is None and patient):
+    is_queued = reading.pending is not None and reading.pending.reason is Reason.QUEUED
+    is_patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or is_queued
+    if reading.record is not None or (reading.failure is None and is_patient):
         return None
-    return wording.unread(when, known.failure or known.pending, spoiled=spoiled)
+    return wording.unread_verdict(moment, reading.failure or reading.pending, spoiled=spoiled)
 
 
-def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
-    """The verdict if tritonserver in a pod of the revision was started again since then. ``event``: what was then.
+def restart_verdict(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:
+    """Return the verdict if tritonserver in a pod of the revision was started again after ``since``; else None.
 
-    ``other``: the revision that it is compared with. If that was started again too, the node may have been.
+    ``event``: what happened at ``since``, in words. ``other``: the revision that it is compared with. If servers of
+    both were started again, their node may be the cause.
     """
-    for pod, at in server.restarts.items():
-        if at > since:
-            when = f"{(at - since).total_seconds():.0f} s after {event}"
+    for pod, restarted_at in server.restarts.items():
+        if restarted_at > since:
+            moment = f"{(restarted_at - since).total_seconds():.0f} s after {event}"
             if other is not None and any(each > since for each in other.restarts.values()):
-                return wording.both_restarted(pod, when, other.name)
-            return wording.restarted(pod, when, server.trouble)
+                return wording.both_restarted_verdict(pod, moment, other.name)
+            return wording.restart_verdict(pod, moment, server.trouble)
     return None

@@ -1,11 +1,11 @@
-"""What becomes of the target revision next: facts in, one move out. Pure, with a truth table as its test."""
+"""The next move of the target revision: facts in, one move out. Pure, with a truth table as its test."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
 
 class Server(Enum):
-    """How far the target's server is."""
+    """The state of the target's server."""
 
     UNWANTED = auto()
     """No replicas are desired."""
@@ -16,20 +16,20 @@ class Server(Enum):
 
 
 class Figures(Enum):
-    """What the measurement through the preview Service says."""
+    """The state of the figures from the measurement through the preview Service."""
 
     MISSING = auto()
     PASSED = auto()
     MISSED = auto()
     """A constraint or the regression's bound is broken."""
     FAILED = auto()
-    """There will be none: the Job failed."""
+    """The Job failed, so there will be no figures."""
     LATE = auto()
     """The measurement did not begin in the time for which the active revision made room for the target."""
 
 
 class Trial(Enum):
-    """What comes next of the target's canary, if the target may share requests."""
+    """What comes next for the target's canary, if the target may share requests."""
 
     NONE = auto()
     """No canary is asked for, or it is over, or it may not begin yet."""
@@ -62,13 +62,13 @@ class Move(Enum):
     """The next move."""
 
     UNDO = auto()
-    """What served before serves; the target goes."""
+    """The previous revision is active again, and the target goes."""
     GIVE_UP = auto()
-    """What serves goes on, with all that made way for the target."""
+    """The active revision stays, with all replicas that made way for the target."""
     YIELD = auto()
-    """What made way for the target comes back until the roll-out may go on."""
+    """The replicas that made way for the target come back until the rollout may go on."""
     SETTLE = auto()
-    """The first revision serves although it breaks a constraint: better than nothing."""
+    """The first revision becomes active although it breaks a constraint, because no other one answers."""
     SHARE = auto()
     """The target's canary takes a share of the requests."""
     STOP = auto()
@@ -80,7 +80,7 @@ class Move(Enum):
     PROMOTE = auto()
     """The Service moves to the target."""
     SERVE = auto()
-    """The target serves, and nothing is left to do."""
+    """The target is active, and the rollout is complete."""
 
 
 FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
@@ -92,9 +92,9 @@ POINTS_TO = frozenset({Move.SETTLE, Move.PROMOTE, Move.SERVE})
 
 
 def may_share(facts: RolloutFacts) -> bool:
-    """Whether the target's canary counts: only the pods that are ready may be missing before the Service moves.
+    """Whether the target may share requests: it passed its measurement, is not active, and has not failed.
 
-    So a canary that has begun goes on while none of the target's pods is ready.
+    Its pods need not be ready, so a canary that has begun goes on while none of them is.
     """
     if facts.undone or facts.yields or facts.is_active:
         return False

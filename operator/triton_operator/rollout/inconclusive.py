@@ -1,4 +1,4 @@
-"""What becomes of a soak, or of a canary's step, that has no verdict at the end of its time. Pure."""
+"""The course of a soak, or of a canary's step, that is inconclusive at the end of its time. Pure."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,69 +11,73 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.rollout.traffic import Verdict
 
 TOLD_SECONDS = 1800.0
-"""How long after its own time a soak or step may be held before a person is told: longer than a quiet half hour, and
-short enough that whoever rolled out is still there."""
+"""Seconds for which a soak or a step may be held after its own time before the condition's reason says so.
+
+Half an hour is longer than most pauses between requests, and the person who began the rollout is still at work.
+"""
 
 
 class Course(Enum):
     """What follows from a judgement."""
 
     GO_ON = auto()
-    """The roll-out goes on."""
+    """The rollout goes on."""
     UNDO = auto()
-    """What served before serves."""
+    """The previous revision is active again."""
     WAIT = auto()
-    """The roll-out stays as it is, and is judged again with the requests that come until then."""
+    """The rollout stays as it is, and is judged again with the requests that come until then."""
     BEGIN_ANEW = auto()
-    """The roll-out stays as it is, and only requests from now on count."""
+    """The rollout stays as it is, and only requests from now on count."""
 
 
-def course(policy: OnInconclusive, found: Verdict) -> Course:
-    """Return what follows; the first line that applies decides."""
-    if found.reason is Reason.SOAK_PASSED:
+def next_course(policy: OnInconclusive, verdict: Verdict) -> Course:
+    """Return the course that follows from a verdict; the first line that applies decides."""
+    if verdict.reason is Reason.SOAK_PASSED:
         return Course.GO_ON
-    if found.reason is Reason.SOAK_FAILED:
+    if verdict.reason is Reason.SOAK_FAILED:
         return Course.UNDO
     if policy != "Hold":
         return Course.GO_ON if policy == "Continue" else Course.UNDO
-    return Course.BEGIN_ANEW if found.spoiled else Course.WAIT
+    return Course.BEGIN_ANEW if verdict.spoiled else Course.WAIT
 
 
-def held(context: Context, promotion: Promotion, found: Verdict, seconds: float) -> Promotion:
-    """The record of what is judged again after as many seconds as the first verdict takes."""
-    now, again = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
-    return replace(promotion, message=found.words, held_since=promotion.held_since or now, again_at=again)
+def held_record(context: Context, promotion: Promotion, verdict: Verdict, seconds: float) -> Promotion:
+    """Return the record of a held soak or step, which is judged again after ``seconds``."""
+    now, again_at = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
+    return replace(promotion, message=verdict.message, held_since=promotion.held_since or now, again_at=again_at)
 
 
-def due(promotion: Promotion, seconds: float) -> datetime:
-    """When a soak or a canary's step is judged next."""
+def due_time(promotion: Promotion, seconds: float) -> datetime:
+    """Return when a soak or a canary's step is judged next. ``seconds``: how long it takes if it is not held."""
     return datetime.fromisoformat(promotion.again_at or promotion.at) + timedelta(
         seconds=0 if promotion.again_at else seconds
     )
 
 
-def moment(name: str, promotion: Promotion) -> str:
-    """The name of the reading of the counters at that time; each has one of its own."""
+def reading_name(name: str, promotion: Promotion) -> str:
+    """Return the name of a reading of the counters. Each time that a held one is judged has a reading of its own."""
     return f"{name} {promotion.again_at}" if promotion.again_at else name
 
 
-def waived(context: Context, promotion: Promotion) -> Verdict | None:
-    """What was found last of a revision that is held, if the spec does not ask to hold it any more; else None."""
+def waived_verdict(context: Context, promotion: Promotion) -> Verdict | None:
+    """Return the last verdict on a held revision if the spec no longer asks to hold it; else None."""
     if not promotion.held_since or context.spec.rollout.on_inconclusive == "Hold" or context.spec.suspend:
         return None
     return Verdict(Reason.SOAK_INCONCLUSIVE, promotion.message)
 
 
-def reason_of(context: Context, promotion: Promotion, usual: Reason) -> Reason:
-    """The condition's reason: the usual one until a person is told that the revision is held."""
-    return Reason.ROLLOUT_HELD if promotion.held_since and _until_told(context, promotion) <= 0 else usual
+def reason_of(context: Context, promotion: Promotion, usual_reason: Reason) -> Reason:
+    """Return the condition's reason: ``usual_reason``, or RolloutHeld once the revision is held for long."""
+    return (
+        Reason.ROLLOUT_HELD if promotion.held_since and _seconds_until_told(context, promotion) <= 0 else usual_reason
+    )
 
 
-def again_after(context: Context, promotion: Promotion, left: float | None) -> float | None:
-    """Seconds until time alone changes something: the usual ones, or fewer if a person is to be told before."""
-    told = _until_told(context, promotion) if promotion.held_since else 0.0
-    return min((each for each in (left, told) if each is not None and each > 0), default=None)
+def again_after(context: Context, promotion: Promotion, usual_seconds: float | None) -> float | None:
+    """Return the seconds until time alone changes something: ``usual_seconds``, or less if the reason changes first."""
+    seconds_until_told = _seconds_until_told(context, promotion) if promotion.held_since else 0.0
+    return min((each for each in (usual_seconds, seconds_until_told) if each is not None and each > 0), default=None)
 
 
-def _until_told(context: Context, promotion: Promotion) -> float:
+def _seconds_until_told(context: Context, promotion: Promotion) -> float:
     return TOLD_SECONDS - (context.now - datetime.fromisoformat(promotion.held_since)).total_seconds()

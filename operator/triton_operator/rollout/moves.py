@@ -1,4 +1,4 @@
-"""What is recorded of the Service's move to a revision, and which revisions are not tried again. Pure."""
+"""The record of the Service's move to a revision, and the exclusion of revisions that failed. Pure."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from triton_operator.rollout import wording
 from triton_operator.rollout.room import makes_way
 
 
-def moved(context: Context, target: ServerView) -> Effects:
+def record_move(context: Context, target: ServerView) -> Effects:
     """Record that the Service is about to move from the active revision to the target."""
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None or active is None:
@@ -27,7 +27,7 @@ def moved(context: Context, target: ServerView) -> Effects:
         previous=active.name,
         previous_uid=active.uid,
         at=context.now.isoformat(),
-        steps=known.steps if (known := context.observed.promotions.get(target.uid)) else (),
+        steps=canary_record.steps if (canary_record := context.observed.promotions.get(target.uid)) else (),
         before=context.triton_deployment.status.model_dump(
             mode="json",
             by_alias=True,
@@ -37,13 +37,13 @@ def moved(context: Context, target: ServerView) -> Effects:
         ),
     )
     if makes_way(context, target):
-        words = wording.no_room(active.name, target.name)
-        promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=words)
+        message = wording.no_room_message(active.name, target.name)
+        promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=message)
     return Effects(promotions={target.uid: promotion})
 
 
-def excluded(context: Context, target: Attempt) -> Statement | None:
-    """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
+def exclusion(context: Context, target: Attempt) -> Statement | None:
+    """Return why a revision is not tried again; None: it did not fail, or the spec has changed since."""
     keys = (target.key, *target.replaces)
     for promotion in context.observed.promotions.values():
         # The digest last: it is one of the whole spec, and most passes know no revision that failed.
@@ -56,8 +56,8 @@ def excluded(context: Context, target: Attempt) -> Statement | None:
     return None
 
 
-def kept(context: Context, previous: ServerView | None) -> Effects:
-    """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
+def keep_deployment(context: Context, previous: ServerView | None) -> Effects:
+    """Keep a Deployment that is neither active nor the target, with as many replicas as before, or as the spec has."""
     if previous is None:
         return Effects()
     body = scaled(context, previous, min(previous.replicas, context.spec.serving.replicas))
@@ -65,13 +65,13 @@ def kept(context: Context, previous: ServerView | None) -> Effects:
 
 
 def spec_digest(context: Context) -> str:
-    """A digest of what the user asks for, without what changes no target.
+    """Return a digest of the spec and the retry annotation, without the fields that change no target.
 
-    That is the replicas, which an autoscaler sets, and how a target takes over: the choice that ended a roll-out, taken
-    back, is no wish to begin it anew.
+    Those are the replicas, which an autoscaler sets, spec.suspend, and spec.rollout: to take back a choice that ended a
+    rollout is no wish to begin it anew.
     """
     spec = context.spec
     serving = spec.serving.model_copy(update={"replicas": 1})
-    settled = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
-    before = renamed.as_before(settled.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    return names.digest([before, context.triton_deployment.retry], 16)
+    comparable_spec = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
+    old_names_spec = renamed.as_before(comparable_spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    return names.digest([old_names_spec, context.triton_deployment.retry], 16)

@@ -21,46 +21,49 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.deployment import scaled
 
 ROOM_AFTER_SECONDS = 30.0
-"""How long a profile's pod that is ending may still hold its GPU."""
+"""Seconds for which a target waits for a GPU before it needs room: so long may a profile's pod that ends hold one."""
 NODE_AFTER_SECONDS = 300.0
-"""How long a node that an autoscaler has announced is waited for."""
+"""Seconds for which a target waits for a node that an autoscaler has announced: clouds take some minutes for one."""
 
 
 def makes_way(context: Context, target: ServerView | None) -> bool:
     """Whether the active revision has fewer replicas, or is about to have fewer, because the target needs its GPUs."""
-    old = _old(context, target)
-    if old is None or target is None or context.spec.serving.replicas == 0:
+    active = _active_server(context, target)
+    if active is None or target is None or context.spec.serving.replicas == 0:
         return False
-    return old.makes_way_for == target.name or _needs_room(context, old, target)
+    return active.makes_way_for == target.name or _needs_room(context, active, target)
 
 
 def is_enough(context: Context, target: ServerView) -> bool:
-    """Whether the target may be measured and serve: all its pods are ready, or its half, and the others lack a GPU."""
-    old = _old(context, target)
-    if target.ready or old is None or not makes_way(context, target) or not _lacking(target):
+    """Whether enough pods of the target are ready to measure it and to move the Service to it.
+
+    Those are all, or as many as the active revision made room for, while the others lack a GPU.
+    """
+    active = _active_server(context, target)
+    if target.ready or active is None or not makes_way(context, target) or not _lacking_gpus(target):
         return target.ready
-    given = old.makes_way_pods or context.spec.serving.replicas - _remaining(context, old, target)
-    return target.ready_pods >= max(1, given)
+    needed_pods = active.makes_way_pods or context.spec.serving.replicas - _remaining_replicas(context, active, target)
+    return target.ready_pods >= max(1, needed_pods)
 
 
 def is_spent(context: Context, target: ServerView | None) -> bool:
     """Whether the active revision has made way for as long as a target may take to become ready."""
-    old = _old(context, target)
-    if old is None or target is None or old.makes_way_for != target.name:
+    active = _active_server(context, target)
+    if active is None or target is None or active.makes_way_for != target.name:
         return False
     deadline = context.spec.serving.progress_deadline_seconds
-    if old.makes_way_since is None:
+    if active.makes_way_since is None:
         return target.waited(context.now) > deadline
-    return (context.now - old.makes_way_since).total_seconds() > deadline
+    return (context.now - active.makes_way_since).total_seconds() > deadline
 
 
 def yields(context: Context, target: ServerView | None) -> bool:
-    """Whether nothing may go on with the target that other servers made way for, so that these come back."""
-    old = _old(context, target)
-    if not context.spec.suspend or old is None or target is None:
+    """Whether the servers that made way for the target come back, because the spec is suspended."""
+    active = _active_server(context, target)
+    if not context.spec.suspend or active is None or target is None:
         return False
-    stopped = target.replicas == 0 and not target.ready_pods
-    return old.makes_way_for == target.name or stopped or is_barred(context, target)
+    is_stopped = target.replicas == 0 and not target.ready_pods
+    return active.makes_way_for == target.name or is_stopped or is_barred(context, target)
 
 
 def is_barred(context: Context, target: ServerView) -> bool:
@@ -68,97 +71,105 @@ def is_barred(context: Context, target: ServerView) -> bool:
 
     The target has no replicas then until the suspension ends, and its deadline begins anew with them.
     """
-    old = _old(context, target)
-    if not context.spec.suspend or old is None or not _frees(old, target):
+    active = _active_server(context, target)
+    if not context.spec.suspend or active is None or not _has_lacking_gpus(active, target):
         return False
     return target.waited(context.now) > context.spec.serving.progress_deadline_seconds
 
 
 def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
-    """The target's number of replicas.
+    """Return the target's number of replicas.
 
-    ``failed``: it failed; it has none if the active revision needs its GPU, or it is gone. ``done``: it needs none in
-    any case, unless it is active.
+    ``failed``: whether the target failed; then it has none if the active revision needs its GPUs, or if its pods are
+    gone already. ``done``: whether it needs none in any case, unless it is active.
     """
-    old = _old(context, target)
-    if old is None:
+    active = _active_server(context, target)
+    if active is None:
         return context.spec.serving.replicas
-    gone = target is None or old.makes_way_for == target.name or target.replicas == 0
-    return 0 if done or (failed and gone) else context.spec.serving.replicas
+    is_gone = target is None or active.makes_way_for == target.name or target.replicas == 0
+    return 0 if done or (failed and is_gone) else context.spec.serving.replicas
 
 
-def old_server(context: Context, target: ServerView | None, failed: bool) -> Effects:
-    """The active revision's Deployment, if its number of replicas, or for whom it makes way, has to change."""
-    old = _old(context, target)
-    if old is None:
+def scale_active(context: Context, target: ServerView | None, failed: bool) -> Effects:
+    """Scale the active revision's Deployment, if its replicas, or the target that it makes way for, have to change."""
+    active = _active_server(context, target)
+    if active is None:
         return Effects()
-    desired, makes_way_for, notes = context.spec.serving.replicas, "", {}
+    replicas, makes_way_for, annotations = context.spec.serving.replicas, "", {}
     if target is not None and not failed and makes_way(context, target):
-        remaining = _remaining(context, old, target)
-        desired, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
-    if (desired, makes_way_for) == (old.replicas, old.makes_way_for):
+        remaining = _remaining_replicas(context, active, target)
+        replicas, makes_way_for, annotations = (
+            remaining,
+            target.name,
+            _room_annotations(context, active, target, remaining),
+        )
+    if (replicas, makes_way_for) == (active.replicas, active.makes_way_for):
         return Effects()
-    body = scaled(context, old, desired, notes)
+    body = scaled(context, active, replicas, annotations)
     return Effects() if body is None else Effects((body,))
 
 
-def made_way(context: Context, target: ServerView | None, available: Statement) -> Statement:
-    """The condition of the active revision, with what it gave up for the target.
+def with_room_made(context: Context, target: ServerView | None, available: Statement) -> Statement:
+    """Return the condition of the active revision, with the replicas that it gave up for the target.
 
     ``available``: the condition without that.
     """
-    old = _old(context, target)
-    if old is None or target is None or not makes_way(context, target):
+    active = _active_server(context, target)
+    if active is None or target is None or not makes_way(context, target):
         return available
-    resource = min(_lacking(target) or _gpus(target), default="GPU")
-    remaining, desired = _remaining(context, old, target), context.spec.serving.replicas
-    cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
-    back = "comes back if the target revision fails"
+    resource = min(_lacking_gpus(target) or _gpus(target), default="GPU")
+    remaining, desired = _remaining_replicas(context, active, target), context.spec.serving.replicas
+    cause = (
+        f"no node has a free {resource} for the target revision, so Deployment {active.name} was scaled to {remaining}"
+    )
+    return_words = "comes back if the target revision fails"
     if remaining == 0:
-        return Statement("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {back}")
-    return replace(available, message=f"{available.message}; {cause} of {desired} replicas; the rest {back}")
+        return Statement("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {return_words}")
+    return replace(available, message=f"{available.message}; {cause} of {desired} replicas; the rest {return_words}")
 
 
-def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
-    """Whether GPUs of the active revision would help the target, and it has waited for others.
+def _needs_room(context: Context, active: ServerView, target: ServerView) -> bool:
+    """Whether GPUs of the active revision would help the target, and it has waited long enough for other ones.
 
     A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
     """
-    if target.was_ready or context.spec.suspend or not _frees(old, target):
+    if target.was_ready or context.spec.suspend or not _has_lacking_gpus(active, target):
         return False
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
     return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
-def _frees(old: ServerView, target: ServerView) -> bool:
+def _has_lacking_gpus(active: ServerView, target: ServerView) -> bool:
     """Whether the active revision has GPUs of the kind that the target lacks, on nodes where it may run."""
-    ours, theirs = _selector(target), _selector(old)
-    helps = any(_gpus(old).get(each, 0) > 0 for each in _lacking(target))
-    return helps and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
+    target_selector, active_selector = _node_selector(target), _node_selector(active)
+    has_gpus = any(_gpus(active).get(each, 0) > 0 for each in _lacking_gpus(target))
+    return has_gpus and all(
+        active_selector.get(key, target_selector[key]) == target_selector[key] for key in target_selector
+    )
 
 
-def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
-    """Return how many replicas the active revision keeps: half, or none where their GPUs are too few for a new pod.
+def _remaining_replicas(context: Context, active: ServerView, target: ServerView) -> int:
+    """Return how many replicas the active revision keeps: half, or none if their GPUs are too few for a new pod.
 
-    That is decided once, by the pods that run: there may be fewer GPUs than desired replicas.
+    It is decided once, by the number of pods that run, because there may be fewer GPUs than desired replicas.
     """
     desired = context.spec.serving.replicas
-    if old.makes_way_for == target.name:
-        return min(old.replicas, desired)
-    held, given = min(old.ready_pods, desired), _gpus(old)
-    return held // 2 if all(given.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
+    if active.makes_way_for == target.name:
+        return min(active.replicas, desired)
+    running_pods, gpus_per_pod = min(active.ready_pods, desired), _gpus(active)
+    return running_pods // 2 if all(gpus_per_pod.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
 
 
-def _notes(context: Context, old: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
-    if old.makes_way_for == target.name:
-        since, pods = old.makes_way_since, old.makes_way_pods
+def _room_annotations(context: Context, active: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
+    if active.makes_way_for == target.name:
+        since, pods = active.makes_way_since, active.makes_way_pods
     else:
-        since, pods = context.now, max(1, min(old.ready_pods, context.spec.serving.replicas) - remaining)
-    noted = {
+        since, pods = context.now, max(1, min(active.ready_pods, context.spec.serving.replicas) - remaining)
+    annotations = {
         names.MAKES_WAY_SINCE_ANNOTATION: since and since.isoformat(),
         names.MAKES_WAY_PODS_ANNOTATION: pods and str(pods),
     }
-    return {names.MAKES_WAY_ANNOTATION: target.name} | {name: note for name, note in noted.items() if note}
+    return {names.MAKES_WAY_ANNOTATION: target.name} | {name: note for name, note in annotations.items() if note}
 
 
 def _gpus(server: ServerView) -> dict[str, Decimal]:
@@ -173,18 +184,18 @@ def _gpus(server: ServerView) -> dict[str, Decimal]:
     return {}
 
 
-def _selector(server: ServerView) -> Mapping[str, Any]:
+def _node_selector(server: ServerView) -> Mapping[str, Any]:
     """Return the labels of the nodes where a Deployment's pods may run, as far as it names any."""
     selector: Mapping[str, Any] = server.body["spec"]["template"]["spec"].get("nodeSelector") or {}
     return selector
 
 
-def _old(context: Context, target: ServerView | None) -> ServerView | None:
+def _active_server(context: Context, target: ServerView | None) -> ServerView | None:
     if context.active_server is None or (target is not None and target.name == context.active_server):
         return None
     return context.observed.servers.get(context.active_server)
 
 
-def _lacking(target: ServerView) -> set[str]:
+def _lacking_gpus(target: ServerView) -> set[str]:
     """Return the names of the GPUs of which the target finds too few."""
     return _gpus(target).keys() & target.trouble.lacks if target.trouble is not None else set()

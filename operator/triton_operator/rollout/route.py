@@ -13,16 +13,16 @@ from triton_operator.resources.routing import http_route
 
 @dataclass(frozen=True)
 class Routing:
-    """What becomes of the object's route."""
+    """The object's route after this pass."""
 
     condition: Statement | None = None
-    """The condition; None: the spec asks for no route."""
+    """The condition Routed; None: the spec asks for no route."""
     http_route: dict[str, Any] | None = None
-    """None: there should be none."""
+    """The HTTPRoute; None: there should be none."""
 
 
 def route(context: Context, share: int) -> Routing:
-    """The HTTPRoute to the active revision, and what the Gateways say about it.
+    """Return the HTTPRoute to the active revision, and what the Gateways report about it.
 
     ``share``: percent of its requests that a canary gets.
     """
@@ -30,43 +30,45 @@ def route(context: Context, share: int) -> Routing:
     if spec_route is None:
         return Routing()
     if not context.settings.gateway_api:
-        return _missing(
+        return _gateway_api_missing(
             "this installation makes no HTTPRoutes, so there is none; set the Helm value gatewayApi.enabled"
         )
     if not context.observed.has_gateway_api:
-        return _missing(
+        return _gateway_api_missing(
             "the API server does not know the kind HTTPRoute, so there is none; install the Gateway API, then restart"
             " the operator"
         )
     if context.active_server is None:
         return Routing(Statement("Routed", None, Reason.WAITING, "no revision is active yet"))
-    return Routing(_answered(context, spec_route, share), http_route(context, spec_route, share))
+    return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
 
 
-def _missing(message: str) -> Routing:
+def _gateway_api_missing(message: str) -> Routing:
     return Routing(Statement("Routed", False, Reason.GATEWAY_API_MISSING, message))
 
 
-def _answered(context: Context, spec_route: Route, share: int) -> Statement:
-    """The condition, by what the Gateways say about the route."""
+def _gateways_condition(context: Context, spec_route: Route, share: int) -> Statement:
+    """Return the condition Routed by what the Gateways report about the route."""
     observed = context.observed.http_route
     gateways = [f"{each.namespace or context.namespace}/{each.name}" for each in spec_route.parent_refs]
     # A Gateway that the route no longer names may have left its answer.
     parents = [each for each in (observed.parents if observed is not None else ()) if each.name in gateways]
-    refused = next((each for each in parents if each.accepts is False), None)
-    if refused is not None:
-        words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
-        return Statement("Routed", False, Reason.ROUTE_REFUSED, words)
+    refusal = next((each for each in parents if each.accepts is False), None)
+    if refusal is not None:
+        message = f"Gateway {refusal.name} does not accept HTTPRoute {context.name}: {refusal.words}"
+        return Statement("Routed", False, Reason.ROUTE_REFUSED, message)
     accepting = {each.name for each in parents if each.accepts}
     silent = [name for name in dict.fromkeys(gateways) if name not in accepting]
     if silent:
-        words = (
+        message = (
             f"Gateway {', '.join(silent)} has not answered about HTTPRoute {context.name} yet; if this stays, check"
             " that the Gateway exists, and that its controller runs"
         )
-        return Statement("Routed", None, Reason.WAITING, words)
+        return Statement("Routed", None, Reason.WAITING, message)
     hosts = ", ".join(spec_route.hostnames) or "every host name of the listeners"
-    words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(gateways))}"
+    message = (
+        f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(gateways))}"
+    )
     if share:
-        words += f", and {share} % of them to Service {names.preview(context.name)}"
-    return Statement("Routed", True, Reason.ROUTE_ACCEPTED, words)
+        message += f", and {share} % of them to Service {names.preview(context.name)}"
+    return Statement("Routed", True, Reason.ROUTE_ACCEPTED, message)

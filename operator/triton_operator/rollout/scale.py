@@ -13,33 +13,34 @@ from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, sca
 
 @dataclass(frozen=True)
 class Scaling:
-    """What becomes of the object's scaling."""
+    """The object's scaling after this pass."""
 
     condition: Statement | None = None
-    """The condition; None: the spec asks for no scaling."""
+    """The condition Autoscaling; None: the spec asks for no scaling."""
     scaled_object: dict[str, Any] | None = None
-    """None: there should be none. The replicas stay as they are."""
+    """The ScaledObject; None: there should be none, so the replicas stay as they are."""
     again_after: float | None = None
-    """Seconds until time alone changes it."""
+    """Seconds until time alone changes the scaling; None: time alone does not."""
 
 
-def scale(context: Context, measures: bool, share: int) -> Scaling:
-    """The ScaledObject of the revision that the status calls active, by the saturation that the status has of it.
+def scale(context: Context, is_measured: bool, share: int) -> Scaling:
+    """Return the ScaledObject of the active revision, which scales by the saturation that was measured of it.
 
-    Both are of the last status written, because they are written together. ``measures``: whether that revision is
-    measured again. ``share``: percent of the route's requests that a canary gets.
+    The active revision and its saturation are both read from the last status. That was written as a whole, so the
+    saturation is never another revision's. ``is_measured``: whether the active revision is being measured again.
+    ``share``: percent of the route's requests that a canary gets.
     """
     autoscaling = context.spec.serving.autoscaling
     if autoscaling is None:
         return Scaling()
     if not context.settings.prometheus_address:
-        return _not(
+        return _not_scaled(
             Reason.PROMETHEUS_MISSING,
             "this installation names no Prometheus, so the replicas stay as they are; set the Helm value"
             " autoscaling.prometheusAddress",
         )
     if not context.observed.has_keda:
-        return _not(
+        return _not_scaled(
             Reason.KEDA_MISSING,
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
@@ -47,48 +48,51 @@ def scale(context: Context, measures: bool, share: int) -> Scaling:
     active, performance = context.triton_deployment.status.active, context.triton_deployment.status.performance
     if active is None or context.active_server is None:
         return Scaling(Statement("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
-    found = performance.saturation if performance is not None else None
-    if performance is None or found is None or found.concurrency is None or float(found.throughput or 0) <= 0:
-        return _not(
+    capacity = performance.saturation if performance is not None else None
+    if performance is None or capacity is None or capacity.concurrency is None or float(capacity.throughput or 0) <= 0:
+        return _not_scaled(
             Reason.SATURATION_UNKNOWN,
             f"no measurement of revision {active.revision} meets the latency constraints at any concurrency, so the"
             " replicas stay as they are; relax spec.selection.constraints, or lower the start of"
             " spec.performance.online.concurrency",
         )
-    words, seconds = _pause(context, measures, share, performance.measured_at)
-    at = Saturated(active.revision, found.concurrency, found.throughput)
-    body = scaled_object(context, autoscaling, at, paused=words is not None)
-    if words is not None:
-        return Scaling(Statement("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
-    least = "at least " if found.lower_bound else ""
+    pause_words, seconds = _pause_words(context, is_measured, share, performance.measured_at)
+    measured_saturation = Saturated(active.revision, capacity.concurrency, capacity.throughput)
+    body = scaled_object(context, autoscaling, measured_saturation, paused=pause_words is not None)
+    if pause_words is not None:
+        return Scaling(Statement("Autoscaling", False, Reason.SCALING_PAUSED, pause_words), body, seconds)
+    least = "at least " if capacity.lower_bound else ""
     message = (
-        f"ScaledObject {context.name} asks for {_range(autoscaling)}: one replica was measured to do {least}"
-        f"{found.throughput} inferences/s at concurrency {found.concurrency}, of which {autoscaling.headroom_percent} %"
-        " are left free"
+        f"ScaledObject {context.name} asks for {_range_words(autoscaling)}: one replica was measured to do {least}"
+        f"{capacity.throughput} inferences/s at concurrency {capacity.concurrency}, of which"
+        f" {autoscaling.headroom_percent} % are left free"
     )
     return Scaling(Statement("Autoscaling", True, Reason.SCALING, message), body)
 
 
-def _not(reason: Reason, message: str) -> Scaling:
+def _not_scaled(reason: Reason, message: str) -> Scaling:
     return Scaling(Statement("Autoscaling", False, reason, message))
 
 
-def _range(autoscaling: Autoscaling) -> str:
+def _range_words(autoscaling: Autoscaling) -> str:
     low, high = autoscaling.min_replicas, autoscaling.max_replicas
     return f"{low} to {high} replicas" if low < high else f"{low} replicas"
 
 
-def _pause(context: Context, measures: bool, share: int, measured_at: str) -> tuple[str | None, float | None]:
-    """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
+def _pause_words(context: Context, is_measured: bool, share: int, measured_at: str) -> tuple[str | None, float | None]:
+    """Return why the replicas do not follow the load, and for how many seconds; None: they follow it."""
     if share:
         return "a canary takes a share of the active revision's load; the replicas of both stay until it is over", None
     if context.spec.serving.replicas == 0:
         return "spec.serving.replicas is 0, so no server runs; scaling goes on once replicas are wanted", None
-    if measures:
+    if is_measured:
         return "the active revision is measured again, and that load has the same labels; the replicas stay", None
     if measured_at:
-        since = datetime.fromisoformat(measured_at)
-        left = (since + timedelta(seconds=WINDOW_SECONDS) - context.now).total_seconds()
-        if left > 0:
-            return f"the measurement's own load counts until {WINDOW_SECONDS} s after it; the replicas stay", left
+        measured_time = datetime.fromisoformat(measured_at)
+        seconds_left = (measured_time + timedelta(seconds=WINDOW_SECONDS) - context.now).total_seconds()
+        if seconds_left > 0:
+            return (
+                f"the measurement's own load counts until {WINDOW_SECONDS} s after it; the replicas stay",
+                seconds_left,
+            )
     return None, None

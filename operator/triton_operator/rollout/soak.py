@@ -1,9 +1,9 @@
 """Soak: judge a revision by its first requests, and go back to the previous one if it does worse. Pure.
 
-The move of the Service is recorded before it is made, with what the verdict needs later: nothing else tells afterwards
-which revision was active before. A Job reads the counters of both revisions after the move, another one those of the
-new revision at the end. A revision's first counters are also the start of its own time as the previous one: what they
-hold by then is the load of its measurement.
+The move of the Service is recorded before it is made, because nothing else shows afterwards which revision was active
+before. A Job reads the counters of both revisions after the move, and another one those of the new revision at the end
+of the soak. A revision's first counters are needed again when it is the previous one: they are subtracted from its last
+ones, because they hold the requests of its measurement.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,60 +22,68 @@ from triton_operator.jobs.run import Run
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
-from triton_operator.rollout.inconclusive import again_after, course, due, held, moment, reason_of, waived
+from triton_operator.rollout.counting import PATIENCE_SECONDS, restart_verdict, unread_verdict
+from triton_operator.rollout.inconclusive import (
+    again_after,
+    due_time,
+    held_record,
+    next_course,
+    reading_name,
+    reason_of,
+    waived_verdict,
+)
 from triton_operator.rollout.judging import judge
-from triton_operator.rollout.moves import kept, spec_digest
+from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.soak_decision import Beginning, SoakFacts, SoakMove, next_soak
-from triton_operator.rollout.traffic import Verdict, between, total
+from triton_operator.rollout.traffic import Verdict, total, traffic_between
 
 FIRST, LAST = "first", "last"
-"""The two moments at which a revision's counters are read."""
+"""Names of the two moments at which a revision's counters are read: after the move, and at the end of the soak."""
 
 
 @dataclass(frozen=True)
 class Soaking:
-    """What becomes of the active revision's soak."""
+    """The active revision's soak after this pass."""
 
     condition: Statement | None = None
-    """The condition; None: the spec asks for no soak."""
+    """The condition Soaked; None: the spec asks for no soak."""
     effects: Effects = field(default_factory=Effects)
     goes_on: bool = False
     back_to: str | None = None
-    """Name of the Deployment that the Service goes back to; None: it stays."""
+    """Name of the Deployment that the Service moves back to; None: it does not move."""
     again_after: float | None = None
-    """Seconds until time alone changes it."""
+    """Seconds until time alone changes the soak; None: time alone does not."""
 
 
 def soak(context: Context, successor: str = "") -> Soaking:
     """Go on with the soak of the active revision.
 
-    ``successor``: name of the Deployment of a third revision that starts, which ends it; empty: there is none.
+    ``successor``: name of the Deployment of a third revision that starts, which ends the soak; empty: none starts.
     """
-    seen = _observe(context, successor)
-    return _BECOMES[next_soak(seen.facts)](context, seen)
+    observed = _observe(context, successor)
+    return _ACTIONS[next_soak(observed.facts)](context, observed)
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A soak and all that is observed of it."""
+class _ObservedSoak:
+    """A soak with everything observed about it."""
 
     facts: SoakFacts
     active: ServerView | None = None
-    move: Promotion | None = None
+    move_record: Promotion | None = None
     """The record of the Service's move to the active revision."""
     previous: ServerView | None = None
-    """The Deployment that was active before; None if it is gone."""
-    found: Verdict | None = None
-    """What the requests and the crashes say; None: nothing yet."""
+    """The Deployment that was active before; None: it is gone."""
+    verdict_so_far: Verdict | None = None
+    """The verdict by the requests and the restarts so far; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
-    """What it takes to observe the soak."""
+    """What is asked of the cluster: Jobs that read counters, and records to write."""
 
     @property
     def promotion(self) -> Promotion:
-        """The record of the move, of a soak that has begun."""
-        assert self.move is not None
-        return self.move
+        """The record of the move, for a soak that has begun."""
+        assert self.move_record is not None
+        return self.move_record
 
     @property
     def uid(self) -> str:
@@ -85,69 +93,73 @@ class _Seen:
 
     @property
     def verdict(self) -> Verdict:
-        """What was found, of a soak of which something was."""
-        assert self.found is not None
-        return self.found
+        """The verdict on a soak that has one."""
+        assert self.verdict_so_far is not None
+        return self.verdict_so_far
 
 
-def _observe(context: Context, successor: str) -> _Seen:
-    """Return what is observed of the soak, as far as it has come."""
+def _observe(context: Context, successor: str) -> _ObservedSoak:
+    """Return what is observed of the soak."""
     bounds, active = context.spec.serving.soak, context.observed.servers.get(context.active_server or "")
     if bounds is None or active is None:
-        return _Seen(SoakFacts(bounds is not None, Beginning.NO_REVISION))
-    promotion = _move(context, active.uid)
+        return _ObservedSoak(SoakFacts(bounds is not None, Beginning.NO_REVISION))
+    promotion = _move_record(context, active.uid)
     if promotion is None or promotion.reason is not None:
-        first = _counters(context, active, FIRST, promotion)
+        first_reading = _counters(context, active, FIRST, promotion)
         beginning = Beginning.NOTHING if promotion is None else Beginning.JUDGED
         previous = _previous(context, promotion) if promotion is not None else None
-        return _Seen(SoakFacts(True, beginning), active, promotion, previous, None, first.effects)
+        return _ObservedSoak(SoakFacts(True, beginning), active, promotion, previous, None, first_reading.effects)
     previous = _previous(context, promotion)
-    first = _counters(context, active, FIRST, promotion, previous)
-    early = _early(context, previous, promotion, successor)
-    since = datetime.fromisoformat(promotion.window_since or promotion.at)
-    crash = restarted(active, previous, since, "the revision became active")
-    found, effects = crash or waived(context, promotion), first.effects
-    if found is None and early is None:
-        found, effects = _verdict(context, bounds, active, previous, promotion, first)
-    has_crashed = crash is not None and crash.reason is Reason.SOAK_FAILED
-    follows = course(context.spec.rollout.on_inconclusive, found) if found is not None else None
-    facts = SoakFacts(True, Beginning.OPEN, early is not None, has_crashed, follows)
-    # A crash says more than that the soak cannot go on.
-    return _Seen(facts, active, promotion, previous, found if has_crashed else early or found, effects)
+    first_reading = _counters(context, active, FIRST, promotion, previous)
+    early_end = _early_end(context, previous, promotion, successor)
+    window_start = datetime.fromisoformat(promotion.window_since or promotion.at)
+    restart = restart_verdict(active, previous, window_start, "the revision became active")
+    verdict, effects = restart or waived_verdict(context, promotion), first_reading.effects
+    if verdict is None and early_end is None:
+        verdict, effects = _verdict(context, bounds, active, previous, promotion, first_reading)
+    has_crashed = restart is not None and restart.reason is Reason.SOAK_FAILED
+    course = next_course(context.spec.rollout.on_inconclusive, verdict) if verdict is not None else None
+    facts = SoakFacts(True, Beginning.OPEN, early_end is not None, has_crashed, course)
+    # A crash decides the soak, also where it could not go on.
+    return _ObservedSoak(facts, active, promotion, previous, verdict if has_crashed else early_end or verdict, effects)
 
 
-def _none(context: Context, seen: _Seen) -> Soaking:
+def _none(context: Context, observed: _ObservedSoak) -> Soaking:
     return Soaking()
 
 
-def _await_revision(context: Context, seen: _Seen) -> Soaking:
-    return Soaking(wording.no_revision())
+def _await_revision(context: Context, observed: _ObservedSoak) -> Soaking:
+    return Soaking(wording.no_revision_condition())
 
 
-def _await_next(context: Context, seen: _Seen) -> Soaking:
-    return Soaking(wording.not_recorded(), seen.effects)
+def _await_next(context: Context, observed: _ObservedSoak) -> Soaking:
+    return Soaking(wording.not_recorded_condition(), observed.effects)
 
 
-def _judge(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, seen.verdict)
+def _judge(context: Context, observed: _ObservedSoak) -> Soaking:
+    return _end(context, observed, observed.verdict)
 
 
-def _undo(context: Context, seen: _Seen) -> Soaking:
-    return _ended(context, seen, wording.unjudged(seen.verdict))
+def _undo(context: Context, observed: _ObservedSoak) -> Soaking:
+    return _end(context, observed, wording.undo_verdict(observed.verdict))
 
 
-def _hold(context: Context, seen: _Seen) -> Soaking:
-    return _going_on(context, _noting(seen, held(context, seen.promotion, seen.verdict, _duration(context))))
+def _hold(context: Context, observed: _ObservedSoak) -> Soaking:
+    return _go_on(
+        context, _with_record(observed, held_record(context, observed.promotion, observed.verdict, _duration(context)))
+    )
 
 
-def _begin_anew(context: Context, seen: _Seen) -> Soaking:
-    promotion = held(context, seen.promotion, seen.verdict, _duration(context))
-    return _going_on(context, _noting(seen, replace(promotion, window_since=context.now.isoformat())))
+def _begin_anew(context: Context, observed: _ObservedSoak) -> Soaking:
+    promotion = held_record(context, observed.promotion, observed.verdict, _duration(context))
+    return _go_on(context, _with_record(observed, replace(promotion, window_since=context.now.isoformat())))
 
 
-def _noting(seen: _Seen, promotion: Promotion) -> _Seen:
-    """Return the soak with another record from this pass on, and the wish to write it."""
-    return replace(seen, move=promotion, effects=seen.effects + Effects(promotions={seen.uid: promotion}))
+def _with_record(observed: _ObservedSoak, promotion: Promotion) -> _ObservedSoak:
+    """Return the soak with another record of the move, which is to be written."""
+    return replace(
+        observed, move_record=promotion, effects=observed.effects + Effects(promotions={observed.uid: promotion})
+    )
 
 
 def _duration(context: Context) -> float:
@@ -163,128 +175,150 @@ def _verdict(
     active: ServerView,
     previous: ServerView | None,
     promotion: Promotion,
-    first: Run[SnapshotResult],
+    first_reading: Run[SnapshotResult],
 ) -> tuple[Verdict | None, Effects]:
-    """The verdict by what was counted, and what it takes to reach it; None: there is none yet.
+    """Return the verdict by the counters, and the Jobs that it needs; None: there is no verdict yet.
 
-    ``first``: the reading of the counters when the Service moved.
+    ``first_reading``: the reading of the counters when the Service moved.
     """
-    before = record_name(snapshot.STAGE, _key(promotion.previous_uid, FIRST, _move(context, promotion.previous_uid)))
-    begun, effects = first, first.effects + Effects(needed=frozenset({before}))
+    previous_record = record_name(
+        snapshot.STAGE, _counters_key(promotion.previous_uid, FIRST, _move_record(context, promotion.previous_uid))
+    )
+    start_reading, effects = first_reading, first_reading.effects + Effects(needed=frozenset({previous_record}))
     if promotion.window_since:
-        begun = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
-        effects += begun.effects
-    end = due(promotion, seconds(bounds.duration))
+        start_reading = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
+        effects += start_reading.effects
+    end = due_time(promotion, seconds(bounds.duration))
     if context.now < end:
         return None, effects
-    if begun.record is None:
-        return unread(context, begun, "when the revision became active", end, spoiled=True), effects
-    last = _counters(context, active, moment(LAST, promotion), promotion)
-    effects += last.effects
-    if last.record is None:
-        return unread(context, last, "at the end of the soak", end), effects
-    new = between(snapshot.read(begun.record).active, snapshot.read(last.record).active)
-    # The previous revision gets no requests any more, so the earlier reading of its counters is as good, and survives
-    # its restart.
-    own, stop = context.observed.records.get(before), snapshot.read(first.record or begun.record)
-    old = total(between(snapshot.read(own).active, stop.previous).values()) if own is not None else None
-    return judge(bounds, new, old), effects
+    if start_reading.record is None:
+        return unread_verdict(context, start_reading, "when the revision became active", end, spoiled=True), effects
+    last_reading = _counters(context, active, reading_name(LAST, promotion), promotion)
+    effects += last_reading.effects
+    if last_reading.record is None:
+        return unread_verdict(context, last_reading, "at the end of the soak", end), effects
+    new_traffic = traffic_between(
+        snapshot.recorded_counters(start_reading.record).active, snapshot.recorded_counters(last_reading.record).active
+    )
+    # The previous revision gets no requests since the move, so its counters of then are its last ones. A later reading
+    # would be lost with a restart of its servers.
+    own_start, end_counters = (
+        context.observed.records.get(previous_record),
+        snapshot.recorded_counters(first_reading.record or start_reading.record),
+    )
+    previous_traffic = (
+        total(traffic_between(snapshot.recorded_counters(own_start).active, end_counters.previous).values())
+        if own_start is not None
+        else None
+    )
+    return judge(bounds, new_traffic, previous_traffic), effects
 
 
-def _going_on(context: Context, seen: _Seen) -> Soaking:
-    """The soak without a verdict yet; the previous revision keeps its pods."""
-    promotion, end = seen.promotion, due(seen.promotion, _duration(context))
-    condition = wording.soaking(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
-    left = (end - context.now).total_seconds()
-    # An edit, or the queue, wakes the next pass after that.
-    waits = left > -PATIENCE_SECONDS and not context.spec.suspend
-    again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
-    effects = seen.effects + kept(context, seen.previous)
-    return Soaking(condition, effects, goes_on=True, again_after=again_after(context, promotion, again))
+def _go_on(context: Context, observed: _ObservedSoak) -> Soaking:
+    """Return a soak that goes on. The previous revision keeps its pods."""
+    promotion, end = observed.promotion, due_time(observed.promotion, _duration(context))
+    condition = wording.soaking_condition(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
+    seconds_left = (end - context.now).total_seconds()
+    # Once the counters are no longer waited for, only an edit or an event of the queue changes the soak.
+    is_waiting = seconds_left > -PATIENCE_SECONDS and not context.spec.suspend
+    wait_seconds = (
+        seconds_left if seconds_left > 0 else max(1.0, seconds_left + PATIENCE_SECONDS) if is_waiting else None
+    )
+    effects = observed.effects + keep_deployment(context, observed.previous)
+    return Soaking(condition, effects, goes_on=True, again_after=again_after(context, promotion, wait_seconds))
 
 
-def _ended(context: Context, seen: _Seen, found: Verdict) -> Soaking:
-    """The soak that gets its verdict in this pass."""
-    return _over(context, _noting(seen, _decided(context, seen.promotion, found, seen.previous)))
+def _end(context: Context, observed: _ObservedSoak, verdict: Verdict) -> Soaking:
+    """Return the soak with the verdict that it gets in this pass."""
+    return _stand(
+        context, _with_record(observed, _record_with_verdict(context, observed.promotion, verdict, observed.previous))
+    )
 
 
-def _over(context: Context, seen: _Seen) -> Soaking:
-    """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
-    promotion, previous, effects = seen.promotion, seen.previous, seen.effects
+def _stand(context: Context, observed: _ObservedSoak) -> Soaking:
+    """Return the soak by its recorded verdict.
+
+    If that failed, the Service moves back, also if the pass that judged ended before it could move it.
+    """
+    promotion, previous, effects = observed.promotion, observed.previous, observed.effects
     assert promotion.reason is not None
     status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(promotion.reason, False)
     condition = Statement("Soaked", status, promotion.reason, promotion.message)
     if promotion.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
         return Soaking(condition, effects)
-    return Soaking(condition, effects + kept(context, previous), back_to=promotion.previous)
+    return Soaking(condition, effects + keep_deployment(context, previous), back_to=promotion.previous)
 
 
-_BECOMES: Mapping[SoakMove, Callable[[Context, _Seen], Soaking]] = {
+_ACTIONS: Mapping[SoakMove, Callable[[Context, _ObservedSoak], Soaking]] = {
     SoakMove.NONE: _none,
     SoakMove.AWAIT_REVISION: _await_revision,
     SoakMove.AWAIT_NEXT: _await_next,
-    SoakMove.STAND: _over,
+    SoakMove.STAND: _stand,
     SoakMove.END_EARLY: _judge,
-    SoakMove.GO_ON: _going_on,
+    SoakMove.GO_ON: _go_on,
     SoakMove.JUDGE: _judge,
     SoakMove.UNDO: _undo,
     SoakMove.HOLD: _hold,
     SoakMove.BEGIN_ANEW: _begin_anew,
 }
-"""What each move says, and asks of the cluster."""
+"""The function that carries out each move: what it asks of the cluster, and what it reports."""
 
 
-def skipped(context: Context) -> Soaking:
-    """No soak of a revision that the spec names; its counters are read for the comparison with what comes after it."""
+def skip(context: Context) -> Soaking:
+    """Soak no revision that the spec names. Its counters are read, for the comparison with the revision after it."""
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None:
         return Soaking()
-    promotion = _move(context, active.uid) if active is not None else None
+    promotion = _move_record(context, active.uid) if active is not None else None
     effects = _counters(context, active, FIRST, promotion).effects if active is not None else Effects()
-    return Soaking(wording.served_before(), effects)
+    return Soaking(wording.served_before_condition(), effects)
 
 
-def _move(context: Context, uid: str) -> Promotion | None:
-    """The record of the Deployment's becoming active; None if it was not recorded, or is no more than a canary yet."""
+def _move_record(context: Context, uid: str) -> Promotion | None:
+    """Return the record of the Service's move to the Deployment; None: there is none, or it is a canary's record."""
     promotion = context.observed.promotions.get(uid)
     return promotion if promotion is not None and not promotion.canary_since else None
 
 
 def _previous(context: Context, promotion: Promotion) -> ServerView | None:
-    """The Deployment that was active before; None if it is gone."""
+    """Return the Deployment that was active before; None: it is gone."""
     view = context.observed.servers.get(promotion.previous)
     return view if view is not None and view.uid == promotion.previous_uid else None
 
 
-def _early(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
-    """Why the soak ends before its time; None: it does not."""
+def _early_end(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
+    """Return the verdict on a soak that ends before its time; None: it does not."""
     if successor:
-        return wording.superseded(successor)
+        return wording.superseded_verdict(successor)
     if previous is None:
-        return wording.previous_gone(promotion)
-    return wording.no_replicas() if context.spec.serving.replicas == 0 else None
+        return wording.previous_gone_verdict(promotion)
+    return wording.no_replicas_verdict() if context.spec.serving.replicas == 0 else None
 
 
-def _decided(context: Context, promotion: Promotion, found: Verdict, previous: ServerView | None) -> Promotion:
-    """The record with the verdict in words."""
-    if found.reason is Reason.SOAK_PASSED:
-        return replace(promotion, before=None, reason=found.reason, message=wording.soak_passed(promotion, found))
-    if found.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
-        words = wording.soak_failed(context, promotion, found)
-        return replace(promotion, reason=found.reason, message=words, intent=spec_digest(context))
-    words = wording.soak_inconclusive(promotion, found)
-    return replace(promotion, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
+def _record_with_verdict(
+    context: Context, promotion: Promotion, verdict: Verdict, previous: ServerView | None
+) -> Promotion:
+    """Return the record of the move with the verdict."""
+    if verdict.reason is Reason.SOAK_PASSED:
+        return replace(
+            promotion, before=None, reason=verdict.reason, message=wording.soak_passed_message(promotion, verdict)
+        )
+    if verdict.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
+        message = wording.soak_failed_message(context, promotion, verdict)
+        return replace(promotion, reason=verdict.reason, message=message, intent=spec_digest(context))
+    message = wording.soak_inconclusive_message(promotion, verdict)
+    return replace(promotion, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=message)
 
 
 def _counters(
-    context: Context, server: ServerView, name: str, promotion: Promotion | None, previous: ServerView | None = None
+    context: Context, server: ServerView, moment: str, promotion: Promotion | None, previous: ServerView | None = None
 ) -> Run[SnapshotResult]:
-    """The Job that reads the counters of a revision, and of the previous one if that is given.
+    """Run the Job that reads the counters of a revision, and of the previous one if that is given.
 
-    ``name``: the moment at which they are read.
+    ``moment``: name of the moment at which they are read.
     """
-    return snapshot.counters(context, server, name, promotion.at if promotion is not None else "", previous)
+    return snapshot.counters(context, server, moment, promotion.at if promotion is not None else "", previous)
 
 
-def _key(uid: str, name: str, promotion: Promotion | None) -> str:
-    return snapshot.key(uid, name, promotion.at if promotion is not None else "")
+def _counters_key(uid: str, moment: str, promotion: Promotion | None) -> str:
+    return snapshot.key(uid, moment, promotion.at if promotion is not None else "")

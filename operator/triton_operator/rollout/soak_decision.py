@@ -1,4 +1,4 @@
-"""What becomes of the active revision's soak: facts in, one move out. Pure, with a truth table as its test."""
+"""The next move of the active revision's soak: facts in, one move out. Pure, with a truth table as its test."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -7,7 +7,7 @@ from triton_operator.rollout.inconclusive import Course
 
 
 class Beginning(Enum):
-    """What is recorded of the move of the Service to the active revision."""
+    """The state of the record of the Service's move to the active revision."""
 
     NO_REVISION = auto()
     """No revision is active."""
@@ -21,13 +21,13 @@ class Beginning(Enum):
 
 @dataclass(frozen=True)
 class SoakFacts:
-    """Everything that decides what becomes of a soak."""
+    """Everything that decides the next move of a soak."""
 
     is_asked_for: bool
     """Whether the spec asks for soaks."""
     beginning: Beginning
     ends_early: bool = False
-    """Whether no later requests could decide anything."""
+    """Whether the soak has to end before its time, because no later requests could decide anything."""
     crashed: bool = False
     """Whether the revision's server ended by itself, and that of the previous one did not."""
     course: Course | None = None
@@ -35,7 +35,7 @@ class SoakFacts:
 
 
 class SoakMove(Enum):
-    """What becomes of a soak."""
+    """The next move of a soak."""
 
     NONE = auto()
     """There is no soak."""
@@ -74,7 +74,7 @@ _BEFORE = {
 
 
 def next_soak(facts: SoakFacts) -> SoakMove:
-    """Return what becomes of the soak; the first line that applies decides."""
+    """Return the next move of the soak; the first line that applies decides."""
     if not facts.is_asked_for:
         return SoakMove.NONE
     if facts.beginning is not Beginning.OPEN:

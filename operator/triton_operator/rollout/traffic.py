@@ -1,4 +1,4 @@
-"""What servers answered within a time, and what may be found by it. Pure."""
+"""The requests that servers answered between two readings of their counters, and the verdict by them. Pure."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from triton_converters.contract.results import Counters
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests that were answered within a time."""
+    """The requests that were answered between two readings."""
 
     succeeded: int = 0
     failed: int = 0
@@ -17,14 +17,14 @@ class Traffic:
     """Time that the requests that succeeded took together, in microseconds."""
 
     def __add__(self, other: "Traffic") -> "Traffic":
-        """The requests of both."""
+        """Return the requests of both."""
         return Traffic(
             self.succeeded + other.succeeded, self.failed + other.failed, self.microseconds + other.microseconds
         )
 
     @property
     def requests(self) -> int:
-        """How many there were."""
+        """The number of requests, whether they succeeded or failed."""
         return self.succeeded + self.failed
 
     @property
@@ -40,22 +40,22 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a soak found."""
+    """The verdict on a revision by its soak or a step of its canary."""
 
     reason: Reason
     """SoakPassed, SoakFailed or SoakInconclusive."""
-    words: str
+    message: str
     spoiled: bool = False
     """Whether the counters from the beginning are of no use, so that only later requests can be judged."""
 
 
-def between(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, Traffic]:
+def traffic_between(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, Traffic]:
     """Return what each pod of ``after`` answered since ``before``, by the pod's name.
 
     A pod that is not in ``before`` was started since then. Counters that fell began again with their server.
     """
-    known = {each.pod: each for each in before}
-    return {each.pod: _since(known.get(each.pod), each) for each in after}
+    earlier_counters = {each.pod: each for each in before}
+    return {each.pod: _pod_traffic(earlier_counters.get(each.pod), each) for each in after}
 
 
 def total(pods: Collection[Traffic]) -> Traffic:
@@ -63,11 +63,15 @@ def total(pods: Collection[Traffic]) -> Traffic:
     return sum(pods, Traffic())
 
 
-def _since(before: Counters | None, after: Counters) -> Traffic:
-    whole = Traffic(after.succeeded, after.failed, after.microseconds)
+def _pod_traffic(before: Counters | None, after: Counters) -> Traffic:
+    all_traffic = Traffic(after.succeeded, after.failed, after.microseconds)
     if before is None:
-        return whole
-    since = Traffic(
+        return all_traffic
+    later_traffic = Traffic(
         after.succeeded - before.succeeded, after.failed - before.failed, after.microseconds - before.microseconds
     )
-    return whole if min(since.succeeded, since.failed, since.microseconds) < 0 else since
+    return (
+        all_traffic
+        if min(later_traffic.succeeded, later_traffic.failed, later_traffic.microseconds) < 0
+        else later_traffic
+    )

@@ -1,4 +1,4 @@
-"""What conditions and records say of soaks and canaries: a function for each reason. Pure; it decides nothing."""
+"""The messages of conditions and records about soaks and canaries, a function for each. Pure; it decides nothing."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,88 +11,90 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.traffic import Traffic, Verdict
 
 
-def no_revision() -> Statement:
+def no_revision_condition() -> Statement:
     """Return the condition of a soak that waits for a first revision."""
     return Statement("Soaked", None, Reason.WAITING, "no revision is active yet")
 
 
-def not_recorded() -> Statement:
-    """Return the condition where the active revision's beginning is not recorded, so that it cannot be soaked."""
-    words = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
-    return Statement("Soaked", None, Reason.WAITING, words)
+def not_recorded_condition() -> Statement:
+    """Return the condition if the active revision's beginning is not recorded, so that it cannot be soaked."""
+    message = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
+    return Statement("Soaked", None, Reason.WAITING, message)
 
 
-def served_before() -> Statement:
+def served_before_condition() -> Statement:
     """Return the condition of a revision that the spec names, which is not soaked."""
-    words = "spec.rollout.revision names a revision that served before, so it is not soaked"
-    return Statement("Soaked", None, Reason.WAITING, words)
+    message = "spec.rollout.revision names a revision that served before, so it is not soaked"
+    return Statement("Soaked", None, Reason.WAITING, message)
 
 
-def soaking(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
+def soaking_condition(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
     """Return the condition of a soak that goes on. ``end``: when it is judged next."""
     if context.now < end and promotion.held_since:
-        words = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
-        words += f", and is judged next at {end:%H:%M:%S} UTC"
+        message = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
+        message += f", and is judged next at {end:%H:%M:%S} UTC"
     elif context.now < end:
-        words = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
-        words += f"; until then {promotion.previous} runs too"
-        words += _after_canary(promotion)
+        message = f"Deployment {promotion.server} is soaked until {end:%H:%M:%S} UTC"
+        message += f"; until then {promotion.previous} runs too"
+        message += _canary_words(promotion)
     elif context.spec.suspend:
-        words = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
+        message = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
     else:
-        words = f"the counters of Deployment {promotion.server} at the end of the soak are read"
-        words += f"; {promotion.previous} still runs"
-    return Statement("Soaked", None, reason, f"{words}{_held(promotion)}")
+        message = f"the counters of Deployment {promotion.server} at the end of the soak are read"
+        message += f"; {promotion.previous} still runs"
+    return Statement("Soaked", None, reason, f"{message}{_held_words(promotion)}")
 
 
-def superseded(server: str) -> Verdict:
-    """Return the judgement on a soak that ends because a third revision starts in Deployment ``server``."""
-    return _ended_early(f"Deployment {server} starts with another revision")
+def superseded_verdict(server: str) -> Verdict:
+    """Return the verdict on a soak that ends because a third revision starts in Deployment ``server``."""
+    return _early_verdict(f"Deployment {server} starts with another revision")
 
 
-def previous_gone(promotion: Promotion) -> Verdict:
-    """Return the judgement on a soak whose previous revision cannot come back any more."""
-    return _ended_early(f"Deployment {promotion.previous}, which was active before, is gone")
+def previous_gone_verdict(promotion: Promotion) -> Verdict:
+    """Return the verdict on a soak whose previous revision cannot come back any more."""
+    return _early_verdict(f"Deployment {promotion.previous}, which was active before, is gone")
 
 
-def no_replicas() -> Verdict:
-    """Return the judgement on a soak of which the spec wants no server any more."""
-    return _ended_early("spec.serving.replicas is 0")
+def no_replicas_verdict() -> Verdict:
+    """Return the verdict on a soak of which the spec wants no server any more."""
+    return _early_verdict("spec.serving.replicas is 0")
 
 
-def _ended_early(because: str) -> Verdict:
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {because}")
+def _early_verdict(cause: str) -> Verdict:
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {cause}")
 
 
-def unjudged(found: Verdict) -> Verdict:
-    """Return the judgement on a revision that is undone: one without a verdict says so."""
-    if found.reason is Reason.SOAK_FAILED:
-        return found
-    words = f"it was not judged, because {found.words}; spec.rollout.onInconclusive is Undo"
-    return Verdict(Reason.SOAK_FAILED, words)
+def undo_verdict(verdict: Verdict) -> Verdict:
+    """Return the verdict on a revision that is undone: one without a verdict says so."""
+    if verdict.reason is Reason.SOAK_FAILED:
+        return verdict
+    message = f"it was not judged, because {verdict.message}; spec.rollout.onInconclusive is Undo"
+    return Verdict(Reason.SOAK_FAILED, message)
 
 
-def soak_passed(promotion: Promotion, found: Verdict) -> str:
+def soak_passed_message(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakPassed."""
-    return f"revision {promotion.revision} in Deployment {promotion.server}: {found.words}{_after_canary(promotion)}"
+    return (
+        f"revision {promotion.revision} in Deployment {promotion.server}: {verdict.message}{_canary_words(promotion)}"
+    )
 
 
-def soak_failed(context: Context, promotion: Promotion, found: Verdict) -> str:
+def soak_failed_message(context: Context, promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakFailed, where the previous revision is active again."""
     return (
-        f"{soak_passed(promotion, found)}; Deployment {promotion.previous} is active again, and this revision"
+        f"{soak_passed_message(promotion, verdict)}; Deployment {promotion.previous} is active again, and this revision"
         f" is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def soak_inconclusive(promotion: Promotion, found: Verdict) -> str:
+def soak_inconclusive_message(promotion: Promotion, verdict: Verdict) -> str:
     """Return the words of SoakInconclusive; a revision that failed stays if the previous one does not answer."""
-    words = f"{soak_passed(promotion, found)}; it stays without a verdict"
-    failed = found.reason is Reason.SOAK_FAILED
-    return f"{words}, because Deployment {promotion.previous} does not answer" if failed else words
+    message = f"{soak_passed_message(promotion, verdict)}; it stays without a verdict"
+    has_failed = verdict.reason is Reason.SOAK_FAILED
+    return f"{message}, because Deployment {promotion.previous} does not answer" if has_failed else message
 
 
-def no_room(active: str, target: str) -> str:
+def no_room_message(active: str, target: str) -> str:
     """Return the words of NoSpareGpu: no revision could come back at once, so there is no soak."""
     return (
         f"Deployment {active} had to make room for {target}, so nothing could come back at once; the new revision stays"
@@ -100,7 +102,7 @@ def no_room(active: str, target: str) -> str:
     )
 
 
-def canary(
+def canary_condition(
     context: Context, reason: Reason, promotion: Promotion, steps: Sequence[int], end: datetime, answers: bool
 ) -> Statement:
     """Return the condition of a canary that goes on.
@@ -110,98 +112,103 @@ def canary(
     """
     step = min(len(promotion.steps), len(steps) - 1)
     if context.spec.suspend:
-        until = "it waits, because spec.suspend is true"
+        progress = "it waits, because spec.suspend is true"
     elif not answers:
-        until = "none of its pods is ready, so it gets no request for now"
+        progress = "none of its pods is ready, so it gets no request for now"
     else:
-        until = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
-    words = (
+        progress = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
+    message = (
         f"step {step + 1} of {len(steps)}: Deployment {promotion.server} gets {steps[step]} % of the requests to"
-        f" HTTPRoute {context.name}; {until}{''.join(f'; {each}' for each in promotion.steps)}{_held(promotion)}"
+        f" HTTPRoute {context.name}; {progress}{''.join(f'; {each}' for each in promotion.steps)}"
+        f"{_held_words(promotion)}"
     )
-    return Statement("Soaked", None, reason, words)
+    return Statement("Soaked", None, reason, message)
 
 
-def step_passed(share: int, found: Verdict) -> str:
+def step_message(share: int, verdict: Verdict) -> str:
     """Return the words about a step that is over. ``share``: its percent of the requests."""
-    return f"{share} %: {'passed' if found.reason is Reason.SOAK_PASSED else f'inconclusive, {found.words}'}"
+    return f"{share} %: {'passed' if verdict.reason is Reason.SOAK_PASSED else f'inconclusive, {verdict.message}'}"
 
 
-def canary_failed(context: Context, promotion: Promotion, share: int, found: Verdict) -> str:
+def canary_failed_message(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> str:
     """Return the words of SoakFailed of a revision that was no more than a canary. ``share``: its percent."""
     return (
         f"revision {promotion.revision} in Deployment {promotion.server}, with {share} % of the requests to HTTPRoute"
-        f" {context.name}: {found.words}; Deployment {promotion.previous} stays active; this revision gets no more"
+        f" {context.name}: {verdict.message}; Deployment {promotion.previous} stays active; this revision gets no more"
         f" of them, and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
 
 
-def canary_abandoned(promotion: Promotion) -> str:
+def canary_abandoned_message(promotion: Promotion) -> str:
     """Return the words about a canary whose revision is not the target any more."""
     return f"the canary of Deployment {promotion.server} ended, because its revision is no longer the target"
 
 
-def unread(when: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
-    """Return the judgement where counters could not be read. ``spoiled``: as `Judgement.spoiled`."""
-    because = f": {trouble.message}" if trouble is not None else ""
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{because}", spoiled)
+def unread_verdict(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
+    """Return the verdict if counters were not read. ``moment``: when, in words. ``spoiled``: as `Verdict.spoiled`."""
+    cause = f": {trouble.message}" if trouble is not None else ""
+    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {moment} were not read{cause}", spoiled)
 
 
-def restarted(pod: str, when: str, trouble: Trouble | None) -> Verdict:
-    """Return the judgement on a revision whose server ended by itself."""
-    because = f": {trouble.message}" if trouble is not None else ""
-    words = f"tritonserver in pod {pod} ended {when}, and was started again{because}"
-    return Verdict(Reason.SOAK_FAILED, words)
+def restart_verdict(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
+    """Return the verdict on a revision whose server ended by itself."""
+    cause = f": {trouble.message}" if trouble is not None else ""
+    message = f"tritonserver in pod {pod} ended {moment}, and was started again{cause}"
+    return Verdict(Reason.SOAK_FAILED, message)
 
 
-def both_restarted(pod: str, when: str, other: str) -> Verdict:
-    """Return the judgement where servers of both revisions ended, as with their node. ``other``: a Deployment."""
-    words = f"tritonserver in pod {pod} ended {when}, and so did one of Deployment {other}"
-    words += "; look for what became of the node"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
+def both_restarted_verdict(pod: str, moment: str, other: str) -> Verdict:
+    """Return the verdict if servers of both revisions ended, as with their node. ``other``: the other Deployment."""
+    message = f"tritonserver in pod {pod} ended {moment}, and so did one of Deployment {other}"
+    message += "; look for what became of the node"
+    return Verdict(Reason.SOAK_INCONCLUSIVE, message, spoiled=True)
 
 
-def few_requests(whole: Traffic, least: int) -> Verdict:
-    """Return the judgement on a revision that answered fewer requests than can be judged."""
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"it answered {whole.requests} requests, and minRequests is {least}")
+def few_requests_verdict(traffic: Traffic, min_requests: int) -> Verdict:
+    """Return the verdict on a revision that answered fewer requests than can be judged."""
+    return Verdict(
+        Reason.SOAK_INCONCLUSIVE, f"it answered {traffic.requests} requests, and minRequests is {min_requests}"
+    )
 
 
-def many_errors(errors: str, most: float, previous: Traffic | None) -> Verdict:
-    """Return the judgement on a revision that failed too many requests. ``most``: percent."""
-    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {most:g}; {_before(previous)}")
+def many_errors_verdict(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
+    """Return the verdict on a revision that failed too many requests."""
+    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {max_percent:g}; {_previous_words(previous)}")
 
 
-def latency_not_compared(errors: str, previous: Traffic | None) -> Verdict:
-    """Return the judgement where the previous revision answered too little for a comparison."""
-    words = f"{errors}; the mean latency is not compared: {_before(previous)}"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, words)
+def latency_not_compared_verdict(errors: str, previous: Traffic | None) -> Verdict:
+    """Return the verdict if the previous revision answered too few requests for a comparison."""
+    message = f"{errors}; the mean latency is not compared: {_previous_words(previous)}"
+    return Verdict(Reason.SOAK_INCONCLUSIVE, message)
 
 
-def much_slower(latency: str, slower: float, most: int) -> Verdict:
-    """Return the judgement on a revision that is too slow. ``slower``, ``most``: percent."""
-    return Verdict(Reason.SOAK_FAILED, f"{latency}: {_percent(slower)} more, and maxLatencyPercent is {most}")
+def much_slower_verdict(latency: str, slower_percent: float, max_percent: int) -> Verdict:
+    """Return the verdict on a revision that is too slow."""
+    return Verdict(
+        Reason.SOAK_FAILED, f"{latency}: {_percent(slower_percent)} more, and maxLatencyPercent is {max_percent}"
+    )
 
 
-def did_well(errors: str, latency: str) -> Verdict:
-    """Return the judgement on a revision that did as well as the previous one."""
+def did_well_verdict(errors: str, latency: str) -> Verdict:
+    """Return the verdict on a revision that did as well as the previous one."""
     return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
 
 
-def errors(where: str, traffic: Traffic) -> str:
-    """Return the words about the requests that failed. ``where``: of which pods."""
-    return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {where}"
+def error_words(pods: str, traffic: Traffic) -> str:
+    """Return the words about the requests that failed in ``pods``."""
+    return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {pods}"
 
 
-def latency(where: str, traffic: Traffic, previous: Traffic, at: str) -> str:
-    """Return the words about the mean latency. ``where``: of which pods. ``at``: when the previous one had its own."""
-    return f"the mean latency is {_milliseconds(traffic)} in {where}, and was {_milliseconds(previous)} {at}"
+def latency_words(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
+    """Return the words about the mean latency of ``pods``. ``when``: when the previous revision answered, in words."""
+    return f"the mean latency is {_milliseconds(traffic)} in {pods}, and was {_milliseconds(previous)} {when}"
 
 
-def _before(previous: Traffic | None) -> str:
+def _previous_words(previous: Traffic | None) -> str:
     if previous is None:
         return "the requests to the previous revision are not known"
-    failed = f"{_percent(previous.failed_percent)} failed"
-    return f"the previous revision answered {previous.requests} requests, of which {failed}"
+    failed_share = f"{_percent(previous.failed_percent)} failed"
+    return f"the previous revision answered {previous.requests} requests, of which {failed_share}"
 
 
 def _percent(value: float) -> str:
@@ -212,14 +219,14 @@ def _milliseconds(traffic: Traffic) -> str:
     return f"{traffic.latency / 1000:.3g} ms"
 
 
-def _held(promotion: Promotion) -> str:
-    """Words about why there is no verdict, and what a person may do; empty: its time is not over."""
+def _held_words(promotion: Promotion) -> str:
+    """Return words about why there is no verdict, and what a person may do; empty: its time is not over."""
     if not promotion.held_since:
         return ""
     choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
     return f"; there is no verdict yet, because {promotion.message}; {choice}"
 
 
-def _after_canary(promotion: Promotion) -> str:
-    """Words about the canary before the move; empty if there was none."""
+def _canary_words(promotion: Promotion) -> str:
+    """Return words about the canary before the move; empty if there was none."""
     return f"; its canary before that: {', '.join(promotion.steps)}" if promotion.steps else ""

@@ -32,7 +32,7 @@ from triton_operator.runtime.reporting import Reporter, StatusRefusedError
 from triton_operator.runtime.store import Key
 from triton_operator.runtime.writing import Body, Writer, Written, by_key
 from triton_operator.settings import Settings
-from triton_operator.stages.skipping import product_asked
+from triton_operator.stages.skipping import built_gpu_product
 
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them: a Warning says so, the pauses grow,
@@ -127,7 +127,7 @@ class Reconciler:
         self, key: Key, triton_deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]
     ) -> Observed:
         """Return the snapshot that the pass decides by. ``known``: what the store has, Events included."""
-        product = product_asked(triton_deployment.spec)
+        product = built_gpu_product(triton_deployment.spec)
         events = (body for body in known if kind_of(body) is EVENT)
         observed = observe(
             triton_deployment.name,

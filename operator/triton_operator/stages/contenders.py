@@ -9,7 +9,7 @@ from triton_operator.candidates.ranking import Choice, Contender, rank
 from triton_operator.context import Context
 
 
-def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
+def rank_candidates(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
     """Rank the candidates that passed by the spec's scenario, objectives and constraints.
 
     A candidate without measurements of that scenario is left out.
@@ -24,7 +24,7 @@ def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
 
 
 def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
-    """The measurements of the scenario that selection judges by."""
+    """Return the measurements of the scenario that selection judges by; none without a profile."""
     if attempt.profile is None:
         return ()
     return attempt.profile.rows(context.spec.selection.scenario)
@@ -32,10 +32,10 @@ def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
 
 def _complexity(candidate: Combination) -> tuple[int, ...]:
     """Return a sort key, smaller for simpler: the spec's own configuration, no accelerator, fp32, fewer instances."""
-    own = sum(member.model.config.instances for member in candidate.members)
+    own_instances = sum(member.model.config.instances for member in candidate.members)
     return (
         candidate.tuning is not None,
         candidate.accelerator != "none",
         candidate.precision != "fp32",
-        candidate.tuning.instances if candidate.tuning else own,
+        candidate.tuning.instances if candidate.tuning else own_instances,
     )

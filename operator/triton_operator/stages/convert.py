@@ -14,26 +14,27 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import AnyWork, Work
 from triton_operator.stages.progress import Round
-from triton_operator.stages.reference import Referred, rehearsal_refused
-from triton_operator.stages.repairing import given_up
-from triton_operator.stages.skipping import no_product, patience, refused
+from triton_operator.stages.reference import Referred, rehearsal_refusal
+from triton_operator.stages.repairing import repair_refusal
+from triton_operator.stages.skipping import candidate_refusal, missing_product, patience_seconds
 
 
 def convert(context: Context, progress: Referred) -> Referred:
-    """Go on once every candidate of the spec was converted or has failed, and one was converted.
+    """Go on once every candidate of the spec was converted or has failed, and at least one was converted.
 
-    What passes by itself is tried again only if no candidate is left: another one is then no reason to wait.
+    A failure that passes by itself is tried again only if no candidate was converted: otherwise the object goes on with
+    those that were.
     """
     candidates = combinations(context.spec)
-    found = converted(context, progress.dump, candidates)
-    if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
-        found = converted(context, progress.dump, candidates, repeats=True)
-    return progress.after(found)
+    round = conversion_round(context, progress.dump, candidates)
+    if round.condition.reason is Reason.ALL_CANDIDATES_FAILED:
+        round = conversion_round(context, progress.dump, candidates, repeats=True)
+    return progress.after_round(round)
 
 
 @dataclass(frozen=True)
@@ -43,74 +44,77 @@ class _Conversion:
     candidate: Combination
     work: Work[ConvertRequest, ConvertResult]
     damages: Mapping[str, Damage]
-    """What became of the revision under earlier keys."""
+    """The damages of the revision under earlier keys, by these keys."""
 
     @property
     def files(self) -> frozenset[str]:
-        """Keys of the files that other candidates of an ensemble may share."""
+        """Keys of the model files, which other candidates of an ensemble may share."""
         return frozenset(member.conversion_key for member in self.work.request.members)
 
 
-def converted(context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False) -> Round:
-    """Return what became of the candidates' conversions. ``repeats``: as `run` takes it."""
-    every = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
-    free = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in every)
-    attempts, effects, tries = [], Effects(), []
-    # The files that exist, and those that a running Job makes.
-    made = {key for each in every if _is_done(context, each.work) for key in each.files}
-    making = {key for each in every if _is_active(context, each.work) for key in each.files} - made
-    for each in every:
-        if barred := _barred(context, each):
-            attempts.append(barred)
+def conversion_round(
+    context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False
+) -> Round:
+    """Return the candidates after their conversions, and the Jobs to run now. ``repeats``: as `run` takes it."""
+    conversions = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
+    free_slots = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in conversions)
+    attempts, effects, runs = [], Effects(), []
+    made_files = {key for each in conversions if _is_done(context, each.work) for key in each.files}
+    files_in_work = {key for each in conversions if _is_active(context, each.work) for key in each.files} - made_files
+    for each in conversions:
+        if attempt := _attempt_without_job(context, each):
+            attempts.append(attempt)
             continue
-        may_start = free > 0 and no_product(context, each.candidate) is None and not each.files & making
-        this = run(context, each.work, may_start, patience(context, each.candidate), repeats)
-        effects += this.effects
-        tries.append(this)
-        if this.active and not _is_active(context, each.work):
-            free -= 1
-            making |= each.files - made
-        attempts.append(_attempt(context, each, this))
-    return Round(_condition(attempts), effects, tuple(attempts), next_try(context, tries))
+        may_start = (
+            free_slots > 0 and missing_product(context, each.candidate) is None and not each.files & files_in_work
+        )
+        job_run = run(context, each.work, may_start, patience_seconds(context, each.candidate), repeats)
+        effects += job_run.effects
+        runs.append(job_run)
+        if job_run.active and not _is_active(context, each.work):
+            free_slots -= 1
+            files_in_work |= each.files - made_files
+        attempts.append(_attempt(context, each, job_run))
+    return Round(_condition(attempts), effects, tuple(attempts), next_try(context, runs))
 
 
-def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
-    """Return the candidate if it is not tried; None if it is."""
+def _attempt_without_job(context: Context, conversion: _Conversion) -> Attempt | None:
+    """Return the candidate in its last state if no Job is to convert it; None: one is."""
     attempt = Attempt(conversion.candidate)
-    if refusal := refused(context, conversion.candidate):
-        return attempt.now("Skipped", refusal)
-    if lost := given_up(context, conversion.damages):
-        return replace(attempt, key=conversion.work.key).now("Failed", lost)
+    if refusal := candidate_refusal(context, conversion.candidate):
+        return attempt.in_state("Skipped", refusal)
+    if repairs_refused := repair_refusal(context, conversion.damages):
+        return replace(attempt, key=conversion.work.key).in_state("Failed", repairs_refused)
     return None
 
 
-def _attempt(context: Context, conversion: _Conversion, this: Run[ConvertResult]) -> Attempt:
-    """Return the candidate as its Job left it."""
+def _attempt(context: Context, conversion: _Conversion, job_run: Run[ConvertResult]) -> Attempt:
+    """Return the candidate in the state that its Job is in."""
     candidate, cache = conversion.candidate, conversion.work.request.engine_cache
     attempt = Attempt(candidate, conversion.work.key, replaces=tuple(conversion.damages), engine_cache=cache)
-    if this.result is not None:
-        if refusal := rehearsal_refused(context, this.result):
-            return attempt.now("Failed", refusal)
-        return replace(attempt, conversion=this.result).now("Converted")
-    if this.failure is not None:
-        is_skipped = this.failure.reason is Reason.UNSCHEDULABLE
-        return attempt.now("Skipped" if is_skipped else "Failed", _advised(context, this.failure))
-    if not this.active and (absent := no_product(context, candidate)):
-        return attempt.now("Skipped", absent)
-    trouble = Trouble(*waiting(f"the conversion of candidate {candidate.name}", this, context))
-    return attempt.now("Converting" if this.active else "Pending", trouble)
+    if job_run.result is not None:
+        if refusal := rehearsal_refusal(context, job_run.result):
+            return attempt.in_state("Failed", refusal)
+        return replace(attempt, conversion=job_run.result).in_state("Converted")
+    if job_run.failure is not None:
+        is_skipped = job_run.failure.reason is Reason.UNSCHEDULABLE
+        return attempt.in_state("Skipped" if is_skipped else "Failed", _with_advice(context, job_run.failure))
+    if not job_run.active and (product_trouble := missing_product(context, candidate)):
+        return attempt.in_state("Skipped", product_trouble)
+    trouble = Trouble(*waiting_reason(f"the conversion of candidate {candidate.name}", job_run, context))
+    return attempt.in_state("Converting" if job_run.active else "Pending", trouble)
 
 
-def _advised(context: Context, failure: Trouble) -> Trouble:
-    """The failure; if the image for CPUs built no engine, with the installation's value for one that has TensorRT."""
+def _with_advice(context: Context, failure: Trouble) -> Trouble:
+    """Return the failure; one of an image without TensorRT also says how to set the image that has it."""
     if failure.reason is not Reason.TENSORRT_UNAVAILABLE or context.framework_image != context.images.converter:
         return failure
-    again = "then change spec.source.version, because an object keeps its images"
+    next_step = "then change spec.source.version, because an object keeps its images"
     value = "the Helm value images.converterGpu"
     advice = (
         f"or use the image of {value}: for that, change spec.source.version, because an object keeps its images"
         if context.settings.converter_gpu_image
-        else f"or ask the administrator who installed the operator to set {value}, and {again}"
+        else f"or ask the administrator who installed the operator to set {value}, and {next_step}"
     )
     return Trouble(failure.reason, f"{failure.message}; {advice}")
 
@@ -125,15 +129,19 @@ def _is_active(context: Context, work: AnyWork) -> bool:
 
 
 def _condition(attempts: list[Attempt]) -> Statement:
-    """Return the condition Converted: what is still converted, that none was, or which were."""
+    """Return the condition Converted: which candidates are being converted, that none was, or which were."""
     failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
-    waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
-    if waiting_for:
-        done = len(attempts) - len(waiting_for)
-        trouble = next((each for each in waiting_for if each.reason not in (Reason.RUNNING, None)), waiting_for[0])
-        names_ = ", ".join(each.name for each in waiting_for if each.state == "Converting")
-        running = trouble.reason in (Reason.RUNNING, None)
-        message = f"{done} of {len(attempts)} candidates are done; converting {names_}" if running else trouble.message
+    unfinished = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
+    if unfinished:
+        finished_count = len(attempts) - len(unfinished)
+        trouble = next((each for each in unfinished if each.reason not in (Reason.RUNNING, None)), unfinished[0])
+        running_names = ", ".join(each.name for each in unfinished if each.state == "Converting")
+        is_running = trouble.reason in (Reason.RUNNING, None)
+        message = (
+            f"{finished_count} of {len(attempts)} candidates are done; converting {running_names}"
+            if is_running
+            else trouble.message
+        )
         return Statement("Converted", False, trouble.reason or Reason.RUNNING, message)
     if len(failed) == len(attempts):
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in failed)

@@ -1,6 +1,7 @@
-"""Whether the spec fits the formats and batch dimensions that were found in the source.
+"""Check that the spec fits the formats and batch dimensions that were found in the source.
 
-The CRD's rules cannot judge that. A candidate that a found format rules out is skipped, and stops no other one.
+The CRD's rules cannot do that, because they see only the spec. A candidate that a found format rules out is skipped,
+and stops no other one.
 """
 
 from collections.abc import Iterator
@@ -20,13 +21,13 @@ from triton_operator.stages.source import Sourced
 
 
 def check(context: Context, progress: Sourced) -> Sourced:
-    """Wait if the spec asks for what its models do not have."""
+    """Wait if the spec asks for something that its models cannot do."""
     formats = _misfits(context, progress.source) if context.sought else iter(())
-    misfit = next(chain(formats, _batching(context)), None)
+    misfit = next(chain(formats, _batch_misfits(context)), None)
     if misfit is None:
         return progress
     reason, message = misfit
-    return progress.waiting(Statement("Converted", False, reason, message), stalled=True)
+    return progress.wait_with(Statement("Converted", False, reason, message), stalled=True)
 
 
 def asks_for_batches(spec: TritonDeploymentSpec) -> bool:
@@ -36,17 +37,17 @@ def asks_for_batches(spec: TritonDeploymentSpec) -> bool:
 
 
 def _largest_request(spec: TritonDeploymentSpec) -> int:
-    """The largest number of samples in a request that the spec has measured."""
+    """Return the largest number of samples in a request that the spec has measured."""
     offline, online = spec.performance.offline, spec.performance.online
     return max([*(offline.batch_sizes if offline else []), online.batch_size if online else 1])
 
 
-def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str]]:
+def _misfits(context: Context, source_result: SourceResult) -> Iterator[tuple[Reason, str]]:
     """Yield reasons and messages; the messages are those of the CRD's rules where it has one."""
     spec = context.spec
     for model in spec.models:
         if model.is_sought:
-            yield Reason.FORMAT_NOT_FOUND, _unknown(model, told)
+            yield Reason.FORMAT_NOT_FOUND, _format_message(model, source_result)
             return
         assert model.format is not None
         if names := refused_parameters(model.config.parameters, SOURCES[model.format].converters):
@@ -59,29 +60,29 @@ def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str
         yield Reason.INVALID_SPEC, f"{MIXED}; found are {', '.join(sorted(formats))}"
 
 
-def _unknown(model: Model, told: SourceResult) -> str:
+def _format_message(model: Model, source_result: SourceResult) -> str:
     if model.format is None:
         return f"the source's record does not tell the format of model {model.name}: set models[].format"
     return (
         f"{model.path} is no model's folder of a Triton repository, which has a config.pbtxt (found is"
-        f" {', '.join(told.formats)}): correct path, or remove the format {REPOSITORY} of model {model.name}"
+        f" {', '.join(source_result.formats)}): correct path, or remove the format {REPOSITORY} of model {model.name}"
     )
 
 
-def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
+def _batch_misfits(context: Context) -> Iterator[tuple[Reason, str]]:
     """Yield reasons and messages of batch sizes that the models do not have, where the spec leaves them out."""
     for model in context.spec.models:
         batching, largest = model.config.dynamic_batching, model.config.largest_batch
-        where = f"of model {model.name}"
-        said = model.repository.config.max_batch_size if isinstance(model, ModelOfRepository) else None
-        if said is not None and bool(said) != bool(largest):
-            message = f"config.maxBatchSize {where} is {largest}, but config.pbtxt has {said}"
+        of_model = f"of model {model.name}"
+        file_value = model.repository.config.max_batch_size if isinstance(model, ModelOfRepository) else None
+        if file_value is not None and bool(file_value) != bool(largest):
+            message = f"config.maxBatchSize {of_model} is {largest}, but config.pbtxt has {file_value}"
             yield Reason.INVALID_SPEC, f"{message}, and its dims are without or with a batch dimension: set one like it"
         if batching and not largest:
-            message = f"config.dynamicBatching {where} needs a batch dimension, but the graph has none: remove it"
+            message = f"config.dynamicBatching {of_model} needs a batch dimension, but the graph has none: remove it"
             yield Reason.INVALID_SPEC, message
         if batching and max(batching.preferred_batch_sizes, default=0) > largest:
-            message = f"config.dynamicBatching.preferredBatchSizes {where} must not exceed maxBatchSize"
+            message = f"config.dynamicBatching.preferredBatchSizes {of_model} must not exceed maxBatchSize"
             yield Reason.INVALID_SPEC, f"{message}, which is {largest}: lower them, or set maxBatchSize"
     largest = context.spec.max_batch_size
     if largest and _largest_request(context.spec) > largest:

@@ -6,7 +6,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_work
 from triton_operator.jobs.run import run
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.unfinished import unfinished
+from triton_operator.stages.unfinished import await_result
 
 
 def install(context: Context, progress: Sourced) -> Sourced:
@@ -16,7 +16,7 @@ def install(context: Context, progress: Sourced) -> Sourced:
     """
     if not context.spec.conversion.requirements:
         return progress
-    this = run(context, packages_work(context, progress.source), repeats=True)
-    if this.record is not None:
-        return replace(progress, effects=progress.effects + this.effects)
-    return unfinished(context, progress, "Converted", "the packages Job", this, prefix="packages: ")
+    job_run = run(context, packages_work(context, progress.source), repeats=True)
+    if job_run.record is not None:
+        return replace(progress, effects=progress.effects + job_run.effects)
+    return await_result(context, progress, "Converted", "the packages Job", job_run, prefix="packages: ")

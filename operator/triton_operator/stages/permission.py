@@ -1,4 +1,4 @@
-"""What the installation lets a spec name. Pure."""
+"""Check that the installation allows everything that the spec names. Pure."""
 
 from collections.abc import Iterator
 
@@ -18,25 +18,25 @@ def permit(context: Context, progress: Progress) -> Progress:
     refusal = next(_refusals(context), None)
     if refusal is None:
         return progress
-    # What has ended stays as it is recorded, for the time when the spec or the installation changes.
-    ended = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
-    effects = Effects(jobs=ended, failures=context.observed.failures)
-    return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
+    # Jobs that ended, and failures, stay recorded: they count again once the spec or the installation changes.
+    ended_jobs = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
+    effects = Effects(jobs=ended_jobs, failures=context.observed.failures)
+    return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
 
 
 def _refusals(context: Context) -> Iterator[str]:
-    """Yield in words what the spec names and the installation does not allow, field by field."""
+    """Yield a message for each field that names something which the installation does not allow."""
     settings = context.settings
     for field, image in _images(context):
         if image and not settings.allows_image(image):
-            yield _words(field, image, "image", "allowed.images")
+            yield _refusal_message(field, image, "image", "allowed.images")
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
-            yield _words(field, claim, "claim", "allowed.claims")
+            yield _refusal_message(field, claim, "claim", "allowed.claims")
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
-            yield _words(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+            yield _refusal_message(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
@@ -56,20 +56,20 @@ def _claims(context: Context) -> Iterator[tuple[str, str]]:
     if spec.repository.claim_name is not None:
         yield "spec.repository.claimName", spec.repository.claim_name
     for field, files in _files(context):
-        named = split(files.uri)
-        if named.scheme == CLAIM_SCHEME:
-            yield f"{field}.uri", named.host
+        uri = split(files.uri)
+        if uri.scheme == CLAIM_SCHEME:
+            yield f"{field}.uri", uri.host
 
 
 def _files(context: Context) -> Iterator[tuple[str, Source]]:
     """Yield the fields that say where files come from."""
     spec = context.spec
-    given = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.dataset", spec.dataset))
-    yield from ((field, files) for field, files in given if files is not None)
+    fields = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.dataset", spec.dataset))
+    yield from ((field, files) for field, files in fields if files is not None)
 
 
-def _words(field: str, value: str, what: str, setting: str) -> str:
+def _refusal_message(field: str, value: str, kind: str, setting: str) -> str:
     return (
-        f"{field} names {what} {value}, which this installation does not allow; use another, or ask the"
+        f"{field} names {kind} {value}, which this installation does not allow; use another, or ask the"
         f" administrator who installed the operator to add it to the Helm value {setting}"
     )

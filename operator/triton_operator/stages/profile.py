@@ -18,59 +18,61 @@ from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import Run, next_try, run, waiting
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.repairing import damage
+from triton_operator.stages.repairing import record_damage
 
 
 def profile(context: Context, progress: Referred) -> Referred:
     """Go on once every converted candidate was profiled and its metrics are computed, and one passed the gates.
 
-    What passes by itself is tried again only if no candidate is left, as in `convert`.
+    A failure that passes by itself is tried again only if no candidate passed, as in `convert`.
     """
-    found = profiled(context, progress.dump, progress.attempts)
-    if found.condition.reason is Reason.ALL_CANDIDATES_FAILED:
-        found = profiled(context, progress.dump, progress.attempts, repeats=True)
-    return progress.after(found)
+    round = profile_round(context, progress.dump, progress.attempts)
+    if round.condition.reason is Reason.ALL_CANDIDATES_FAILED:
+        round = profile_round(context, progress.dump, progress.attempts, repeats=True)
+    return progress.after_round(round)
 
 
-def profiled(context: Context, dump: Dump, converted: Sequence[Attempt], *, repeats: bool = False) -> Round:
-    """Return what became of the candidates' profiles and metrics. ``repeats``: as `run` takes it.
+def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *, repeats: bool = False) -> Round:
+    """Return the candidates after their profiles and metrics, and the Job to run now. ``repeats``: as `run` takes it.
 
-    One Job at a time, and none while another runs: candidates must not disturb each other's figures.
+    One Job runs at a time, so that candidates do not disturb each other's figures.
     """
-    attempts, effects, tries = [], Effects(), list[Run[Any]]()
-    busy = is_measuring(context)
-    for attempt in converted:
+    attempts, effects, runs = [], Effects(), list[Run[Any]]()
+    is_busy = is_measuring(context)
+    for attempt in candidates:
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
         work = profile_work(context, dump, attempt)
-        this = run(context, work, start=not busy, repeats=repeats)
-        effects += this.effects
-        tries.append(this)
-        busy = busy or this.active
-        if this.result is not None:
-            known = replace(attempt, profile=this.result, profile_key=work.key, image_id=this.image_id)
-            attempts.append(_gated(context, known, this.result))
-        elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
-            effects += damage(context, attempt.key, this.failure)
-            attempts.append(attempt.now("Converted", this.failure))
-        elif this.failure is not None:
-            attempts.append(attempt.now("Failed", this.failure))
-        elif this.active or context.spec.suspend:
-            reason, words = waiting(f"the profile of candidate {attempt.name}", this, context)
-            attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
+        job_run = run(context, work, start=not is_busy, repeats=repeats)
+        effects += job_run.effects
+        runs.append(job_run)
+        is_busy = is_busy or job_run.active
+        if job_run.result is not None:
+            profiled_attempt = replace(attempt, profile=job_run.result, profile_key=work.key, image_id=job_run.image_id)
+            attempts.append(_after_gates(context, profiled_attempt, job_run.result))
+        elif job_run.failure is not None and job_run.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += record_damage(context, attempt.key, job_run.failure)
+            attempts.append(attempt.in_state("Converted", job_run.failure))
+        elif job_run.failure is not None:
+            attempts.append(attempt.in_state("Failed", job_run.failure))
+        elif job_run.active or context.spec.suspend:
+            reason, message = waiting_reason(f"the profile of candidate {attempt.name}", job_run, context)
+            attempts.append(attempt.in_state("Profiling" if job_run.active else "Converted", Trouble(reason, message)))
         else:
-            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
-    if not _unprofiled(attempts):
+            attempts.append(
+                attempt.in_state("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled"))
+            )
+    if not _awaiting_profile(attempts):
         attempts, metrics = _with_metrics(context, dump, attempts, repeats)
         if metrics is not None:
             effects += metrics.effects
-            tries.append(metrics)
-    return Round(_condition(context, dump, attempts), effects, tuple(attempts), next_try(context, tries))
+            runs.append(metrics)
+    return Round(_condition(context, dump, attempts), effects, tuple(attempts), next_try(context, runs))
 
 
 def is_measuring(context: Context) -> bool:
@@ -82,72 +84,72 @@ def is_measuring(context: Context) -> bool:
     return any(job.active or job.lingers_since is not None for job in private)
 
 
-def _gated(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
+def _after_gates(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
-        return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
+        return attempt.in_state("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     trouble = Trouble(known_reason(result.reason) or Reason.CRASHED, result.message)
-    return attempt.now("Passed" if result.passed else "Failed", trouble)
+    return attempt.in_state("Passed" if result.passed else "Failed", trouble)
 
 
 def _with_metrics(
     context: Context, dump: Dump, attempts: Sequence[Attempt], repeats: bool
 ) -> tuple[list[Attempt], Run[MetricsResult] | None]:
-    """What becomes of the candidates that wait for their metrics, and of the Job that computes them; None: none does.
+    """Return all candidates, after the metrics of those that wait for them, and the run of the Job that computes these.
 
-    ``repeats``: as `run` takes it.
+    None: no candidate waits for metrics. ``repeats``: as `run` takes it.
     """
-    waits = [each for each in attempts if each.state == "Profiled"]
-    if not waits:
+    awaiting_metrics = [each for each in attempts if each.state == "Profiled"]
+    if not awaiting_metrics:
         return list(attempts), None
-    work = metrics_work(context, dump, waits)
-    this = run(context, work, repeats=repeats)
-    words = f"the Job that computes the metrics of {', '.join(each.name for each in waits)}"
+    work = metrics_work(context, dump, awaiting_metrics)
+    job_run = run(context, work, repeats=repeats)
+    job_words = f"the Job that computes the metrics of {', '.join(each.name for each in awaiting_metrics)}"
 
-    def reached(attempt: Attempt) -> Attempt:
-        if this.result is not None:
-            return _accurate(context, attempt, work.key, this.result)
-        if this.failure is not None:
-            return attempt.now("Failed", this.failure)
-        return attempt.now("Profiled", Trouble(*waiting(words, this, context)))
+    def after_metrics(attempt: Attempt) -> Attempt:
+        if job_run.result is not None:
+            return _after_accuracy_gate(context, attempt, work.key, job_run.result)
+        if job_run.failure is not None:
+            return attempt.in_state("Failed", job_run.failure)
+        return attempt.in_state("Profiled", Trouble(*waiting_reason(job_words, job_run, context)))
 
-    return [reached(each) if each.state == "Profiled" else each for each in attempts], this
+    return [after_metrics(each) if each.state == "Profiled" else each for each in attempts], job_run
 
 
-def _accurate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
-    """The candidate after the accuracy gate."""
-    found = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
-    judged = replace(attempt, accuracy=found.accuracy, metrics_key=key)
-    passed = found.reason is Reason.PASSED
+def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
+    """Return the candidate with the judgement of its metrics. ``key``: the metrics' record."""
+    judgement = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
+    judged_attempt = replace(attempt, accuracy=judgement.accuracy, metrics_key=key)
+    passed = judgement.reason is Reason.PASSED
     assert attempt.profile is not None
-    message = attempt.profile.message if passed else found.message
-    return judged.now("Passed" if passed else "Failed", Trouble(found.reason, message))
+    message = attempt.profile.message if passed else judgement.message
+    return judged_attempt.in_state("Passed" if passed else "Failed", Trouble(judgement.reason, message))
 
 
-def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
+def _awaiting_profile(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
 def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
-    """Return the condition Verified: what is still measured, that none passed, or which did and by what proof."""
-    busy = _unprofiled(attempts)
+    """Return the condition Verified: which candidates are being measured, that none passed, or which passed and how."""
+    awaiting_profile = _awaiting_profile(attempts)
     passed = [each.name for each in attempts if each.passed]
-    if busy:
-        current = next((each for each in busy if each.state == "Profiling"), busy[0])
+    if awaiting_profile:
+        current = next((each for each in awaiting_profile if each.state == "Profiling"), awaiting_profile[0])
         if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
             return Statement("Verified", False, current.reason, current.message)
-        rest = f"then {len(busy) - 1} more" if len(busy) > 1 else "the last one"
+        rest = f"then {len(awaiting_profile) - 1} more" if len(awaiting_profile) > 1 else "the last one"
         message = f"profiling candidate {current.name}, {rest}"
         return Statement("Verified", False, Reason.RUNNING, message)
-    if waits := [each for each in attempts if each.state == "Profiled"]:
-        return Statement("Verified", False, waits[0].reason or Reason.RUNNING, waits[0].message)
+    if awaiting_metrics := [each for each in attempts if each.state == "Profiled"]:
+        return Statement("Verified", False, awaiting_metrics[0].reason or Reason.RUNNING, awaiting_metrics[0].message)
     if not passed:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
         return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     if context.spec.dataloader is None:
-        unjudged = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
-        words = "; ".join([message, *dump.result.warnings, unjudged])
-        return Statement("Verified", True, Reason.GENERATED_INPUTS, words)
+        no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
+        message_with_warnings = "; ".join([message, *dump.result.warnings, no_accuracy])
+        return Statement("Verified", True, Reason.GENERATED_INPUTS, message_with_warnings)
     if not context.spec.accuracy.thresholds:
         return Statement("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
     return Statement("Verified", True, Reason.VERIFIED, message)

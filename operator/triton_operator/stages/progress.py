@@ -1,4 +1,4 @@
-"""What a step of the flow returns. Pure."""
+"""The progress that each step of the flow takes and returns. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -15,79 +15,79 @@ T = TypeVar("T", bound="Progress")
 
 @dataclass(frozen=True)
 class Round:
-    """What became of candidates in one stage."""
+    """The candidates after one stage, and what that stage asks of the cluster."""
 
     condition: Statement
     effects: Effects
     attempts: tuple[Attempt, ...]
     again_after: float | None = None
-    """Seconds until one that failed is tried again by itself; None: none is."""
+    """Seconds until the operator tries a candidate that failed again; None: it tries none again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far the flow came. A step takes the progress of the step before it and returns its own.
+    """The progress of the flow. A step takes the progress of the step before it and returns its own.
 
     A step that goes on returns what later steps need as a type of its own; one that cannot go on returns ``waits``.
     """
 
     attempts: tuple[Attempt, ...]
-    """Every candidate as far as it came."""
+    """Every candidate, in its present state."""
     conditions: tuple[Statement, ...] = ()
     effects: Effects = field(default_factory=Effects)
     waits: bool = False
-    """No later step is taken in this pass: this one goes on, or it failed."""
+    """Whether this step goes on or has failed, so that no later step is taken in this pass."""
     stalled: bool = False
-    """This step failed, and nothing more is tried until something changes."""
+    """Whether this step has failed, so that nothing more is tried until something changes."""
     again_after: float | None = None
-    """Seconds until time alone lets it go on, or says more of it; None: it does not."""
+    """Seconds until time alone lets the flow go on, or changes a condition; None: time alone changes nothing."""
 
     @property
     def is_rolled_out(self) -> bool:
-        """Whether a revision is on its way, or serves."""
+        """Whether a revision is rolled out now, or is active."""
         return False
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return False
 
     @property
     def blocking(self) -> Statement | None:
-        """What a revision that is on its way waits for or failed at; None: nothing, or none is on its way."""
+        """The condition that keeps a revision from being active; None: nothing does, or none is rolled out."""
         return None
 
     @property
     def soaks(self) -> Statement | None:
-        """The condition of a soak that goes on and may undo the active revision; None: none does."""
+        """The condition of a soak that goes on and may undo the active revision; None: no soak goes on."""
         return None
 
-    def waiting(self, condition: Statement, effects: Effects | None = None, *, stalled: bool = False) -> Self:
+    def wait_with(self, condition: Statement, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
-        return replace(self.noting(condition, effects), waits=True, stalled=stalled)
+        return replace(self.with_condition(condition, effects), waits=True, stalled=stalled)
 
-    def after(self, round: Round) -> Self:
+    def after_round(self, round: Round) -> Self:
         """Return the progress of a step that took the candidates through a stage."""
-        reached = replace(self.noting(round.condition, round.effects), attempts=round.attempts)
+        progress = replace(self.with_condition(round.condition, round.effects), attempts=round.attempts)
         if round.condition.status:
-            return reached
-        failed = round.condition.reason is Reason.ALL_CANDIDATES_FAILED
-        return replace(reached, waits=True, stalled=failed, again_after=round.again_after)
+            return progress
+        all_failed = round.condition.reason is Reason.ALL_CANDIDATES_FAILED
+        return replace(progress, waits=True, stalled=all_failed, again_after=round.again_after)
 
-    def noting(self, condition: Statement, effects: Effects | None = None) -> Self:
+    def with_condition(self, condition: Statement, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""
         return replace(self, conditions=(*self.conditions, condition), effects=self.effects + (effects or Effects()))
 
-    def reached(self, kind: type[T], **found: Any) -> T:
-        """Return the progress of a step that found out what ``kind`` holds besides; ``found``: that, by its fields."""
-        return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | found)
+    def advance_to(self, kind: type[T], **values: Any) -> T:
+        """Return the progress as ``kind``, the type of the next steps. ``values``: the fields that this step sets."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | values)
 
 
-def step(takes: type[P], go: Callable[[Context, P], Progress]) -> Callable[[Context, Progress], Progress]:
-    """Return a step of the flow, which takes what the steps before it have found out."""
+def step(progress_type: type[P], action: Callable[[Context, P], Progress]) -> Callable[[Context, Progress], Progress]:
+    """Return ``action`` as a step of the flow. ``progress_type``: what the steps before it must have reached."""
 
-    def taken(context: Context, progress: Progress) -> Progress:
-        assert isinstance(progress, takes)
-        return go(context, progress)
+    def take_step(context: Context, progress: Progress) -> Progress:
+        assert isinstance(progress, progress_type)
+        return action(context, progress)
 
-    return taken
+    return take_step

@@ -14,7 +14,7 @@ from triton_operator.jobs.run import run
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.pod import servers_have_gpu
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.unfinished import unfinished
+from triton_operator.stages.unfinished import await_result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,22 +30,23 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     The framework's own run is part of converting: candidates are converted with its batches.
     """
     work = reference_work(context, progress.source)
-    this = run(context, work, repeats=True)
-    result = this.result
+    job_run = run(context, work, repeats=True)
+    result = job_run.result
     if result is not None:
-        if refusal := rehearsal_refused(context, result):
+        if refusal := rehearsal_refusal(context, result):
             condition = Statement("Converted", False, refusal.reason, f"reference: {refusal.message}")
-            return progress.waiting(condition, this.effects, stalled=True)
-        dump = Dump(progress.source, work.key, result, this.image_id)
-        return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
-    return unfinished(context, progress, "Converted", "the reference Job", this, prefix="reference: ")
+            return progress.wait_with(condition, job_run.effects, stalled=True)
+        dump = Dump(progress.source, work.key, result, job_run.image_id)
+        return progress.advance_to(Referred, effects=progress.effects + job_run.effects, dump=dump)
+    return await_result(context, progress, "Converted", "the reference Job", job_run, prefix="reference: ")
 
 
-def rehearsal_refused(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
-    """Why a rehearsed result is not used; None: it is not rehearsed, or served on the CPU too.
+def rehearsal_refusal(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
+    """Return why a rehearsed result cannot be used; None: it is not rehearsed, or the servers run on the CPU too.
 
-    The keys of results tell Jobs with a GPU from those without one (`TritonDeploymentSpec.device`), so this is for
-    servers that have a GPU by their own limits, and for Jobs whose GPU the image does not see.
+    The keys of results differ for Jobs with and without a GPU (`TritonDeploymentSpec.device`). So a rehearsed result
+    reaches servers with a GPU only if the limits in their pod template ask for one, or if the Job's image did not see
+    the GPU that the Job had.
     """
     if not result.rehearsed or not servers_have_gpu(context):
         return None

@@ -1,4 +1,4 @@
-"""Repair: a revision that is no longer what was published is published anew, under another key. Pure.
+"""Repair: publish a revision anew, under another key, if its files on the claim are damaged. Pure.
 
 The results ConfigMap remembers the keys of damaged revisions. While a key is among them, the conversion has the next
 one, so it is published, profiled and rolled out as any other, and the servers that run stay until then. The converted
@@ -14,11 +14,12 @@ from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 
 REPAIRS = 2
-"""How often a revision is published anew. If that does not help, something goes on writing to the claim."""
+"""How often a revision is published anew. If two repairs do not help, something goes on writing to the claim, and a
+person has to find out what."""
 
 
-def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
-    """Why a revision is not published anew once more; None if it may be."""
+def repair_refusal(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
+    """Return why a damaged revision is not published anew once more; None: it may be."""
     recent = [damage for damage in damages.values() if damage.retry == context.triton_deployment.retry]
     if len(recent) <= REPAIRS:
         return None
@@ -29,16 +30,16 @@ def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
     return Trouble(Reason.REPOSITORY_DAMAGED, message)
 
 
-def noticed(context: Context) -> Effects:
-    """What servers that start have found."""
+def record_damage_at_start(context: Context) -> Effects:
+    """Record the damage that servers found when they started."""
     effects = Effects()
     for view in context.observed.servers.values():
         if view.damage is not None:
-            effects += damage(context, view.revision_key, view.damage)
+            effects += record_damage(context, view.revision_key, view.damage)
     return effects
 
 
-def damage(context: Context, revision: str, trouble: Trouble) -> Effects:
+def record_damage(context: Context, revision: str, trouble: Trouble) -> Effects:
     """Record that a revision is damaged, under its key."""
-    found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.triton_deployment.retry)
-    return Effects(damaged={revision: found})
+    damage_record = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.triton_deployment.retry)
+    return Effects(damaged={revision: damage_record})

@@ -15,19 +15,19 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.deployment import as_made, from_record
 from triton_operator.rollout import active, canary, room, soak
-from triton_operator.rollout.available import is_late_name, started
+from triton_operator.rollout.available import is_late_name, server_state
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
-RECORDED: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
-"""Conditions of what was done when the revision was made."""
+SKIPPED_CONDITIONS: tuple[ConditionType, ...] = ("SourceResolved", "Converted", "Verified")
+"""The conditions of the steps that were taken when the revision was made, and are not taken again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolledBack(RolledOut):
-    """The revision that the spec names is on its way, or serves."""
+    """The revision that the spec names is being rolled out, or is active."""
 
     revision: Revision
 
@@ -36,48 +36,52 @@ def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
     name, history = context.spec.rollout.revision or "", context.observed.history
     revision = history.named(name, history.of_server(context.active_server) or active.recorded_revision(context))
-    progress = replace(progress, effects=progress.effects + _ended(context, revision))
+    progress = replace(progress, effects=progress.effects + _keep_ended_work(context, revision))
     if revision is None or revision.template is None:
-        condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _refusal(context, name))
-        return progress.waiting(condition, stalled=True)
-    words = refusal(context, revision.server, revision.key, revision.template)
-    if words is not None:
-        words = f"spec.rollout.revision {name} is not served: {words}; or name another one; the active one stays"
-        return progress.waiting(Statement("SourceResolved", False, Reason.NOT_ALLOWED, words), stalled=True)
+        condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _unknown_message(context, name))
+        return progress.wait_with(condition, stalled=True)
+    message = refusal(context, revision.server, revision.key, revision.template)
+    if message is not None:
+        message = f"spec.rollout.revision {name} is not served: {message}; or name another one; the active one stays"
+        return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, message), stalled=True)
     rollout = roll_out(context, _observe(context, revision, revision.template))
-    needed = Effects(needed=frozenset(history.state(revision).records))
-    for condition in (*_recorded(name, revision), rollout.available):
-        progress = progress.noting(condition)
-    noted = progress.noting(rollout.measured.condition, rollout.effects + needed)
-    return noted.reached(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
+    record_effects = Effects(needed=frozenset(history.state(revision).records))
+    for condition in (*_skipped_conditions(name, revision), rollout.available):
+        progress = progress.with_condition(condition)
+    progress = progress.with_condition(rollout.measured.condition, rollout.effects + record_effects)
+    return progress.advance_to(RolledBack, stalled=rollout.stalled, rollout=rollout, revision=revision)
 
 
-def _ended(context: Context, revision: Revision | None) -> Effects:
-    """What has ended stays as it is recorded, for the time when the field is cleared.
+def _keep_ended_work(context: Context, revision: Revision | None) -> Effects:
+    """Keep Jobs that ended and recorded failures, so that they still count once the field is cleared.
 
-    A Job whose answer is recorded is not needed for that, and would bring a record back that the history drops. A late
-    server that has come all the same is late no more.
+    A Job whose answer is recorded is not kept: it would bring back a record that the history drops. Nor is the record
+    that the revision's server was late, once that server answers.
     """
     observed = context.observed
     view = observed.servers.get(revision.server) if revision is not None else None
-    late = view.name if view is not None and view.answers else ""
+    answering_server = view.name if view is not None and view.answers else ""
     return Effects(
         jobs=frozenset(each.name for each in observed.jobs.values() if not each.active and each.record is None),
-        failures={name: each for name, each in observed.failures.items() if not late or not is_late_name(name, late)},
+        failures={
+            name: each
+            for name, each in observed.failures.items()
+            if not answering_server or not is_late_name(name, answering_server)
+        },
     )
 
 
 def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) -> ObservedTarget:
-    """Return what is observed of the revision. ``template``: that of its pods, as recorded."""
+    """Return what is observed of the revision. ``template``: the recorded template of its Deployment."""
     view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
-    state, waits = started(context, revision.server, view)
-    if state is Server.STARTING and (damage := _damage(context, revision, view)) is not None:
+    state, waits = server_state(context, revision.server, view)
+    if state is Server.STARTING and (damage := _known_damage(context, revision, view)) is not None:
         state, waits = (
             Server.LATE,
-            Statement("Available", False, damage.reason, _damaged(context, revision, damage)),
+            Statement("Available", False, damage.reason, _damage_message(context, revision, damage)),
         )
     figures = "; status.performance has its figures" if is_active else ""
-    words = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
+    message = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
         candidate=revision.candidate,
         model=revision.model,
@@ -86,8 +90,10 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
         server=state,
         waits=waits,
         is_active=is_active,
-        measured=Measured(Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, words), Effects()),
-        soak=soak.skipped(context),
+        measured=Measured(
+            Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, message), Effects()
+        ),
+        soak=soak.skip(context),
         canary=None,
         others_canary=canary.release(context, revision.server),
         undone=None,
@@ -97,21 +103,21 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
     )
 
 
-def _damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
-    """What is wrong with its files, so that no server starts on them and none makes way for it; None: nothing is known.
+def _known_damage(context: Context, revision: Revision, view: ServerView | None) -> Trouble | None:
+    """Return what is wrong with the revision's files, so that no server starts on them; None: no damage is known.
 
-    What was found at an earlier start counts until a retry, unless the revision serves: it has come since.
+    A damage that an earlier start found counts until a retry, unless the revision is active: then it started since.
     """
     if view is not None and view.damage is not None:
         return view.damage
-    known = context.observed.damaged.get(revision.key)
-    if known is None or known.retry != context.triton_deployment.retry or context.active_server == revision.server:
+    damage = context.observed.damaged.get(revision.key)
+    if damage is None or damage.retry != context.triton_deployment.retry or context.active_server == revision.server:
         return None
-    return Trouble(known.reason, known.message)
+    return Trouble(damage.reason, damage.message)
 
 
-def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
-    """Words for a revision whose files are damaged."""
+def _damage_message(context: Context, revision: Revision, damage: Trouble) -> str:
+    """Return the message about a revision whose files are damaged."""
     return (
         f"revision {revision.key} cannot be served from the claim: {damage.message}; name another one in"
         " spec.rollout.revision, or remove the field, so that what the rest of the spec asks for is published anew; if"
@@ -119,28 +125,28 @@ def _damaged(context: Context, revision: Revision, damage: Trouble) -> str:
     )
 
 
-def _recorded(name: str, revision: Revision) -> Iterator[Statement]:
-    """Yield the conditions of the steps that are not taken."""
-    for kind in RECORDED:
-        words = (
+def _skipped_conditions(name: str, revision: Revision) -> Iterator[Statement]:
+    """Yield the conditions of the steps that are not taken while the spec names a revision."""
+    for kind in SKIPPED_CONDITIONS:
+        message = (
             f"done when revision {revision.key} was made; nothing is read or made while spec.rollout.revision names it"
         )
-        yield Statement(kind, True, Reason.ROLLED_BACK, words)
-    words = (
+        yield Statement(kind, True, Reason.ROLLED_BACK, message)
+    message = (
         f"spec.rollout.revision holds revision {name} (candidate {revision.candidate}), which served before;"
         " remove the field to serve what the rest of the spec asks for"
     )
-    yield Statement("Selected", True, Reason.ROLLED_BACK, words)
+    yield Statement("Selected", True, Reason.ROLLED_BACK, message)
 
 
-def _refusal(context: Context, name: str) -> str:
-    """Words for a revision that cannot be served again."""
+def _unknown_message(context: Context, name: str) -> str:
+    """Return the message about a name that no kept revision has."""
     history, key = context.observed.history, name.partition(".")[0]
-    what = "is not among the revisions that served and are kept"
+    fault = "is not among the revisions that served and are kept"
     if record_name("convert", key) in history.records:
-        what = "has no record of its server: it never served, or an older version of the operator recorded it"
-    known = ", ".join(f"{each} ({found.candidate})" for each, found in history.revisions.items())
+        fault = "has no record of its server: it never served, or an older version of the operator recorded it"
+    kept_names = ", ".join(f"{each} ({revision.candidate})" for each, revision in history.revisions.items())
     return (
-        f"spec.rollout.revision {name} {what}; name one of these: {known or 'none is recorded yet'}; or remove the"
-        " field; the active revision keeps serving"
+        f"spec.rollout.revision {name} {fault}; name one of these: {kept_names or 'none is recorded yet'}; or remove"
+        " the field; the active revision keeps serving"
     )

@@ -21,30 +21,33 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.convert import configuration
+from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import run, waiting_reason
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.observed.trouble import Trouble
-from triton_operator.stages.contenders import ranked
-from triton_operator.stages.convert import converted
-from triton_operator.stages.profile import is_measuring, profiled
+from triton_operator.stages.contenders import rank_candidates
+from triton_operator.stages.convert import conversion_round
+from triton_operator.stages.profile import is_measuring, profile_round
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.repairing import damage
+from triton_operator.stages.repairing import record_damage
 
-SEARCHED = 2
-"""How many of the best candidates are searched: the first is not always the one with the most to gain."""
-SPENT = {
+MOST_SEARCHED = 2
+"""The most candidates that are searched, the best ones first.
+
+Two, because the best one is not always the one that a search improves most; each further one divides the budget.
+"""
+SPENT_WORDS = {
     SearchEnd.MEASUREMENTS_SPENT: " because its measurements are spent",
     SearchEnd.TIME_SPENT: " because its time is spent",
 }
-"""Why a search ended before it was done, in words."""
+"""Why a search ended before it had measured all that it meant to."""
 
 
 @dataclass(frozen=True)
 class CandidateSearch:
-    """What is known of the search for one candidate's best configuration."""
+    """The search for one candidate's best configuration, with everything that is recorded of it."""
 
     candidate: str
     points: tuple[SearchPoint, ...] = ()
@@ -52,12 +55,12 @@ class CandidateSearch:
     repeats: tuple[SearchPoint, ...] = ()
     """The best points, measured again at the end."""
     size: int = 0
-    """Number of points in the whole space; 0: not known yet."""
+    """Number of points in the whole space of configurations; 0: not known yet."""
     seconds: float = 0.0
-    """Time spent measuring."""
+    """Seconds spent on measuring."""
     ended: SearchEnd = SearchEnd.GOES_ON
     pending: Trouble | None = None
-    """What the search waits for, while it goes on."""
+    """What the search waits for while it goes on; None: it has ended."""
     job: str = ""
     """Name of the Job that measures now; empty: none does."""
     failure: Trouble | None = None
@@ -75,23 +78,23 @@ class CandidateSearch:
     def outcome(self) -> str:
         """How the search ended, in words."""
         if self.failure is not None:
-            words = shortened(self.failure.message, 200)
-            return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
-        measured = f"{self.measurements} measurements in a space of {self.size} points"
-        ended = f"the search for a configuration of {self.candidate} ended after {measured}"
-        return f"{ended}{SPENT.get(self.ended, '')}"
+            reason_words = shortened(self.failure.message, 200)
+            return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {reason_words})"
+        extent = f"{self.measurements} measurements in a space of {self.size} points"
+        sentence = f"the search for a configuration of {self.candidate} ended after {extent}"
+        return f"{sentence}{SPENT_WORDS.get(self.ended, '')}"
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far the searches came, and the candidates that they found."""
+    """All searches, and the candidates that they found."""
 
     attempts: tuple[Attempt, ...]
     """The profiled candidates, then the candidates that the searches found."""
     effects: Effects = field(default_factory=Effects)
     searches: tuple[CandidateSearch, ...] = ()
     waits: Statement | None = None
-    """The condition while a search goes on, or a Job of a candidate that one found; None: all are done."""
+    """The condition while a search goes on, or a Job for a candidate that a search found; None: all have ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,90 +108,98 @@ class Searched(Referred):
 
 def search(context: Context, progress: Referred) -> Searched:
     """Go on once every search has ended, and what it found has passed the gates or failed at one."""
-    found = _found(context, progress.dump, progress.attempts)
-    searched = progress.reached(
+    search_progress = _search_leaders(context, progress.dump, progress.attempts)
+    searched = progress.advance_to(
         Searched,
-        attempts=found.attempts,
-        effects=progress.effects + found.effects,
-        searches=found.searches,
-        ranking=tuple(ranked(context, found.attempts)),
+        attempts=search_progress.attempts,
+        effects=progress.effects + search_progress.effects,
+        searches=search_progress.searches,
+        ranking=tuple(rank_candidates(context, search_progress.attempts)),
     )
-    return searched.waiting(found.waits) if found.waits else searched
+    return searched.wait_with(search_progress.waits) if search_progress.waits else searched
 
 
-def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> SearchProgress:
-    """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
+def _search_leaders(context: Context, dump: Dump, candidates: tuple[Attempt, ...]) -> SearchProgress:
+    """Search the configurations of the best candidates one after the other, then convert and profile better ones."""
     limits = context.spec.selection.search
     if limits.mode == "None":
-        return SearchProgress(profiled)
-    leaders = ranked(context, profiled)[:SEARCHED]
-    by_name = {attempt.name: attempt for attempt in profiled}
+        return SearchProgress(candidates)
+    leaders = rank_candidates(context, candidates)[:MOST_SEARCHED]
+    by_name = {attempt.name: attempt for attempt in candidates}
     budget, effects, searches = Budget(limits.measurements, ceil(seconds(limits.duration))), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
             break
-        found, more = _search(context, dump, by_name[leader.name], share)
-        effects += more
-        searches.append(found)
-        if not found.ended:
-            return SearchProgress(profiled, effects, tuple(searches), _waits(context, searches, limits.measurements))
-        budget = budget.without(found.measurements, found.seconds)
-    better = [
+        candidate_search, search_effects = _search_candidate(context, dump, by_name[leader.name], share)
+        effects += search_effects
+        searches.append(candidate_search)
+        if not candidate_search.ended:
+            return SearchProgress(
+                candidates, effects, tuple(searches), _searching_condition(context, searches, limits.measurements)
+            )
+        budget = budget.minus(candidate_search.measurements, candidate_search.seconds)
+    better_candidates = [
         candidate
-        for found, leader in zip(searches, leaders[: len(searches)], strict=True)
-        if (candidate := _tuned(context, by_name[leader.name], leader, found))
+        for candidate_search, leader in zip(searches, leaders[: len(searches)], strict=True)
+        if (candidate := _tuned_candidate(context, by_name[leader.name], leader, candidate_search))
     ]
-    return _proved(context, dump, SearchProgress(profiled, effects, tuple(searches)), better)
+    return _convert_and_profile(context, dump, SearchProgress(candidates, effects, tuple(searches)), better_candidates)
 
 
-def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[CandidateSearch, Effects]:
-    """Return a candidate's search with the parts that are measured so far, and what it needs of the cluster."""
-    known, effects = CandidateSearch(attempt.name), Effects()
-    busy = is_measuring(context)
+def _search_candidate(
+    context: Context, dump: Dump, attempt: Attempt, budget: Budget
+) -> tuple[CandidateSearch, Effects]:
+    """Return a candidate's search with the parts that are measured so far, and what it asks of the cluster."""
+    candidate_search, effects = CandidateSearch(attempt.name), Effects()
+    is_busy = is_measuring(context)
     for part in range(budget.measurements):
         work = search_work(context, dump, attempt, budget, part)
-        this = run(context, work, start=not busy)
-        effects += this.effects
-        if this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
-            effects += damage(context, attempt.key, this.failure)
-        if this.failure is not None:
-            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=this.failure)), effects
-        result = this.result
+        job_run = run(context, work, start=not is_busy)
+        effects += job_run.effects
+        if job_run.failure is not None and job_run.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += record_damage(context, attempt.key, job_run.failure)
+        if job_run.failure is not None:
+            return _with_best(
+                context, replace(candidate_search, ended=SearchEnd.FAILED, failure=job_run.failure)
+            ), effects
+        result = job_run.result
         if result is None:
             pending = Trouble(Reason.WAITING, "the search waits for its turn")
-            if this.active or context.spec.suspend:
-                pending = Trouble(*waiting("the search", this, context))
-            job = next(iter(this.effects.jobs), "") if this.active else ""
-            return _with_best(context, replace(known, pending=pending, job=job)), effects
-        # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
-        if beyond := excess(result, known.measurements, budget.measurements):
-            message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"
+            if job_run.active or context.spec.suspend:
+                pending = Trouble(*waiting_reason("the search", job_run, context))
+            job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
+            return _with_best(context, replace(candidate_search, pending=pending, job=job)), effects
+        # An earlier version's publisher did not bound what a client answers. A result beyond the bounds is not read.
+        if excess_words := excess(result, candidate_search.measurements, budget.measurements):
+            message = (
+                f"a Job of the search answered {excess_words}; change spec.selection.search, and it is searched anew"
+            )
             failure = Trouble(Reason.CRASHED, message)
-            return _with_best(context, replace(known, ended=SearchEnd.FAILED, failure=failure)), effects
-        known = replace(
-            known,
-            points=known.points + result.points,
+            return _with_best(context, replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)), effects
+        candidate_search = replace(
+            candidate_search,
+            points=candidate_search.points + result.points,
             repeats=result.repeats,
             size=result.size,
             seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
             ended=result.ended,
-            records=(*known.records, work.key),
+            records=(*candidate_search.records, work.key),
         )
-        if known.ended:
-            return _with_best(context, known), effects
-    return _with_best(context, replace(known, ended=SearchEnd.MEASUREMENTS_SPENT)), effects
+        if candidate_search.ended:
+            return _with_best(context, candidate_search), effects
+    return _with_best(context, replace(candidate_search, ended=SearchEnd.MEASUREMENTS_SPENT)), effects
 
 
-def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
+def _with_best(context: Context, candidate_search: CandidateSearch) -> CandidateSearch:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
     constraints = selection.constraints.asked
     points, repeats = (
-        [point for point in measured if _takes_requests(context, point.tuning)]
-        for measured in (known.points, known.repeats)
+        [point for point in measured_points if _takes_requests(context, point.tuning)]
+        for measured_points in (candidate_search.points, candidate_search.repeats)
     )
-    return replace(known, best=scoring.best_point(points, repeats, objectives, constraints))
+    return replace(candidate_search, best=scoring.best_point(points, repeats, objectives, constraints))
 
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
@@ -197,51 +208,53 @@ def _takes_requests(context: Context, tuning: Tuning) -> bool:
     return tuning.max_batch_size == 0 or tuning.max_batch_size >= (online.batch_size if online else 1)
 
 
-def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
-    """The candidate with the configuration that was found; None where it is no better than the spec's own."""
-    best, selection = found.best, context.spec.selection
+def _tuned_candidate(
+    context: Context, attempt: Attempt, base: Choice, candidate_search: CandidateSearch
+) -> Combination | None:
+    """Return the candidate with the best configuration found; None: it is no better than the spec's own."""
+    best, selection = candidate_search.best, context.spec.selection
     (member,) = attempt.candidate.members
-    if best is None or best.row is None or best.tuning == configuration(context, member.model):
+    if best is None or best.row is None or best.tuning == spec_tuning(context, member.model):
         return None
     choice = best_row([best.row], selection.objectives, selection.constraints.asked)
-    same = choice.distance == base.distance
-    if choice.distance > base.distance or (same and improvement(choice, base) <= noise(choice, base)):
+    is_same_distance = choice.distance == base.distance
+    if choice.distance > base.distance or (is_same_distance and improvement(choice, base) <= noise(choice, base)):
         return None
     return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
 
 
-def _proved(context: Context, dump: Dump, found: SearchProgress, better: Sequence[Combination]) -> SearchProgress:
+def _convert_and_profile(
+    context: Context, dump: Dump, search_progress: SearchProgress, candidates: Sequence[Combination]
+) -> SearchProgress:
     """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
-    if not better:
-        return found
-    conversions = converted(context, dump, better)
-    tuned = _after(found, found.attempts, conversions)
+    if not candidates:
+        return search_progress
+    conversions = conversion_round(context, dump, candidates)
+    with_conversions = _after_round(search_progress, search_progress.attempts, conversions)
     if not conversions.condition.status:
-        return tuned
-    return _after(tuned, found.attempts, profiled(context, dump, conversions.attempts))
+        return with_conversions
+    return _after_round(with_conversions, search_progress.attempts, profile_round(context, dump, conversions.attempts))
 
 
-def _after(found: SearchProgress, others: tuple[Attempt, ...], round: Round) -> SearchProgress:
-    """What was found after a stage; ``others``: the attempts that did not take part in it."""
-    waits = not round.condition.status and round.condition.reason is not Reason.ALL_CANDIDATES_FAILED
+def _after_round(search_progress: SearchProgress, other_attempts: tuple[Attempt, ...], round: Round) -> SearchProgress:
+    """Return the searches after a stage of their candidates. ``other_attempts``: those that took no part in it."""
+    is_unfinished = not round.condition.status and round.condition.reason is not Reason.ALL_CANDIDATES_FAILED
     return replace(
-        found,
-        effects=found.effects + round.effects,
-        attempts=others + round.attempts,
-        waits=_of(round.condition) if waits else None,
+        search_progress,
+        effects=search_progress.effects + round.effects,
+        attempts=other_attempts + round.attempts,
+        waits=_as_search_condition(round.condition) if is_unfinished else None,
     )
 
 
-def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> Statement:
-    """The condition while a search goes on."""
+def _searching_condition(context: Context, searches: Sequence[CandidateSearch], most: int) -> Statement:
+    """Return the condition while a search goes on. ``most``: the measurements that all searches may spend."""
     current = searches[-1]
     pending = current.pending or Trouble(Reason.RUNNING, "")
     if pending.reason not in (Reason.RUNNING, Reason.WAITING):
         return Statement("Selected", False, pending.reason, pending.message)
-    measured = sum(each.measurements for each in searches)
-    message = (
-        f"searching for a configuration of {current.candidate}: {measured} of at most {most} measurements are done"
-    )
+    count = sum(each.measurements for each in searches)
+    message = f"searching for a configuration of {current.candidate}: {count} of at most {most} measurements are done"
     if current.best is not None and current.best.row is not None:
         message += f"; best so far: {context.spec.selection.constraints.told(current.best.row)}"
     if current.job:
@@ -249,7 +262,7 @@ def _waits(context: Context, searches: Sequence[CandidateSearch], most: int) -> 
     return Statement("Selected", False, Reason.SEARCHING, message)
 
 
-def _of(condition: Statement) -> Statement:
+def _as_search_condition(condition: Statement) -> Statement:
     """Turn the condition of another stage into that of the search it is part of."""
     reason = Reason.SEARCHING if condition.reason is Reason.RUNNING else condition.reason
     return Statement("Selected", False, reason, f"candidates found by the search: {condition.message}")

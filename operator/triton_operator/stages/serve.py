@@ -16,8 +16,8 @@ from triton_operator.resources.deployment import Parts, as_made, deployment
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.rollout import canary, moves, room, soak
-from triton_operator.rollout.active import pointed
-from triton_operator.rollout.available import availability, notes, remembered, started
+from triton_operator.rollout.active import record_active
+from triton_operator.rollout.available import availability, record_late, server_state, start_annotations
 from triton_operator.rollout.canary import Canary, ObservedCanary
 from triton_operator.rollout.decision import (
     FAILED,
@@ -39,16 +39,16 @@ from triton_operator.stages.selection import Chosen
 
 @dataclass(frozen=True)
 class RevisionRollout:
-    """How far the rollout of the target revision came."""
+    """The state of the target revision's rollout after its move in this pass."""
 
     available: Statement
-    """The condition of what the Service points to."""
+    """The condition Available, which is about the revision that the Service points to."""
     measured: Measured
     """The target's measurement."""
     blocking: Statement | None
-    """What the target waits for or failed at; None: nothing."""
+    """The condition that keeps the target from being active, or from being complete; None: nothing does."""
     stalled: bool
-    """Whether the target failed; only a change ends that."""
+    """Whether the target failed, so that only a change of the spec, the source or the cluster helps."""
     effects: Effects
     revision: str
     """Key of the target."""
@@ -61,35 +61,35 @@ class RevisionRollout:
     soak: Soaking
     """The soak of the active revision, which may not be the target."""
     canary: Canary
-    """The target's canary, or what is left of another one's."""
+    """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target, which was active or had a canary, is not any more; None: it was not undone."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return self.is_active and self.blocking is None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolledOut(Progress):
-    """A revision is on its way, or serves: the target, or the one that the spec names."""
+    """A revision is being rolled out, or is active: the target, or the one that the spec names."""
 
     rollout: RevisionRollout
 
     @property
     def is_rolled_out(self) -> bool:
-        """Whether a revision is on its way, or serves."""
+        """Whether a revision is rolled out now, or is active."""
         return True
 
     @property
     def is_complete(self) -> bool:
-        """Whether the target revision serves and nothing of it is left to do."""
+        """Whether the target revision is active and its rollout is complete."""
         return self.rollout.is_complete
 
     @property
     def blocking(self) -> Statement | None:
-        """What the revision waits for or failed at; None: nothing."""
+        """The condition that keeps the revision from being active; None: nothing does."""
         return self.rollout.blocking
 
     @property
@@ -100,49 +100,49 @@ class RolledOut(Progress):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetRolledOut(Chosen, RolledOut):
-    """The target revision, which the flow came to, is on its way, or serves."""
+    """The target revision that the flow selected is being rolled out, or is active."""
 
 
 def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = roll_out(context, _observe(context, progress.dump, progress.target))
-    noted = progress.noting(rollout.available).noting(rollout.measured.condition, rollout.effects)
-    again = rollout.measured.again_after
-    return noted.reached(TargetRolledOut, stalled=rollout.stalled, again_after=again, rollout=rollout)
+    progress = progress.with_condition(rollout.available).with_condition(rollout.measured.condition, rollout.effects)
+    again_after = rollout.measured.again_after
+    return progress.advance_to(TargetRolledOut, stalled=rollout.stalled, again_after=again_after, rollout=rollout)
 
 
 @dataclass(frozen=True)
 class ObservedTarget:
-    """The target and all that concerns it, as observed: what the facts are made of, and what each move needs."""
+    """The target with everything observed about it: the source of the facts, and what each move needs."""
 
     candidate: str
     """Name of the target's candidate."""
     model: str
     """The name under which the target serves the model."""
     parts: Parts
-    """What the target's Deployment is made of; if it is there, its pods stay as they are."""
+    """The parts of the target's Deployment; if the Deployment exists, its pod template stays as it is."""
     view: ServerView | None
-    """The target's Deployment, as observed; None: it is not there yet."""
+    """The target's Deployment, as observed; None: it does not exist yet."""
     server: Server
-    """How far the target's server is."""
+    """The state of the target's server."""
     waits: Statement | None
-    """What the target's server waits for; None: nothing."""
+    """The condition of a server that is not ready; None: it is ready."""
     is_active: bool
     """Whether the Service points to the target."""
     measured: Measured
-    """The target's measurement, with what it takes to go on with it."""
+    """The target's measurement, with what it asks of the cluster."""
     soak: Soaking
     """The soak of the active revision, which may be the target."""
     canary: ObservedCanary | None
-    """The target's canary; None: the target is not there yet, or active, or served before."""
+    """The target's canary; None: its Deployment does not exist yet, or it is active, or served before."""
     others_canary: Canary
-    """What is left of a canary of another revision."""
+    """The release of a canary of another revision, whose pods stay until no request can reach them."""
     undone: Statement | None
-    """Why the target is not tried again, or is undone by its soak; None: neither is so."""
+    """Why the target is not tried again, or why its soak undoes it; None: it is tried, and no soak undoes it."""
     alone: bool
     """Whether no revision is active."""
     yields: bool
-    """Whether what made way for the target has to come back while the spec is suspended."""
+    """Whether the servers that made way for the target have to come back while the spec is suspended."""
     proven: bool = False
     """Whether the target served before, so that no measurement, canary or soak judges it."""
 
@@ -153,7 +153,7 @@ class ObservedTarget:
 
     @property
     def facts(self) -> RolloutFacts:
-        """What decides the target's next move."""
+        """The facts that decide the target's next move."""
         trial = self.canary.trial if self.canary is not None else Trial.NONE
         if self.others_canary.holds and not self.proven:
             trial = Trial.HELD
@@ -162,52 +162,53 @@ class ObservedTarget:
 
 
 @dataclass(frozen=True)
-class _Next:
-    """The target's next move, with what becomes of its canary by that."""
+class _NextStep:
+    """The target's next move, and its canary after it."""
 
     move: Move
     canary: Canary
-    """The target's canary, or what is left of another one's."""
+    """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target is undone, or not tried again; None: it is tried."""
 
 
-def roll_out(context: Context, found: ObservedTarget) -> RevisionRollout:
+def roll_out(context: Context, target: ObservedTarget) -> RevisionRollout:
     """Take the target's next move."""
-    following = _next(context, found)
-    move = following.move
-    available = availability(context, found.name, found.view, found.waits)
-    blocking = _blocking(context, found, following)
+    next_step = _decide(context, target)
+    move = next_step.move
+    available = availability(context, target.name, target.view, target.waits)
+    blocking = _blocking(context, target, next_step)
     return RevisionRollout(
-        available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
-        measured=found.measured,
+        available=available if move in GIVES_BACK else room.with_room_made(context, target.view, available),
+        measured=target.measured,
         blocking=blocking,
         stalled=move in FAILED,
-        effects=_effects(context, found, following),
-        revision=found.parts.revision_key,
-        candidate=found.candidate,
-        server=found.name,
-        is_active=found.is_active,
-        soak=replace(found.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
-        canary=following.canary,
-        undone=following.undone,
+        effects=_effects(context, target, next_step),
+        revision=target.parts.revision_key,
+        candidate=target.candidate,
+        server=target.name,
+        is_active=target.is_active,
+        soak=replace(target.soak, condition=blocking) if move in (Move.UNDO, Move.SHARE) else target.soak,
+        canary=next_step.canary,
+        undone=next_step.undone,
     )
 
 
 def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     """Return what is observed of the target."""
-    parts = server(context, target, server_image.by_digest(context.images.server, target.image_id))
+    parts = server(context, target, server_image.image_by_digest(context.images.server, target.image_id))
     name = parts.name
     view = context.observed.servers.get(name)
-    state, waits = started(context, name, view)
-    is_ready, is_active, barred = state is Server.READY, context.active_server == name, moves.excluded(context, target)
-    soaked = soak.soak(context, successor="" if is_active or barred or state is Server.UNWANTED else name)
-    undone = barred if not is_active else soaked.condition if soaked.back_to else None
-    left = canary.release(context, "" if undone else name)
-    # Another one's canary still has the preview Service, through which the target is measured.
-    held = left.holds is not None
-    measured = measure(context, dump, target, view, waits=not is_ready, held=held, is_active=is_active)
-    idle = measured.figures is Figures.MISSING and not measured.runs
+    state, waits = server_state(context, name, view)
+    is_ready, is_active = state is Server.READY, context.active_server == name
+    exclusion = moves.exclusion(context, target)
+    observed_soak = soak.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
+    undone = exclusion if not is_active else observed_soak.condition if observed_soak.back_to else None
+    released_canary = canary.release(context, "" if undone else name)
+    # The preview Service, through which the target is measured, may still point to another revision's canary.
+    is_held = released_canary.holds is not None
+    measured = measure(context, dump, target, view, is_waiting=not is_ready, is_held=is_held, is_active=is_active)
+    is_idle = measured.figures is Figures.MISSING and not measured.runs
     return ObservedTarget(
         candidate=target.name,
         model=context.spec.served_name,
@@ -217,102 +218,104 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
         waits=waits,
         is_active=is_active,
         measured=measured,
-        soak=soaked,
+        soak=observed_soak,
         canary=None if view is None or is_active else canary.observe(context, view, is_ready),
-        others_canary=left,
+        others_canary=released_canary,
         undone=undone,
         alone=context.active_server is None,
-        yields=idle and room.yields(context, view),
+        yields=is_idle and room.yields(context, view),
     )
 
 
-def _next(context: Context, found: ObservedTarget) -> _Next:
-    """Return the target's next move; a canary that does not count stays as it is recorded."""
-    facts, trial = found.facts, found.others_canary
+def _decide(context: Context, target: ObservedTarget) -> _NextStep:
+    """Return the target's next move. The canary goes on only if the target may share requests."""
+    facts, target_canary = target.facts, target.others_canary
     move = next_move(facts)
-    if found.canary is not None and may_share(facts):
-        trial = canary.advance(context, found.canary)
-    return _Next(move, trial, found.undone or (trial.condition if move is Move.UNDO else None))
+    if target.canary is not None and may_share(facts):
+        target_canary = canary.advance(context, target.canary)
+    return _NextStep(move, target_canary, target.undone or (target_canary.condition if move is Move.UNDO else None))
 
 
-def _blocking(context: Context, found: ObservedTarget, following: _Next) -> Statement | None:
-    """What the target waits for or failed at; None: nothing."""
-    measured = found.measured.condition
+def _blocking(context: Context, target: ObservedTarget, next_step: _NextStep) -> Statement | None:
+    """Return the condition that keeps the target from being active, or from being complete; None: nothing does."""
+    measured_condition = target.measured.condition
     by_move = {
-        Move.UNDO: following.undone,
-        Move.SHARE: following.canary.condition,
-        Move.SETTLE: measured,
-        Move.YIELD: _suspended(context, found),
-        Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else _late(found),
-        Move.STOP: found.waits,
-        Move.START: found.waits,
-        Move.MEASURE: None if measured.status else measured,
+        Move.UNDO: next_step.undone,
+        Move.SHARE: next_step.canary.condition,
+        Move.SETTLE: measured_condition,
+        Move.YIELD: _suspended_condition(context, target),
+        Move.GIVE_UP: measured_condition
+        if target.measured.figures in (Figures.MISSED, Figures.FAILED)
+        else _late_condition(target),
+        Move.STOP: target.waits,
+        Move.START: target.waits,
+        Move.MEASURE: None if measured_condition.status else measured_condition,
     }
-    return by_move.get(following.move)
+    return by_move.get(next_step.move)
 
 
-def _late(found: ObservedTarget) -> Statement | None:
-    """Why the target's server, or its measurement, is not waited for any more; None: it is."""
-    return found.waits if found.server is Server.LATE else found.measured.late
+def _late_condition(target: ObservedTarget) -> Statement | None:
+    """Return why the operator no longer waits for the target's server or its measurement; None: it still does."""
+    return target.waits if target.server is Server.LATE else target.measured.late
 
 
-def _suspended(context: Context, found: ObservedTarget) -> Statement:
-    words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.active_server} has the GPUs again"
-    return Statement("PerformanceMeasured", False, Reason.SUSPENDED, words)
+def _suspended_condition(context: Context, target: ObservedTarget) -> Statement:
+    message = f"spec.suspend is true, so Deployment {target.name} waits, and {context.active_server} has the GPUs again"
+    return Statement("PerformanceMeasured", False, Reason.SUSPENDED, message)
 
 
-def _effects(context: Context, found: ObservedTarget, following: _Next) -> Effects:
-    """What the move asks of the cluster."""
-    name, move, failed = found.name, following.move, following.move in GIVES_BACK
-    done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
-    replicas = room.replicas(context, found.view, failed=failed, done=done)
-    parts = replace(found.parts, replicas=replicas, notes=notes(context, found.view, replicas))
-    # Without replicas no target is kept, so that its deadline begins anew with them.
-    stays = move is not Move.UNDO and (found.is_active or context.spec.serving.replicas > 0)
-    objects = [deployment(context, parts)] if stays else []
-    objects.append(preview_service(context, following.canary.holds or name))
-    effects = Effects(tuple(objects)) + _measuring(found, move) + following.canary.effects
-    effects += room.old_server(context, found.view, failed)
-    if (late := _late(found)) is not None:
-        effects += remembered(context, name, found.view, late)
-    points_to = found.soak.back_to or (name if move in POINTS_TO else context.active_server)
+def _effects(context: Context, target: ObservedTarget, next_step: _NextStep) -> Effects:
+    """Return what the move asks of the cluster."""
+    name, move, is_given_back = target.name, next_step.move, next_step.move in GIVES_BACK
+    is_measured = move is Move.YIELD or target.measured.figures in (Figures.MISSED, Figures.FAILED)
+    replicas = room.replicas(context, target.view, failed=is_given_back, done=is_measured)
+    parts = replace(target.parts, replicas=replicas, notes=start_annotations(context, target.view, replicas))
+    # Without replicas the target's Deployment goes, so that its deadline begins anew once there are replicas.
+    is_kept = move is not Move.UNDO and (target.is_active or context.spec.serving.replicas > 0)
+    objects = [deployment(context, parts)] if is_kept else []
+    objects.append(preview_service(context, next_step.canary.holds or name))
+    effects = Effects(tuple(objects)) + _measuring(target, move) + next_step.canary.effects
+    effects += room.scale_active(context, target.view, is_given_back)
+    if (late := _late_condition(target)) is not None:
+        effects += record_late(context, name, target.view, late)
+    points_to = target.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
-        effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)
-    if found.view is not None and points_to == name and not found.is_active and not found.proven:
-        effects += moves.moved(context, found.view)
+        effects += Effects((service(context, points_to),)) + record_active(context, points_to, target.model)
+    if target.view is not None and points_to == name and not target.is_active and not target.proven:
+        effects += moves.record_move(context, target.view)
     return effects
 
 
-def _measuring(found: ObservedTarget, move: Move) -> Effects:
-    """What the measurement asks for. Its Job goes if it measures a server that is given up: its pod may hold a GPU."""
-    effects, measured = found.measured.effects, found.measured.figures is not Figures.MISSING
-    if measured or move is not Move.GIVE_UP or found.server is not Server.LATE:
+def _measuring(target: ObservedTarget, move: Move) -> Effects:
+    """Return what the measurement asks for, without its Job if its server is given up: that pod may hold a GPU."""
+    effects, is_measured = target.measured.effects, target.measured.figures is not Figures.MISSING
+    if is_measured or move is not Move.GIVE_UP or target.server is not Server.LATE:
         return effects
     return replace(effects, objects=(), jobs=frozenset())
 
 
 def canary_of(context: Context, progress: Progress) -> Canary:
-    """The canary of the target revision, or what is left of one, however far the flow came."""
+    """Return the target's canary, or the release of one that ended, whichever step the flow has reached."""
     return progress.rollout.canary if isinstance(progress, RolledOut) else canary.release(context)
 
 
 def soak_of(context: Context, progress: Progress) -> Soaking:
-    """The soak of the active revision, however far the flow came."""
+    """Return the soak of the active revision, whichever step the flow has reached."""
     return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
 
 
-def measures_active(context: Context, progress: Progress) -> bool:
-    """Whether the active revision is measured again, which is a load on it too."""
+def is_measuring_active(context: Context, progress: Progress) -> bool:
+    """Whether the active revision is being measured again, which is a load on it."""
     active = context.triton_deployment.status.active
     if not isinstance(progress, TargetRolledOut) or active is None:
         return False
     return progress.target.key == active.revision and progress.rollout.measured.result is None
 
 
-def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
-    """Keep the Service of the active revision while the target is not known yet."""
+def keep_serving(context: Context, active_soak: Soaking, target_canary: Canary) -> Effects:
+    """Keep the Service of the active revision, and its replicas, while no target is known yet."""
     if context.active_server is None:
         return Effects()
-    points_to = soaked.back_to or context.active_server
-    effects = Effects((service(context, points_to),)) + pointed(context, points_to) + trial.effects
-    return effects + room.old_server(context, None, failed=True)
+    points_to = active_soak.back_to or context.active_server
+    effects = Effects((service(context, points_to),)) + record_active(context, points_to) + target_canary.effects
+    return effects + room.scale_active(context, None, failed=True)

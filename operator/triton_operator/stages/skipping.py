@@ -1,4 +1,4 @@
-"""Which candidates are not tried at all, and why. A skipped candidate stops no other candidate."""
+"""Skip the candidates that cannot be tried, and say why. A skipped candidate stops no other candidate."""
 
 from triton_converters.contract.formats import FORMATS, refusal
 from triton_converters.contract.reasons import Reason
@@ -14,37 +14,41 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.source import Sourced
 
 
-def product_asked(spec: TritonDeploymentSpec) -> str:
-    """The GPU product that candidates are built for; empty if none is. Those that the operator chooses may be."""
-    built = any(
+def built_gpu_product(spec: TritonDeploymentSpec) -> str:
+    """Return the GPU product that candidates are built for; empty: none is. Those that the operator chooses may be."""
+    needs_product = any(
         takes_defaults(model) or any(FORMATS[candidate.format].needs_gpu for candidate in model.candidates)
         for model in spec.models
     )
-    return spec.gpu.product if built and spec.gpu is not None and spec.gpu_count > 0 else ""
+    return spec.gpu.product if needs_product and spec.gpu is not None and spec.gpu_count > 0 else ""
 
 
 def first_attempts(context: Context) -> tuple[Attempt, ...]:
-    """Every candidate as it stands before any is converted."""
-    found = []
+    """Return every candidate in its state before any is converted."""
+    attempts = []
     for candidate in combinations(context.spec):
-        trouble = refused(context, candidate) or no_product(context, candidate) or _waited_in_vain(context, candidate)
+        trouble = (
+            candidate_refusal(context, candidate)
+            or missing_product(context, candidate)
+            or _reference_trouble(context, candidate)
+        )
         attempt = Attempt(candidate)
-        found.append(attempt.now("Skipped", trouble) if trouble else attempt)
-    return tuple(found)
+        attempts.append(attempt.in_state("Skipped", trouble) if trouble else attempt)
+    return tuple(attempts)
 
 
 def refuse(context: Context, progress: Sourced) -> Sourced:
     """Wait if every candidate is refused, so that the framework need not run either."""
-    refusals = [(candidate.name, refused(context, candidate)) for candidate in combinations(context.spec)]
+    refusals = [(candidate.name, candidate_refusal(context, candidate)) for candidate in combinations(context.spec)]
     if not all(trouble for _, trouble in refusals):
         return progress
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
     message = f"no candidate can be tried: {reasons}"
-    return progress.waiting(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
+    return progress.wait_with(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
 
 
-def refused(context: Context, candidate: Combination) -> Trouble | None:
-    """Why a candidate cannot be tried, as far as the spec, the formats in the source and the server's image tell.
+def candidate_refusal(context: Context, candidate: Combination) -> Trouble | None:
+    """Return why a candidate cannot be tried, by the spec, the formats in the source and the server's image.
 
     None: nothing forbids it.
     """
@@ -54,9 +58,9 @@ def refused(context: Context, candidate: Combination) -> Trouble | None:
             # Nothing is known of the model before the source is published.
             continue
         assert model.format is not None
-        if found := refusal(model.format, member.format, member.accelerator):
-            reason, words = found
-            return Trouble(reason, f"model {model.name}: {words}; correct the candidate, or remove it")
+        if format_refusal := refusal(model.format, member.format, member.accelerator):
+            reason, explanation = format_refusal
+            return Trouble(reason, f"model {model.name}: {explanation}; correct the candidate, or remove it")
         if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
@@ -65,8 +69,8 @@ def refused(context: Context, candidate: Combination) -> Trouble | None:
     return None
 
 
-def no_product(context: Context, candidate: Combination) -> Trouble | None:
-    """The trouble if no node has the candidate's GPU product; None also if the operator may not read nodes."""
+def missing_product(context: Context, candidate: Combination) -> Trouble | None:
+    """Return the trouble if no node has the candidate's GPU product; None also if the operator may not read nodes."""
     if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
         return None
     assert context.spec.gpu is not None
@@ -75,25 +79,28 @@ def no_product(context: Context, candidate: Combination) -> Trouble | None:
     return Trouble(Reason.GPU_PRODUCT_MISSING, message)
 
 
-def patience(context: Context, candidate: Combination) -> float | None:
-    """Seconds that a conversion may wait for a node; None: for ever, as every candidate needs such a node."""
+def patience_seconds(context: Context, candidate: Combination) -> float | None:
+    """Return the seconds for which a conversion may wait for a node; None: it may wait for ever.
+
+    Only a candidate that is built for a GPU product is given up, because others may do without that product.
+    """
     return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
 
 
 def is_patient(context: Context) -> bool:
-    """Whether a pod waits for a node with the GPU product. No event ends that wait, so passes have to look."""
-    waits = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
-    return waits and bool(product_asked(context.spec))
+    """Whether a pod waits for a node with the GPU product. No event ends that wait, so later passes have to look."""
+    has_unschedulable_job = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
+    return has_unschedulable_job and bool(built_gpu_product(context.spec))
 
 
-def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
-    """The scheduler's message about the reference's pod, if it waited too long: it needs the same GPU."""
-    seconds = patience(context, candidate)
+def _reference_trouble(context: Context, candidate: Combination) -> Trouble | None:
+    """Return the scheduler's message if the reference's pod has waited too long for the same GPU; else None."""
+    seconds = patience_seconds(context, candidate)
     for job in context.observed.jobs.values():
-        since = job.unschedulable_since
-        if seconds is None or job.stage != "reference" or job.pending is None or since is None:
+        unschedulable_since = job.unschedulable_since
+        if seconds is None or job.stage != "reference" or job.pending is None or unschedulable_since is None:
             continue
-        if (context.now - since).total_seconds() > seconds:
+        if (context.now - unschedulable_since).total_seconds() > seconds:
             return job.pending
     return None
 

@@ -15,17 +15,17 @@ from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.run import run
-from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, works
+from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, source_works
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.unfinished import unfinished
+from triton_operator.stages.unfinished import await_result
 
 F = TypeVar("F", Trouble, Failure)
-"""What may name a field of spec.source in its message."""
+"""The types whose message may name a field of spec.source."""
 
-MIXES = "answers a sample in a batch otherwise than alone, or not at all"
-"""What a framework does whose model has no batch dimension, in words."""
+MIXES_WORDS = "answers a sample in a batch otherwise than alone, or not at all"
+"""How the framework's run shows that a model has no batch dimension, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,74 +37,78 @@ class Sourced(Progress):
 
 def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
-    if lost := _claim_lost(context):
-        return progress.waiting(lost, stalled=True)
-    runs = [(field, work, run(context, work, repeats=True)) for field, work in works(context).items()]
-    for field, work, this in runs:
-        if this.result is None:
-            others = (each.effects for _, _, each in runs if each is not this)
-            progress = replace(progress, effects=sum(others, progress.effects))
-            words = f"the Job that reads {work.request.uri}"
-            return unfinished(context, progress, "SourceResolved", words, _renamed(this, field))
-    results = [this.result for *_, this in runs if this.result is not None]
-    messages = [_published(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
+    if lost_claim := _lost_claim(context):
+        return progress.wait_with(lost_claim, stalled=True)
+    runs = [(field, work, run(context, work, repeats=True)) for field, work in source_works(context).items()]
+    for field, work, job_run in runs:
+        if job_run.result is None:
+            other_effects = (each.effects for _, _, each in runs if each is not job_run)
+            progress = replace(progress, effects=sum(other_effects, progress.effects))
+            job_words = f"the Job that reads {work.request.uri}"
+            return await_result(context, progress, "SourceResolved", job_words, _with_field(job_run, field))
+    results = [job_run.result for *_, job_run in runs if job_run.result is not None]
+    messages = [
+        _published_message(work, source_result) for (_, work, _), source_result in zip(runs, results, strict=True)
+    ]
     result = results[0]
-    condition = Statement("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
-    return progress.noting(condition, sum((this.effects for *_, this in runs), Effects())).reached(
+    condition = Statement(
+        "SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found_messages(context, result)])
+    )
+    return progress.with_condition(condition, sum((job_run.effects for *_, job_run in runs), Effects())).advance_to(
         Sourced, source=result
     )
 
 
-def _found(context: Context, result: SourceResult) -> Iterator[str]:
-    """Yield what the files of the models show, in words."""
-    found = found_models(context, result)
+def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
+    """Yield messages about formats and batch dimensions that were found in the files of the models."""
+    models = found_models(context, result)
     for model in context.sought:
-        if (form := found[model.name].format) is not None:
-            yield f"{model.path} is of format {form}"
+        if (format_name := models[model.name].format) is not None:
+            yield f"{model.path} is of format {format_name}"
     for model in context.spec.models:
-        graph = found.get(model.name, FoundModel()).graph
+        graph = models.get(model.name, FoundModel()).graph
         if isinstance(model, ModelOfRepository):
-            taken = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
-            yield f"config.pbtxt in {model.path} sets {taken}"
+            settings = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
+            yield f"config.pbtxt in {model.path} sets {settings}"
         if graph is None or graph.batched is None or _says_batch(model):
             continue
         if model.format in DECLARING:
-            yield f"{model.path} {_words(model.config.largest_batch, graph)}"
+            yield f"{model.path} {_batch_words(model.config.largest_batch, graph)}"
 
 
-def _words(batch: int, graph: FoundGraph) -> str:
-    """Return what a model's graph and the framework's run showed; ``batch``: the `maxBatchSize` that followed."""
+def _batch_words(batch: int, graph: FoundGraph) -> str:
+    """Return what a model's graph and the framework's run showed. ``batch``: the `maxBatchSize` that follows."""
     if not graph.batched:
         return f"shows no batch dimension, so maxBatchSize is {batch}; if it has one, set config.maxBatchSize"
     if batch > 1:
         return f"has a batch dimension, so maxBatchSize is {batch}"
     if batch == 0 and graph.length:
-        words = "has an open first dimension that seems to be a length, so maxBatchSize is 0"
-        return f"{words}; if it counts samples, set config.maxBatchSize"
-    return f"has an open first dimension, but {MIXES}, so maxBatchSize is {batch}"
+        length_words = "has an open first dimension that seems to be a length, so maxBatchSize is 0"
+        return f"{length_words}; if it counts samples, set config.maxBatchSize"
+    return f"has an open first dimension, but {MIXES_WORDS}, so maxBatchSize is {batch}"
 
 
 def _says_batch(model: Model) -> bool:
     return isinstance(model, ModelOfRepository) and model.repository.config.max_batch_size is not None
 
 
-def _published(work: SourceWork, result: SourceResult) -> str:
-    """The words for what a Job published."""
+def _published_message(work: SourceWork, result: SourceResult) -> str:
+    """Return the message about the files that a Job published."""
     version = f" (version {result.resolved})" if result.resolved else ""
     return f"{work.request.uri}{version} is published as sha256:{result.digest}"
 
 
-def _renamed(this: SourceRun, field: str) -> SourceRun:
-    """What became of a Job, whose messages name the fields of spec.source, with the ones that the user has to edit."""
+def _with_field(job_run: SourceRun, field: str) -> SourceRun:
+    """Return the run of a Job with messages about ``field``, which the user has to edit, in place of spec.source."""
 
-    def renamed(failed: F | None) -> F | None:
-        return failed and replace(failed, message=failed.message.replace("spec.source", field))
+    def with_spec_field(trouble: F | None) -> F | None:
+        return trouble and replace(trouble, message=trouble.message.replace("spec.source", field))
 
-    return replace(this, failure=renamed(this.failure), failing=renamed(this.failing))
+    return replace(job_run, failure=with_spec_field(job_run.failure), failing=with_spec_field(job_run.failing))
 
 
-def _claim_lost(context: Context) -> Statement | None:
-    """The condition where the claim's volume is gone, and every result with it."""
+def _lost_claim(context: Context) -> Statement | None:
+    """Return the condition if the claim has lost its volume, and every result with it; else None."""
     claim = context.observed.claim
     if claim is None or claim.get("status", {}).get("phase") != "Lost":
         return None

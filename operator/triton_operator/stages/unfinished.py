@@ -1,4 +1,4 @@
-"""What a stage tells of its Job as long as that has no result: it goes on, it failed, or it is tried again. Pure."""
+"""The progress of a stage whose Job has no result: the Job goes on, has failed, or is tried again. Pure."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
-from triton_operator.jobs.passing import due_after, lasted
-from triton_operator.jobs.run import Run, waiting
+from triton_operator.jobs.passing import failed_seconds, seconds_until_due
+from triton_operator.jobs.run import Run, waiting_reason
 from triton_operator.stages.progress import Progress
 
 P = TypeVar("P", bound=Progress)
@@ -17,21 +17,23 @@ STALLED_SECONDS = 60.0
 shorter than a person waits before they ask."""
 
 
-def unfinished(context: Context, progress: P, kind: ConditionType, work: str, this: Run[Any], *, prefix: str = "") -> P:
+def await_result(
+    context: Context, progress: P, kind: ConditionType, work: str, job_run: Run[Any], *, prefix: str = ""
+) -> P:
     """Return the progress of a stage whose Job has no result yet.
 
     ``work``: what the Job is called in the words for its progress. ``prefix``: comes before the words of a failure.
     """
-    failing = this.failing
-    if failing is not None and (this.failure is not None or (this.active and this.pending is None)):
+    last_failure = job_run.failing
+    if last_failure is not None and (job_run.failure is not None or (job_run.active and job_run.pending is None)):
         # Also while the next try runs, so that the condition does not change with each of them.
-        condition = Statement(kind, False, failing.reason, f"{prefix}{failing.message}; trying again")
-        stalled_after = STALLED_SECONDS - lasted(failing, context.now)
-        later = [each for each in (stalled_after, due_after(failing, context.now)) if each > 0]
-        waits = progress.waiting(condition, this.effects, stalled=stalled_after <= 0)
-        return replace(waits, again_after=min(later, default=None))
-    if this.failure is not None:
-        condition = Statement(kind, False, this.failure.reason, f"{prefix}{this.failure.message}")
-        return progress.waiting(condition, this.effects, stalled=True)
-    reason, message = waiting(work, this, context)
-    return progress.waiting(Statement(kind, False, reason, message), this.effects)
+        condition = Statement(kind, False, last_failure.reason, f"{prefix}{last_failure.message}; trying again")
+        stalled_after = STALLED_SECONDS - failed_seconds(last_failure, context.now)
+        wait_seconds = [each for each in (stalled_after, seconds_until_due(last_failure, context.now)) if each > 0]
+        progress = progress.wait_with(condition, job_run.effects, stalled=stalled_after <= 0)
+        return replace(progress, again_after=min(wait_seconds, default=None))
+    if job_run.failure is not None:
+        condition = Statement(kind, False, job_run.failure.reason, f"{prefix}{job_run.failure.message}")
+        return progress.wait_with(condition, job_run.effects, stalled=True)
+    reason, message = waiting_reason(work, job_run, context)
+    return progress.wait_with(Statement(kind, False, reason, message), job_run.effects)
