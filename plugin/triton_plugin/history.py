@@ -45,7 +45,7 @@ def chosen(subject: Subject, name: str | None) -> str:
     """
     if name is None:
         return _before(subject)
-    if subject.history.named(name, _active(subject)) is None:
+    if subject.history.revision_named(name, _active(subject)) is None:
         known = ", ".join(subject.history.revisions) or "none is recorded"
         raise SubjectError(
             f"TritonDeployment {subject.name} has no record of revision {name}; name one of these: {known}"
@@ -112,7 +112,7 @@ def _active(subject: Subject) -> Revision | None:
 
 def _held(subject: Subject) -> Revision | None:
     """The revision that the spec names; None: it names none, or one that is not recorded."""
-    return subject.history.named(subject.spec.rollout.revision or "", _active(subject))
+    return subject.history.revision_named(subject.spec.rollout.revision or "", _active(subject))
 
 
 def _unsettled(subject: Subject) -> str:

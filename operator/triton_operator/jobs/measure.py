@@ -26,7 +26,7 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         load=load(context, names.preview(context.name)),
         online=measured_online(context, target),
     )
-    others = (serving_inputs(context), context.client, context.triton_deployment.uid)
+    others = (serving_inputs(context), context.client_inputs, context.triton_deployment.uid)
     replaced, request = measured(context, "measure", request, *others)
     return Work(
         stage="measure",

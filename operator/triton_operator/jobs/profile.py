@@ -54,7 +54,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    replaced, request = measured(context, "profile", request, private_inputs(context), context.client)
+    replaced, request = measured(context, "profile", request, private_inputs(context), context.client_inputs)
     return Work(
         stage="profile",
         request=request,

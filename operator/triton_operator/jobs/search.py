@@ -52,7 +52,7 @@ def search_work(
     (member,) = candidate.members
     sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
     base = configuration(context, member.model)
-    where = [private_inputs(context), context.client]
+    where = [private_inputs(context), context.client_inputs]
     request = SearchRequest(
         key="",
         search="",
@@ -79,7 +79,7 @@ def search_work(
     # A line of the file says which load its point was measured with.
     point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
     request = replace(request, search=names.result_key("points", point, *where, without=PATH))
-    request = names.keyed("search", request, *where)
+    request = names.request_with_key("search", request, *where)
     return Work(
         stage="search",
         request=request,

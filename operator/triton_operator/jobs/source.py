@@ -50,9 +50,9 @@ def found_models(context: Context, told: SourceResult) -> dict[str, FoundModel]:
     """
     found = {
         model.name: FoundModel(_at(told.formats, number), _at(told.repositories, number))
-        for number, model in enumerate(context.sought)
+        for number, model in enumerate(context.sought_models)
     }
-    for number, model in enumerate(context.graphs):
+    for number, model in enumerate(context.graph_models):
         graph = FoundGraph(_at(told.batched, number), bool(_at(told.lengths, number)))
         found[model.name] = replace(found.get(model.name, FoundModel()), graph=graph)
     return found
@@ -74,7 +74,9 @@ def works(context: Context) -> dict[str, SourceWork]:
 def source_work(context: Context) -> SourceWork:
     """The work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
-    sought, graphs = (tuple(each.path or "" for each in models) for models in (context.sought, context.graphs))
+    sought, graphs = (
+        tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
+    )
     return _work(context, context.spec.source, sought, graphs, requirements)
 
 
@@ -120,7 +122,7 @@ def _work(
         graphs=graphs,
         requirements=requirements,
     )
-    request = names.keyed("source", request, source.version, context.triton_deployment.uid)
+    request = names.request_with_key("source", request, source.version, context.triton_deployment.uid)
     volumes, mounts = _volumes(source)
     return Work(
         stage="source",

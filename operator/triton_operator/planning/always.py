@@ -68,7 +68,7 @@ class Draft:
 def first_draft(context: Context, progress: Progress) -> Draft:
     """Return the draft with what the steps of the flow want."""
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
-    effects = Effects(failures=context.followed) + progress.effects
+    effects = Effects(failures=context.resolving_failures) + progress.effects
     return Draft(progress, outline_of(context, progress), effects, soak, canary, context.observed.history)
 
 

@@ -61,7 +61,7 @@ def with_resolved_spec(context: Context) -> Context:
 
     Until the source Job has answered, what its record would show is still missing, and no candidates are chosen.
     """
-    asks_source = bool(context.sought or context.graphs)
+    asks_source = bool(context.sought_models or context.graph_models)
     if not asks_source and not any(map(takes_defaults, context.spec.models)):
         return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
@@ -76,7 +76,9 @@ def with_resolved_spec(context: Context) -> Context:
         return with_batches
     failures = _batching_failures(with_batches, source_result)
     # The Job that failed is deleted before the status says what follows from it.
-    return replace(_with_choices(context, findings, mixes=True), followed=failures) if failures else with_batches
+    return (
+        replace(_with_choices(context, findings, mixes=True), resolving_failures=failures) if failures else with_batches
+    )
 
 
 def _findings(
@@ -135,7 +137,7 @@ def _formats(
     context: Context, source_models: Mapping[str, FoundModel], repositories: Mapping[str, FromRepository]
 ) -> Mapping[str, SourceFormat]:
     """Return the formats that were found, by the names of the models whose format the source shows."""
-    models = [model for model in context.sought if model.format is None or model.name in repositories]
+    models = [model for model in context.sought_models if model.format is None or model.name in repositories]
     return {model.name: form for model in models for form in SHOWN_FORMATS if form == source_models[model.name].format}
 
 

@@ -187,7 +187,7 @@ def _recorded_source_status(context: Context, progress: Progress) -> TritonDeplo
         return TritonDeploymentStatus()
     if (rolled_back := _rolled_back_status(progress)).active is not None:
         return rolled_back
-    active = context.observed.history.of_server(context.active_server)
+    active = context.observed.history.revision_of_server(context.active_server)
     return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
 
 

@@ -85,7 +85,7 @@ def _inputs(context: Context, **fixed: Any) -> list[Any]:
     fixed["progress_deadline_seconds"] = 10
     serving = spec.serving.model_copy(update=fixed)
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
-    others = [*context.arithmetic, *([] if user == CommonPod() else [user])]
+    others = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user])]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *others]
 
 

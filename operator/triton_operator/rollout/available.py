@@ -48,7 +48,7 @@ def _late(context: Context, view: ServerView) -> Statement | None:
         return None
     # The active revision was ready once, and only the Deployment controller knows since when it is not.
     is_active = context.active_server == view.name
-    if not (view.progress_deadline_exceeded if is_active else view.waited(context.now) > seconds):
+    if not (view.progress_deadline_exceeded if is_active else view.waiting_seconds(context.now) > seconds):
         return None
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, f"{words}: {view.trouble.message}")

@@ -50,7 +50,7 @@ def is_spent(context: Context, target: ServerView | None) -> bool:
         return False
     deadline = context.spec.serving.progress_deadline_seconds
     if old.makes_way_since is None:
-        return target.waited(context.now) > deadline
+        return target.waiting_seconds(context.now) > deadline
     return (context.now - old.makes_way_since).total_seconds() > deadline
 
 
@@ -71,7 +71,7 @@ def is_barred(context: Context, target: ServerView) -> bool:
     old = _old(context, target)
     if not context.spec.suspend or old is None or not _frees(old, target):
         return False
-    return target.waited(context.now) > context.spec.serving.progress_deadline_seconds
+    return target.waiting_seconds(context.now) > context.spec.serving.progress_deadline_seconds
 
 
 def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
@@ -127,7 +127,7 @@ def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
     if target.was_ready or context.spec.suspend or not _frees(old, target):
         return False
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
-    return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
+    return target.waiting_seconds(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
 def _frees(old: ServerView, target: ServerView) -> bool:

@@ -55,7 +55,7 @@ def _answered(context: Context, spec_route: Route, share: int) -> Statement:
     parents = [each for each in (observed.parents if observed is not None else ()) if each.name in gateways]
     refused = next((each for each in parents if each.accepts is False), None)
     if refused is not None:
-        words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
+        words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.message}"
         return Statement("Routed", False, Reason.ROUTE_REFUSED, words)
     accepting = {each.name for each in parents if each.accepts}
     silent = [name for name in dict.fromkeys(gateways) if name not in accepting]

@@ -21,7 +21,7 @@ from triton_operator.stages.source import Sourced
 
 def check(context: Context, progress: Sourced) -> Sourced:
     """Wait if the spec asks for what its models do not have."""
-    formats = _misfits(context, progress.source) if context.sought else iter(())
+    formats = _misfits(context, progress.source) if context.sought_models else iter(())
     misfit = next(chain(formats, _batching(context)), None)
     if misfit is None:
         return progress

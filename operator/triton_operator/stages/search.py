@@ -207,7 +207,7 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
     same = choice.distance == base.distance
     if choice.distance > base.distance or (same and improvement(choice, base) <= noise(choice, base)):
         return None
-    return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
+    return Combination(names.tuned_name(attempt.name), attempt.candidate.members, best.tuning)
 
 
 def _proved(context: Context, dump: Dump, found: SearchProgress, better: Sequence[Combination]) -> SearchProgress:

@@ -45,7 +45,8 @@ class _Ranking:
     def named(self, candidate: str) -> Choice | None:
         """The candidate of that name, or the one that a search made it of, if no search found it here."""
         return next(
-            (each for called in (str, names.tuned) for each in self.choices if called(each.name) == candidate), None
+            (each for called in (str, names.tuned_name) for each in self.choices if called(each.name) == candidate),
+            None,
         )
 
     def __str__(self) -> str:

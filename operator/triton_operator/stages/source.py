@@ -58,7 +58,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
 def _found(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield what the files of the models show, in words."""
     found = found_models(context, result)
-    for model in context.sought:
+    for model in context.sought_models:
         if (form := found[model.name].format) is not None:
             yield f"{model.path} is of format {form}"
     for model in context.spec.models:
