@@ -351,10 +351,10 @@ def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
     )
 
 
-def _json_list(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], what: str) -> list[_T]:
+def _json_list(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], kind: str) -> list[_T]:
     """Read a JSON list. The API server would refuse a wrong one too, but only for each object."""
     try:
         return adapter.validate_json(environment.get(name) or "[]")
     except ValidationError as error:
-        words = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
-        raise SettingsError(f"{name} is no JSON list of Kubernetes {what}: {'; '.join(words)}") from error
+        faults = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
+        raise SettingsError(f"{name} is no JSON list of Kubernetes {kind}: {'; '.join(faults)}") from error

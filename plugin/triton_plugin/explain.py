@@ -52,15 +52,15 @@ def _outcome(subject: Subject) -> str:
         return f"The operator has not seen {name} yet. Check that the operator runs: {pods}"
     lines = []
     if subject.status.observed_generation != subject.generation:
-        seen = subject.status.observed_generation
+        seen_generation = subject.status.observed_generation
         lines.append(
             f"The operator has not processed generation {subject.generation} of the spec yet;"
-            f" what follows describes generation {seen}."
+            f" what follows describes generation {seen_generation}."
         )
     rollback = subject.rollback_condition
     if subject.holds("Ready"):
-        state, words = ("rolled back", rollback.message) if rollback else ("ready", _message(subject, "Ready"))
-        lines.append(_sentence(f"{name} is {state}: {words}"))
+        state, message = ("rolled back", rollback.message) if rollback else ("ready", _message(subject, "Ready"))
+        lines.append(_sentence(f"{name} is {state}: {message}"))
         lines += _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
@@ -74,10 +74,10 @@ def _outcome(subject: Subject) -> str:
             lines.append(f"{name} is in progress, but something is in the way:")
             lines += list(_trouble(subject))
         else:
-            waits = subject.is_paused or current.reason == Reason.ROLLOUT_HELD
-            state = "is waiting for you" if waits else "is in progress"
+            is_waiting = subject.is_paused or current.reason == Reason.ROLLOUT_HELD
+            state = "is waiting for you" if is_waiting else "is in progress"
             lines.append(_sentence(f"{name} {state}: {current.stage}: {current.reason}: {current.message}"))
-            if waits:
+            if is_waiting:
                 lines += _advice_lines(subject, current.reason)
     return "\n".join([*lines, *_failing_pass(subject), *_notices(subject)])
 

@@ -12,8 +12,8 @@ _HINTS = (
     ("Insufficient", " Request less, or add a node that has it."),
     ("persistentvolumeclaim", " Create the claim or correct its name; the pod then starts by itself."),
     *(
-        (words, " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels.")
-        for words in ("node selector", "affinity")
+        (phrase, " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels.")
+        for phrase in ("node selector", "affinity")
     ),
 )
 """What the scheduler says if it finds no node, and what to do; the first that it says counts."""
@@ -27,7 +27,7 @@ def lacking_resources(message: str) -> frozenset[str]:
 
 def hint(message: str) -> str:
     """Return what to do about a pod for which the scheduler found no node, as the end of a message; it may be empty."""
-    return next((advice for words, advice in _HINTS if words in message), "")
+    return next((advice for phrase, advice in _HINTS if phrase in message), "")
 
 
 def lacks_directory(message: str) -> bool:

@@ -226,8 +226,8 @@ def _decisive_statement(progress: Progress, stages: Sequence[Statement]) -> Stat
     if progress.blocking is not None:
         return progress.blocking
     unfinished = (each for each in stages if not each.status)
-    words = "the Service is about to point to the target revision"
-    move = Statement("Available", False, Reason.ROLLING_OUT, words)
+    message = "the Service is about to point to the target revision"
+    move = Statement("Available", False, Reason.ROLLING_OUT, message)
     return move if progress.is_rolled_out else next(unfinished)
 
 

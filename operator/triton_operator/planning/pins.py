@@ -27,9 +27,9 @@ def pinned_images(triton_deployment: TritonDeployment, history: History, setting
     """
     digest, request = basis(triton_deployment.spec), triton_deployment.update_images
     earlier = filter(None, (triton_deployment.status.images, *_recorded_images(history.served)))
-    chosen = (each for each in earlier if each.spec_digest == digest and request in ("", each.request_digest))
+    matching = (each for each in earlier if each.spec_digest == digest and request in ("", each.request_digest))
     installed = _installation_images(triton_deployment.spec, settings)
-    return next(chosen, None) or installed.model_copy(update={"spec_digest": digest, "request_digest": request})
+    return next(matching, None) or installed.model_copy(update={"spec_digest": digest, "request_digest": request})
 
 
 def newer_images(context: Context) -> Images | None:

@@ -276,8 +276,8 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
 
 def _environment(context: Context, server: str, profile: ProfileResult, sweep: MeasureResult) -> EnvironmentStatus:
     client_environment, view = sweep.environment, context.observed.servers.get(server)
-    old = context.triton_deployment.status.performance
-    recorded_digest = old.environment.image_digest if old and old.environment else ""
+    performance = context.triton_deployment.status.performance
+    recorded_digest = performance.environment.image_digest if performance and performance.environment else ""
     return EnvironmentStatus(
         device=client_environment.device,
         gpu_product=client_environment.gpu_product,

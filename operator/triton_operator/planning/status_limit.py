@@ -45,9 +45,9 @@ def _with_candidates(
 
 
 def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
-    kept = candidate.metrics[:most]
-    omitted = (candidate.omitted_metrics or 0) + len(candidate.metrics) - len(kept)
-    return candidate.model_copy(update={"metrics": kept, "omitted_metrics": omitted or None})
+    metrics = candidate.metrics[:most]
+    omitted = (candidate.omitted_metrics or 0) + len(candidate.metrics) - len(metrics)
+    return candidate.model_copy(update={"metrics": metrics, "omitted_metrics": omitted or None})
 
 
 def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
