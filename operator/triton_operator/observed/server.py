@@ -37,8 +37,8 @@ class ServerView:
     ready: bool
     """Whether all desired pods, and at least one, are ready with the newest template."""
     was_ready: bool
-    """Whether all its pods were ready at some time since it last had none, as an annotation notes. If they are not now,
-    pods were added or have failed."""
+    """Whether an annotation notes that all pods of the Deployment were ready since it last had no replicas. If they are
+    not ready now, pods were added or have failed."""
     waits_note: str
     """Since when its pods are waited for, in RFC 3339, as an annotation notes; empty: since the Deployment was made."""
     trouble: Trouble | None
