@@ -13,7 +13,7 @@ from triton_operator.api.status import CandidateStatus
 from triton_plugin.columns import Column, cells, milliseconds
 from triton_plugin.source import read_file
 from triton_plugin.subject import Subject
-from triton_plugin.tables import ranked
+from triton_plugin.tables import by_rank
 
 PAGES = Path(__file__).parents[2] / "docs/examples"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -92,7 +92,7 @@ def ranking(subject: Subject) -> str:
     """Return the candidates that passed, the best first."""
     rows = [
         [_text(each.rank), each.name, each.throughput, milliseconds(each.p99_latency), each.load]
-        for each in ranked(subject.status.candidates)
+        for each in by_rank(subject.status.candidates)
         if each.rank is not None
     ]
     return table(("Rank", "Candidate", "Inferences/s", "P99, ms", "At"), rows)

@@ -15,7 +15,7 @@ from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images, ServingStatus
 from triton_operator.api.triton_deployment import TritonDeployment
-from triton_operator.observed.active_server import ActiveFacts, Leads, Recorded, Teller, teller
+from triton_operator.observed.active_server import ActiveFacts, RecordState, ServiceTarget, Teller, teller
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
@@ -36,7 +36,7 @@ class Context:
     """The images that the object keeps."""
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out; ``spec`` has it already. None: nothing."""
-    followed: Mapping[str, Failure] = field(default_factory=dict)
+    resolving_failures: Mapping[str, Failure] = field(default_factory=dict)
     """Failures, by their Jobs' names, that ``resolved`` follows from. They are recorded until the status has it."""
 
     @property
@@ -54,7 +54,7 @@ class Context:
         """Spec of the TritonDeployment."""
         return self.triton_deployment.spec
 
-    # Every container of every Job asks for these; each time they would be laid over and checked anew.
+    # Cached, because every container of every Job reads these, and each overlay of settings is validated.
 
     @cached_property
     def job_pod(self) -> Pod:
@@ -77,16 +77,17 @@ class Context:
         return f"kubectl triton retry {self.name} --namespace {self.namespace}"
 
     @property
-    def sought(self) -> tuple[Model, ...]:
+    def sought_models(self) -> tuple[Model, ...]:
         """The models whose format the source shows, in the spec's order, whether it was found yet or not."""
-        found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
-        return tuple(each for each in self.spec.models if each.is_sought or each.name in found)
+        names_with_format = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
+        return tuple(each for each in self.spec.models if each.is_sought or each.name in names_with_format)
 
     @property
-    def graphs(self) -> tuple[Model, ...]:
+    def graph_models(self) -> tuple[Model, ...]:
         """The models whose `maxBatchSize` their graphs show, in the spec's order, found yet or not."""
-        found = {each.name for each in self.resolved.models if each.max_batch_size is not None} if self.resolved else ()
-        return tuple(each for each in self.spec.models if self.spec.follows_graph(each) or each.name in found)
+        models = self.resolved.models if self.resolved else ()
+        filled_names = {each.name for each in models if each.max_batch_size is not None}
+        return tuple(each for each in self.spec.models if self.spec.follows_graph(each) or each.name in filled_names)
 
     @property
     def images(self) -> Images:
@@ -108,10 +109,10 @@ class Context:
         return self.spec.conversion.image or self.own_framework_image
 
     @property
-    def framework(self) -> list[Any]:
-        """What else changes what user code computes, and what is published of it: images, device and variables."""
+    def framework_inputs(self) -> list[Any]:
+        """What changes, besides the request, what user code computes and publishes: images, device and variables."""
         images = [self.framework_image, self.images.converter]
-        return [*images, self.spec.device, *self.arithmetic, *self.job_pod.env]
+        return [*images, self.spec.device, *self.arithmetic_inputs, *self.job_pod.env]
 
     @property
     def boxes_clients(self) -> bool:
@@ -119,13 +120,13 @@ class Context:
         return (self.images.commands_version or 1) >= 2
 
     @property
-    def arithmetic(self) -> list[str]:
-        """What changes how containers with a GPU compute, if anything does, as a part of their results' keys."""
+    def arithmetic_inputs(self) -> list[str]:
+        """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
         return ["without TF32"] if self.images.tf32 is False else []
 
     @property
-    def client(self) -> list[Any]:
-        """What changes the figures that a client measures besides its request: its image and its share of the CPU."""
+    def client_inputs(self) -> list[Any]:
+        """What changes, besides the request, the figures that a client measures: its image and its share of the CPU."""
         resources = self.spec.conversion.pod.resources
         cpus = [amount(each.get("cpu")) for each in (resources.requests, resources.limits)]
         return [self.images.converter, [None if each is None else str(each.normalize()) for each in cpus]]
@@ -142,43 +143,43 @@ class Context:
     @cached_property
     def active_server(self) -> str | None:
         """Name of the active revision's Deployment, which may have been deleted; None: no revision is active."""
-        told = self._told_server
-        recorded, service = self._recorded, self.observed.routed_server
+        status_server = self._status_server
+        record_state, service = self._record_state, self.observed.routed_server
         by_teller = {
             Teller.RECORD: self.observed.active_record.server if self.observed.active_record is not None else None,
             Teller.SERVICE: service,
-            Teller.STATUS: told,
+            Teller.STATUS: status_server,
         }
-        return by_teller[teller(ActiveFacts(recorded, self._leads, told is not None))]
+        return by_teller[teller(ActiveFacts(record_state, self._service_target, status_server is not None))]
 
     @property
-    def _recorded(self) -> Recorded:
-        active, known = self.triton_deployment.status.active, self.observed.active_record
-        if active is None or known is None or not self._tells_of(active, known.server, known.revision):
-            return Recorded.NOTHING
-        view = self.observed.servers.get(known.server)
-        return Recorded.THERE if view is not None and view.uid == known.uid else Recorded.GONE
+    def _record_state(self) -> RecordState:
+        active, record = self.triton_deployment.status.active, self.observed.active_record
+        if active is None or record is None or not self._status_names(active, record.server, record.revision):
+            return RecordState.NOTHING
+        view = self.observed.servers.get(record.server)
+        return RecordState.THERE if view is not None and view.uid == record.uid else RecordState.GONE
 
     @property
-    def _leads(self) -> Leads:
-        to, known = self.observed.routed_server, self.observed.active_record
-        if to is None:
-            return Leads.NOWHERE
-        if to not in self.observed.servers:
-            return Leads.ASTRAY
-        return Leads.BACK if known is not None and to == known.previous else Leads.THERE
+    def _service_target(self) -> ServiceTarget:
+        server, record = self.observed.routed_server, self.observed.active_record
+        if server is None:
+            return ServiceTarget.NOWHERE
+        if server not in self.observed.servers:
+            return ServiceTarget.ASTRAY
+        return ServiceTarget.BACK if record is not None and server == record.previous else ServiceTarget.THERE
 
     @property
-    def _told_server(self) -> str | None:
+    def _status_server(self) -> str | None:
         """The Deployment of which the last status tells: one that answers, else the oldest; None: none is there."""
         active = self.triton_deployment.status.active
         if active is None:
             return None
         servers = self.observed.servers.values()
-        told = [each for each in servers if self._tells_of(active, each.name, each.revision_key)]
-        return min(told, key=lambda each: (not each.answers, each.created_at)).name if told else None
+        named_servers = [each for each in servers if self._status_names(active, each.name, each.revision_key)]
+        return min(named_servers, key=lambda each: (not each.answers, each.created_at)).name if named_servers else None
 
-    def _tells_of(self, active: ServingStatus, server: str, revision: str) -> bool:
+    def _status_names(self, active: ServingStatus, server: str, revision: str) -> bool:
         """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
         return active.selector == names.selector(self.name, server) if active.selector else active.revision == revision
 

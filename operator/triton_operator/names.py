@@ -119,7 +119,7 @@ def is_reserved_variable(name: str) -> bool:
 
 def digest(value: Any, length: int) -> str:
     """Hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_without_defaults)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
@@ -133,7 +133,7 @@ def result_key(stage: str, request: Document, *others: Any, without: Collection[
     return digest([stage, fields, *others], 16)
 
 
-def keyed(stage: str, request: D, *others: Any, without: Collection[str] = ()) -> D:
+def request_with_key(stage: str, request: D, *others: Any, without: Collection[str] = ()) -> D:
     """Return the request with the key of its result, which is made as `result_key` says."""
     return with_key(request, result_key(stage, request, *others, without=without))
 
@@ -220,7 +220,7 @@ def combination(candidates: Sequence[str]) -> str:
     return name if len(name) <= 63 else f"{name[:52]}.{digest(name, 10)}"
 
 
-def tuned(candidate: str) -> str:
+def tuned_name(candidate: str) -> str:
     """Name of a candidate with the configuration that a search found: at most 36 of a label's 63 characters."""
     return f"{candidate}.tuned"
 
@@ -244,7 +244,7 @@ def labels(owner_name: str, component: str) -> dict[str, str]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _without_defaults(value: Any) -> Any:
     """Return a dataclass or pydantic model as a dict, without the fields that have their default.
 
     So a default and the same value written out give the same key. A field that a newer operator adds changes no key and

@@ -25,9 +25,10 @@ class SettingsError(ValueError):
 
 
 MOST_SERVER_ARGUMENTS = 32
+"""The most flags of a server: each object's status holds them all, and has 32 KiB."""
 LONGEST_CA_BUNDLE = 64 * 1024
-"""Bytes of certificates that every source Job's template holds."""
-DEFAULTED = ("memory", "ephemeral-storage")
+"""The most characters of certificates. Each source Job's template holds them, and etcd takes 1.5 MiB an object."""
+DEFAULTED_RESOURCES = ("memory", "ephemeral-storage")
 """The resources that have defaults. CPU and GPUs have none: what is measured depends on them."""
 _SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
 
@@ -142,7 +143,7 @@ class Settings:
             converter_gpu_image=environment.get("CONVERTER_GPU_IMAGE", ""),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
-            namespaces=_list(environment, "WATCH_NAMESPACES"),
+            namespaces=_comma_list(environment, "WATCH_NAMESPACES"),
             architecture=environment.get("ARCHITECTURE", ""),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
@@ -153,7 +154,7 @@ class Settings:
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
             sources_egress=_egress(environment, "SOURCES_EGRESS"),
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
-            sources_no_proxy=_list(environment, "SOURCES_NO_PROXY"),
+            sources_no_proxy=_comma_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
             sources_hub=_server(environment, "SOURCES_HUB"),
             sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
@@ -170,9 +171,9 @@ class Settings:
             user_code_host_users={"true": True, "false": False}.get(
                 _one_of(environment, "USER_CODE_HOST_USERS", ("", "true", "false"))
             ),
-            allowed_images=_list(environment, "ALLOWED_IMAGES"),
-            allowed_claims=_list(environment, "ALLOWED_CLAIMS"),
-            allowed_service_accounts=_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
+            allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
+            allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
+            allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
         )
 
 
@@ -196,7 +197,7 @@ def _number(environment: Mapping[str, str], name: str, default: int, least: int,
     return int(value)
 
 
-def _list(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _comma_list(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in environment.get(name, "").split(",") if each.strip())
 
 
@@ -213,16 +214,16 @@ def _arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
 def _resources(environment: Mapping[str, str], name: str) -> Resources:
     example = '{"requests": {"memory": "256Mi"}, "limits": {"memory": "16Gi", "ephemeral-storage": "2Gi"}}'
     try:
-        given = json.loads(environment.get(name) or "{}")
-        found = Resources(**{field: dict(amounts) for field, amounts in given.items()})
+        document = json.loads(environment.get(name) or "{}")
+        resources = Resources(**{field: dict(amounts) for field, amounts in document.items()})
     except (ValueError, TypeError, AttributeError) as error:
         raise SettingsError(f"{name} is {environment[name]!r}; it takes JSON such as {example}: {error}") from error
-    for resource, amount in [*found.requests.items(), *found.limits.items()]:
-        if resource not in DEFAULTED:
-            raise SettingsError(f"{name} names {resource}; it takes {' and '.join(DEFAULTED)}")
+    for resource, amount in [*resources.requests.items(), *resources.limits.items()]:
+        if resource not in DEFAULTED_RESOURCES:
+            raise SettingsError(f"{name} names {resource}; it takes {' and '.join(DEFAULTED_RESOURCES)}")
         if not isinstance(amount, str) or not _SIZE.fullmatch(amount):
             raise SettingsError(f"{name} has {resource}: {amount!r}; it takes a quantity as text, such as 16Gi")
-    return found
+    return resources
 
 
 def _proxy(environment: Mapping[str, str], name: str) -> str:
@@ -336,24 +337,24 @@ _EGRESS = TypeAdapter(list[_Egress])
 
 
 def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
-    found = _listed(environment, name, _PEERS, "NetworkPolicyPeers")
-    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)
+    peers = _json_list(environment, name, _PEERS, "NetworkPolicyPeers")
+    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in peers)
 
 
 def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    found = _listed(environment, name, _EGRESS, "NetworkPolicyEgressRules")
+    rules = _json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules")
     # The API server writes the default of a port's protocol into the object.
     return tuple(
         each.model_dump(by_alias=True, exclude_defaults=True)
         | ({"ports": [port.model_dump(by_alias=True, exclude_none=True) for port in each.ports]} if each.ports else {})
-        for each in found
+        for each in rules
     )
 
 
-def _listed(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], what: str) -> list[_T]:
+def _json_list(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], kind: str) -> list[_T]:
     """Read a JSON list. The API server would refuse a wrong one too, but only for each object."""
     try:
         return adapter.validate_json(environment.get(name) or "[]")
     except ValidationError as error:
-        words = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
-        raise SettingsError(f"{name} is no JSON list of Kubernetes {what}: {'; '.join(words)}") from error
+        faults = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
+        raise SettingsError(f"{name} is no JSON list of Kubernetes {kind}: {'; '.join(faults)}") from error

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from triton_plugin import tables
-from triton_plugin.arguments import add_claim, add_model, add_name, add_place, add_saved
+from triton_plugin.arguments import add_claim, add_location, add_model, add_name, add_names_or_files
 from triton_plugin.compare import Comparison, compare
 from triton_plugin.explain import explain
-from triton_plugin.first_object import Known, object_name
-from triton_plugin.history import chosen, notes, patch
+from triton_plugin.first_object import ObjectOptions, object_name
+from triton_plugin.history import notes, patch, rollback_revision
 from triton_plugin.history import table as revisions
 from triton_plugin.model_folder import read as read_folder
 from triton_plugin.push.cluster import Claims
@@ -26,12 +26,12 @@ from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.report.document import Report, report
 from triton_plugin.request import first_request
-from triton_plugin.retry import asked, refused
-from triton_plugin.run import CLAIM, apply, complete, start, valid
+from triton_plugin.retry import retry_effect, retry_refusal
+from triton_plugin.run import CLAIM, apply, complete_yaml, start, valid_yaml
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
-from triton_plugin.update_images import outdated, refusal, table
+from triton_plugin.update_images import refusal, table, with_other_images
 from triton_plugin.validation.files import validate
 from triton_plugin.watch import watch
 
@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"kubectl triton: {error}", sys.stderr)
         return FAILED
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        say(f"kubectl triton: {said}", sys.stderr)
+        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        say(f"kubectl triton: {message}", sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -66,96 +66,100 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
-        made.set_defaults(command=run)
-        return made
+        subparser = commands.add_parser(name, help=text, description=text)
+        subparser.set_defaults(command=run)
+        return subparser
 
-    made = command("report", _report, "Write all measurements and the reasons for the selection as a document.")
-    add_saved(made)
-    made.add_argument(
+    subparser = command("report", _report, "Write all measurements and the reasons for the selection as a document.")
+    add_names_or_files(subparser)
+    subparser.add_argument(
         "-o",
         "--output",
         choices=FORMATS,
         dest="form",
         help="form of the document; default: the ending of the file, or html for standard output",
     )
-    made.add_argument(
+    subparser.add_argument(
         "--file", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
     )
-    made = command(
+    subparser = command(
         "watch", _watch, "Show progress until the object is ready (exit status 0), stalled or waiting for you (1)."
     )
-    add_name(made)
-    made = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
-    add_saved(made)
-    made = command(
+    add_name(subparser)
+    subparser = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
+    add_names_or_files(subparser)
+    subparser = command(
         "retry",
         _retry,
         "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
     )
-    add_name(made)
-    made = command(
+    add_name(subparser)
+    subparser = command(
         "update-images",
         _update_images,
         "List the objects that keep other images than the installation has, and ask the operator to take these.",
     )
-    which = made.add_mutually_exclusive_group()
-    which.add_argument(
+    group = subparser.add_mutually_exclusive_group()
+    group.add_argument(
         "names", nargs="*", default=[], metavar="NAME", help="objects to update; none: only list them all"
     )
-    which.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
-    made.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
-    add_place(made)
-    made = command("history", _history, "List the revisions that served, to which one can go back.")
-    add_saved(made)
-    made = command(
+    group.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
+    subparser.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
+    add_location(subparser)
+    subparser = command("history", _history, "List the revisions that served, to which one can go back.")
+    add_names_or_files(subparser)
+    subparser = command(
         "rollback", _rollback, "Serve a revision that served before, whatever the source says, until you clear that."
     )
-    add_name(made)
-    which = made.add_mutually_exclusive_group()
-    which.add_argument(
+    add_name(subparser)
+    group = subparser.add_mutually_exclusive_group()
+    group.add_argument(
         "revision",
         nargs="?",
         metavar="REVISION",
         help="KEY or KEY.SERVER, as history lists it; default: that of the last older one",
     )
-    which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
-    made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
-    add_saved(made, "A", "B")
-    made = command(
+    group.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
+    subparser = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
+    add_names_or_files(subparser, "A", "B")
+    subparser = command(
         "validate", _validate, "Check files for what the API server and the operator would refuse; needs no cluster."
     )
-    made.add_argument(
+    subparser.add_argument(
         "files", nargs="+", type=Path, metavar="FOLDER|FILE|-", help="files, folders with all below, or standard input"
     )
-    made = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
-    made.add_argument("folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file")
-    add_model(made)
-    made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
-    made = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
-    made.add_argument(
+    subparser = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
+    subparser.add_argument(
+        "folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file"
+    )
+    add_model(subparser)
+    subparser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
+    subparser = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
+    subparser.add_argument(
         "path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one file"
     )
-    made.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
-    add_claim(made)
-    add_place(made)
-    made = command(
+    subparser.add_argument(
+        "uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced"
+    )
+    add_claim(subparser)
+    add_location(subparser)
+    subparser = command(
         "run",
         _run,
         "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
     )
-    made.add_argument(
+    subparser.add_argument(
         "model_files",
         metavar="FOLDER|FILE|URI",
         help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
     )
-    add_model(made)
-    made.add_argument("--name", default="", help="name of the object; default: after the folder")
-    made.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
-    made.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
-    made.add_argument("--force", action="store_true", help="write the object's file even if it exists")
-    add_claim(made)
-    add_place(made)
+    add_model(subparser)
+    subparser.add_argument("--name", default="", help="name of the object; default: after the folder")
+    subparser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
+    subparser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
+    subparser.add_argument("--force", action="store_true", help="write the object's file even if it exists")
+    add_claim(subparser)
+    add_location(subparser)
     return parser
 
 
@@ -170,7 +174,7 @@ def _report(options: argparse.Namespace) -> int:
         raise SubjectError(
             f"{options.file} does not end with .{', .'.join(FORMATS)}: say which form it has, by -o FORM"
         )
-    text = _written(report(_subject(options, options.name)), form, options.file)
+    text = _document(report(_subject(options, options.name)), form, options.file)
     if options.file is None:
         sys.stdout.write(text)
     else:
@@ -179,35 +183,39 @@ def _report(options: argparse.Namespace) -> int:
     return OK
 
 
-def _written(made: Report, form: str, output: Path | None) -> str:
+def _document(content: Report, form: str, output: Path | None) -> str:
     """Return the text of a report. The drawing library is imported only for forms with plots."""
     if form == "json":
-        return made.model_dump_json(by_alias=True, indent=2) + "\n"
+        return content.model_dump_json(by_alias=True, indent=2) + "\n"
     if form == "csv":
         from triton_plugin.report.as_csv import as_csv
 
-        return as_csv(made)
+        return as_csv(content)
     if form == "html":
         from triton_plugin.report.as_html import as_html
 
-        return as_html(made)
+        return as_html(content)
     from triton_plugin.report.as_markdown import as_markdown, drawings
 
     if output is not None:
-        for path, drawing in drawings(made).items():
+        for path, drawing in drawings(content).items():
             place = output.parent / path
             place.parent.mkdir(exist_ok=True)
             place.write_text(drawing, encoding="utf-8")
-    return as_markdown(made, with_plots=output is not None)
+    return as_markdown(content, with_plots=output is not None)
 
 
 def _watch(options: argparse.Namespace) -> int:
-    return _watched(Cluster(options.context, options.namespace), options.name)
+    return _watch_object(Cluster(options.context, options.namespace), options.name)
 
 
-def _watched(cluster: Cluster, name: str) -> int:
+def _watch_object(cluster: Cluster, name: str) -> int:
     return watch(
-        lambda: cluster.triton_deployment(name), lambda: cluster.measured(name), console(), time.monotonic, time.sleep
+        lambda: cluster.triton_deployment(name),
+        lambda: cluster.last_measurement(name),
+        console(),
+        time.monotonic,
+        time.sleep,
     )
 
 
@@ -219,29 +227,29 @@ def _explain(options: argparse.Namespace) -> int:
 def _retry(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
     subject = cluster.subject(options.name)
-    words = asked(subject)
-    if not words:
-        raise SubjectError(refused(subject))
+    effect = retry_effect(subject)
+    if not effect:
+        raise SubjectError(retry_refusal(subject))
     cluster.retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
-    say(f"TritonDeployment {options.name}: the operator was asked for another try: {words}")
+    say(f"TritonDeployment {options.name}: the operator was asked for another try: {effect}")
     return OK
 
 
 def _update_images(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
-    named = [cluster.subject(each) for each in options.names] if options.names else None
-    behind = outdated(cluster.subjects() if named is None else named)
-    if not behind:
+    subjects = [cluster.subject(each) for each in options.names] if options.names else None
+    outdated = with_other_images(cluster.subjects() if subjects is None else subjects)
+    if not outdated:
         say("No object keeps other images than the installation has.")
         return OK
-    console().print(table(behind))
+    console().print(table(outdated))
     if options.dry_run or not (options.all or options.names):
         say("Nothing was asked for. To update objects, name them, or type --all, without --dry-run.")
         return OK
     moment = datetime.now(UTC).isoformat(timespec="seconds")
-    for each in behind:
-        if words := refusal(each):
-            say(f"TritonDeployment {each.name}: {words}; to see why, type: kubectl triton explain {each.name}")
+    for each in outdated:
+        if reason := refusal(each):
+            say(f"TritonDeployment {each.name}: {reason}; to see why, type: kubectl triton explain {each.name}")
             continue
         cluster.update_images(each.name, moment)
         say(
@@ -267,12 +275,12 @@ def _rollback(options: argparse.Namespace) -> int:
     subject = cluster.subject(options.name)
     if not options.to_latest:
         _print_history(subject)
-    name = None if options.to_latest else chosen(subject, options.revision)
+    name = None if options.to_latest else rollback_revision(subject, options.revision)
     cluster.patch(options.name, patch(name))
-    what = f"is set to {name}" if name else "is removed"
+    change = f"is set to {name}" if name else "is removed"
     say(
-        f"TritonDeployment {options.name}: spec.rollout.revision {what}. If a GitOps tool applies this object, make the"
-        f" same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
+        f"TritonDeployment {options.name}: spec.rollout.revision {change}. If a GitOps tool applies this object, make"
+        f" the same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
     )
     return OK
 
@@ -283,21 +291,23 @@ def _compare(options: argparse.Namespace) -> int:
     return OK
 
 
-def _print_comparison(left: str, right: str, found: Comparison) -> None:
+def _print_comparison(left: str, right: str, comparison: Comparison) -> None:
     out = console()
     if left == right:
         left, right = f"{left} (A)", f"{right} (B)"
-    out.print(tables.Grid("Differences", ("Parameter", left, right), found.parameters))
-    out.print(tables.Grid("Served accuracy", ("Metric", left, right), found.accuracy))
-    if found.obstacles:
+    out.print(tables.Grid("Differences", ("Parameter", left, right), comparison.parameters))
+    out.print(tables.Grid("Served accuracy", ("Metric", left, right), comparison.accuracy))
+    if comparison.obstacles:
         out.print("Figures are not compared, because they were not measured alike:", markup=False)
-        for each in found.obstacles:
+        for each in comparison.obstacles:
             out.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = ("Scenario", "Load", "Figure", left, right, "Change")
-    out.print(tables.Grid("Measured alike", headings, found.rows))
-    if found.unmatched:
-        out.print(f"Left out: {found.unmatched} loads that only one of the two was measured at", markup=False)
+    out.print(tables.Grid("Measured alike", headings, comparison.rows))
+    if comparison.unmatched_loads:
+        out.print(
+            f"Left out: {comparison.unmatched_loads} loads that only one of the two was measured at", markup=False
+        )
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -305,13 +315,13 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _init(options: argparse.Namespace) -> int:
-    found = read_folder(options.folder, options.model, options.format)
-    sys.stdout.write(valid(found, replace(_known(options), source=options.source)))
+    folder = read_folder(options.folder, options.model, options.format)
+    sys.stdout.write(valid_yaml(folder, replace(_object_options(options), source=options.source)))
     return OK
 
 
-def _known(options: argparse.Namespace) -> Known:
-    return Known(dataset=options.dataset, gpu=options.gpu, max_batch_size=options.max_batch_size)
+def _object_options(options: argparse.Namespace) -> ObjectOptions:
+    return ObjectOptions(dataset=options.dataset, gpu=options.gpu, max_batch_size=options.max_batch_size)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -319,44 +329,46 @@ def _run(options: argparse.Namespace) -> int:
     path = Path(options.model_files)
     if options.secret and not uri:
         raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
-    found = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
-    name = options.name or object_name(found.name)
+    folder = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
+    name = options.name or object_name(folder.name)
     if name != object_name(name):
         raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
-    known = replace(_known(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret)
+    object_options = replace(
+        _object_options(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret
+    )
     if options.dry_run:
         sha256 = "" if uri else digest(collect(path).files, lambda _: None)
-        sys.stdout.write(complete(found, replace(known, sha256=sha256)))
+        sys.stdout.write(complete_yaml(folder, replace(object_options, sha256=sha256)))
         return OK
     cluster = Cluster(options.context, options.namespace)
     # Never inside the folder: it would be pushed the next time.
     file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
     start(
-        found,
-        known,
+        folder,
+        object_options,
         file,
-        lambda: "" if uri else _pushed(cluster, options, path, known.source).sha256,
-        lambda written: apply(cluster.kubectl, written),
+        lambda: "" if uri else _push_files(cluster, options, path, object_options.source).sha256,
+        lambda object_file: apply(cluster.kubectl, object_file),
         say,
         options.force,
     )
-    status = _watched(cluster, name)
+    status = _watch_object(cluster, name)
     if status == OK:
         say(f"\n{first_request(cluster.subject(name))}")
     return status
 
 
 def _push(options: argparse.Namespace) -> int:
-    pushed = _pushed(Cluster(options.context, options.namespace), options, options.path, options.uri)
-    say(f"source:\n  uri: {pushed.uri}\n  sha256: {pushed.sha256}")
+    result = _push_files(Cluster(options.context, options.namespace), options, options.path, options.uri)
+    say(f"source:\n  uri: {result.uri}\n  sha256: {result.sha256}")
     return OK
 
 
-def _pushed(cluster: Cluster, options: argparse.Namespace, path: Path, uri: str) -> Pushed:
+def _push_files(cluster: Cluster, options: argparse.Namespace, path: Path, uri: str) -> Pushed:
     # As Ctrl-C does, it ends the push in order, and the pod with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
-    chosen = Options(options.size, options.storage_class, options.image)
-    return push(Claims(cluster), path, uri, chosen, console(stderr=True))
+    push_options = Options(options.size, options.storage_class, options.image)
+    return push(Claims(cluster), path, uri, push_options, console(stderr=True))
 
 
 if __name__ == "__main__":

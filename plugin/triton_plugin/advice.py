@@ -6,7 +6,7 @@ from importlib.resources import files
 
 
 @cache
-def _all() -> dict[str, str]:
+def _advice_by_reason() -> dict[str, str]:
     text = files("triton_plugin").joinpath("advice.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
@@ -16,5 +16,5 @@ def advice(reason: str, name: str = "NAME", namespace: str = "") -> str:
 
     ``name``, ``namespace``: of the object, for the commands in it.
     """
-    where = f"{name} --namespace {namespace}" if namespace else name
-    return _all().get(reason, "").replace(" NAME", f" {where}")
+    arguments = f"{name} --namespace {namespace}" if namespace else name
+    return _advice_by_reason().get(reason, "").replace(" NAME", f" {arguments}")

@@ -9,18 +9,18 @@ from triton_plugin.push.command import Options
 def add_name(parser: argparse.ArgumentParser) -> None:
     """Add the one TritonDeployment that a command asks the cluster for."""
     parser.add_argument("name", metavar="NAME", help="name of the TritonDeployment")
-    add_place(parser)
+    add_location(parser)
 
 
-def add_saved(parser: argparse.ArgumentParser, *metavars: str) -> None:
+def add_names_or_files(parser: argparse.ArgumentParser, *metavars: str) -> None:
     """Add TritonDeployments that may also be saved files. ``metavars``: one for each; none: NAME alone."""
     for metavar in metavars or ("NAME",):
         text = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
         parser.add_argument(metavar.lower(), metavar=metavar, help=text)
-    add_place(parser)
+    add_location(parser)
 
 
-def add_place(parser: argparse.ArgumentParser) -> None:
+def add_location(parser: argparse.ArgumentParser) -> None:
     """Add where the objects are."""
     parser.add_argument("-n", "--namespace", help="namespace; default: the context's")
     parser.add_argument("--context", help="context of the kubeconfig; default: the current one")

@@ -111,6 +111,6 @@ def cells(row: RowStatus, columns: tuple[Column, ...]) -> list[str]:
     return [milliseconds(value) if is_time else cell(value) for is_time, value in values]
 
 
-def filled(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:
+def columns_with_values(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:
     """Return the columns that are not empty in every row."""
     return tuple(column for column in columns if any(getattr(row, column.field) not in ("", None) for row in rows))

@@ -31,7 +31,7 @@ class Comparison:
     """Why figures are not compared; empty: they are."""
     rows: list[list[str]]
     """Scenario, load, and one of FIGURES: its heading, both values and the change in percent."""
-    unmatched: int
+    unmatched_loads: int
     """Number of loads that only one of the two was measured at."""
 
 

@@ -13,7 +13,7 @@ from triton_plugin.progress import STAGES, picture
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject
-from triton_plugin.tables import margin, ranked
+from triton_plugin.tables import by_rank, margin
 
 GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
 """Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
@@ -29,18 +29,18 @@ def explain(subject: Subject) -> str:
         outcome,
         # What serves, with the figures of its Service.
         _serving(subject),
-        _last_source(subject),
+        _regression_check(subject),
         _autoscaling(subject),
         _route(subject),
         _soak(subject, outcome),
         # How it was chosen, with the figures of private servers.
-        _resolved(subject),
-        _unjudged(subject),
+        _filled_fields(subject),
+        _unverified_inputs(subject),
         _choice(subject),
         _searches(subject),
-        _others(subject, outcome),
+        _other_candidates(subject, outcome),
         _saturation(subject),
-        _measured(subject),
+        _environment(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
@@ -52,92 +52,92 @@ def _outcome(subject: Subject) -> str:
         return f"The operator has not seen {name} yet. Check that the operator runs: {pods}"
     lines = []
     if subject.status.observed_generation != subject.generation:
-        seen = subject.status.observed_generation
+        seen_generation = subject.status.observed_generation
         lines.append(
             f"The operator has not processed generation {subject.generation} of the spec yet;"
-            f" what follows describes generation {seen}."
+            f" what follows describes generation {seen_generation}."
         )
-    held = subject.rolled_back
+    rollback = subject.rollback_condition
     if subject.holds("Ready"):
-        state, words = ("rolled back", held.message) if held else ("ready", _message(subject, "Ready"))
-        lines.append(_sentence(f"{name} is {state}: {words}"))
-        lines += _to_do(subject, held.reason) if held else _newer(subject)
+        state, message = ("rolled back", rollback.message) if rollback else ("ready", _message(subject, "Ready"))
+        lines.append(_sentence(f"{name} is {state}: {message}"))
+        lines += _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
     elif subject.status.failing is not None:
         lines.append(f"{name} is in progress.")
     else:
-        now = picture(subject.status)
-        found = subject.condition(now.stage)
-        if not subject.is_paused and found and found.status == "False" and found.reason not in GOES_ON:
+        current = picture(subject.status)
+        condition = subject.condition(current.stage)
+        if not subject.is_paused and condition and condition.status == "False" and condition.reason not in GOES_ON:
             lines.append(f"{name} is in progress, but something is in the way:")
             lines += list(_trouble(subject))
         else:
-            waits = subject.is_paused or now.reason == Reason.ROLLOUT_HELD
-            state = "is waiting for you" if waits else "is in progress"
-            lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
-            if waits:
-                lines += _to_do(subject, now.reason)
-    return "\n".join([*lines, *_failing(subject), *_notices(subject)])
+            is_waiting = subject.is_paused or current.reason == Reason.ROLLOUT_HELD
+            state = "is waiting for you" if is_waiting else "is in progress"
+            lines.append(_sentence(f"{name} {state}: {current.stage}: {current.reason}: {current.message}"))
+            if is_waiting:
+                lines += _advice_lines(subject, current.reason)
+    return "\n".join([*lines, *_failing_pass(subject), *_notices(subject)])
 
 
-def _newer(subject: Subject) -> Iterator[str]:
-    """What becomes of something newer than the active revision."""
-    if subject.newer is None:
+def _newer_work(subject: Subject) -> Iterator[str]:
+    """Yield the state of what is newer than the active revision, and what to do about it."""
+    if subject.newer_condition is None:
         return
-    words = f"{subject.newer.reason}: {subject.newer.message}"
+    message = f"{subject.newer_condition.reason}: {subject.newer_condition.message}"
     if subject.status.failing is not None:
-        yield _sentence(f"Something newer does not serve yet: {words}")
-    elif subject.stopped is None:
-        yield _sentence(f"Something newer is worked on: {words}")
-    elif subject.newer.reason in HELD:
-        yield _sentence(f"Something newer waits for you: {words}")
-        yield from _to_do(subject, subject.newer.reason)
+        yield _sentence(f"Something newer does not serve yet: {message}")
+    elif subject.stop_condition is None:
+        yield _sentence(f"Something newer is worked on: {message}")
+    elif subject.newer_condition.reason in HELD:
+        yield _sentence(f"Something newer waits for you: {message}")
+        yield from _advice_lines(subject, subject.newer_condition.reason)
     else:
         yield "Something newer does not serve, until something is changed."
         yield from _trouble(subject)
 
 
-def _failing(subject: Subject) -> Iterator[str]:
-    """Why passes of the operator fail, which changes nothing of what serves."""
+def _failing_pass(subject: Subject) -> Iterator[str]:
+    """Yield why passes of the operator fail. What serves goes on serving meanwhile."""
     if subject.status.failing is not None:
         yield "The operator cannot get on with it, and tries again:"
-        yield from _told_of(subject, subject.status.failing)
+        yield from _condition_lines(subject, subject.status.failing)
 
 
 def _notices(subject: Subject) -> Iterator[str]:
-    """What the user should know, whatever becomes of the object."""
+    """Yield the notices and warnings, which hold in every state of the object."""
     for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
         kind = "Warning" if each.type in RISKS else "Note"
         yield _sentence(f"{kind}: {each.reason}: {each.message}")
-        yield from _to_do(subject, each.reason)
+        yield from _advice_lines(subject, each.reason)
 
 
 def _trouble(subject: Subject) -> Iterator[str]:
-    """What is in the way, what it means, and what to do."""
-    observed = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
-    wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
-    found = next(wrong, None)
-    if found is not None:
-        yield from _told_of(subject, found)
+    """Yield the lines of the first condition that has failed: what it says, what that means, and what to do."""
+    conditions = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
+    failed = (each for each in conditions if each and (each.status == "False") == (each.type != "Stalled"))
+    condition = next(failed, None)
+    if condition is not None:
+        yield from _condition_lines(subject, condition)
 
 
-def _told_of(subject: Subject, found: Condition) -> Iterator[str]:
-    """What a condition says, what that means, and what to do."""
-    yield f"  what:  {found.type}: {found.reason}: {found.message}"
-    if found.reason in DOCS:
-        yield f"  means: {DOCS[found.reason]}"
-    yield from _to_do(subject, found.reason)
+def _condition_lines(subject: Subject, condition: Condition) -> Iterator[str]:
+    """Yield what a condition says, what that means, and what to do."""
+    yield f"  what:  {condition.type}: {condition.reason}: {condition.message}"
+    if condition.reason in DOCS:
+        yield f"  means: {DOCS[condition.reason]}"
+    yield from _advice_lines(subject, condition.reason)
 
 
-def _to_do(subject: Subject, reason: str) -> list[str]:
+def _advice_lines(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
-    words = advice(reason, subject.name, subject.namespace)
-    # Who reads this has typed the command.
-    this = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
-    words = words.replace(f": {this}", " below").replace(f" ({this})", " below")
-    return [f"  to do: {words}"] if words else []
+    text = advice(reason, subject.name, subject.namespace)
+    # The reader has typed this command already.
+    command = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
+    text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
+    return [f"  to do: {text}"] if text else []
 
 
 def _serving(subject: Subject) -> str:
@@ -146,10 +146,8 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        figures = _told(serving)
-        line += (
-            f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
-        )
+        figures = f"{_figures_text(serving)}{_load_of_figures(subject, serving)}"
+        line += f". What clients get, by the online sweep through its Service: {figures}"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
@@ -158,61 +156,61 @@ def _serving(subject: Subject) -> str:
     return line
 
 
-def _measured_at(subject: Subject, serving: ServingStatus) -> str:
-    """The load at which the active revision did so, and whether its windows agreed; empty if no row tells."""
+def _load_of_figures(subject: Subject, serving: ServingStatus) -> str:
+    """Return the load at which the active revision had these figures, and if they were stable; empty: not known."""
     for row in subject.status.performance.online if subject.status.performance else ():
         if (row.throughput, row.p99_latency) == (serving.throughput, serving.p99_latency):
             return f" at batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
     return ""
 
 
-def _resolved(subject: Subject) -> str:
-    """What the operator filled in for what the spec leaves out."""
+def _filled_fields(subject: Subject) -> str:
+    """Return the fields that the spec leaves out and that the operator filled in."""
     lines = []
     for each in subject.status.resolved.models if subject.status.resolved else ():
-        words = [f"format {each.format}"] if each.format else []
-        words += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
-        words += list(_taken(each.repository)) if each.repository else []
-        words += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
-        lines.append(f"  {each.name}: {'; '.join(words)}")
+        fields = [f"format {each.format}"] if each.format else []
+        fields += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
+        fields += list(_config_settings(each.repository)) if each.repository else []
+        fields += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
+        lines.append(f"  {each.name}: {'; '.join(fields)}")
     return "\n".join(["Filled in, because the spec leaves it out:", *lines]) if lines else ""
 
 
-def _taken(found: FromRepository) -> Iterator[str]:
-    """What was taken of the user's config.pbtxt."""
-    yield f"file {found.file}"
-    for side, tensors in (("input", found.inputs), ("output", found.outputs)):
+def _config_settings(repository: FromRepository) -> Iterator[str]:
+    """Yield the settings that the operator takes from the user's config.pbtxt."""
+    yield f"file {repository.file}"
+    for side, tensors in (("input", repository.inputs), ("output", repository.outputs)):
         yield from (f"{side} {each.name} {each.data_type}{each.dims}" for each in tensors)
-    for name, value in found.config.model_dump(by_alias=True, exclude_unset=True).items():
+    for name, value in repository.config.model_dump(by_alias=True, exclude_unset=True).items():
         # It is named before, with those that the graph shows.
         if name != "maxBatchSize":
             yield f"{name} {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}"
 
 
-def _unjudged(subject: Subject) -> str:
-    """What was not verified, if inputs were generated."""
-    found = subject.condition("Verified")
-    generated = found is not None and found.reason == Reason.GENERATED_INPUTS
-    return _sentence(f"Verified: {_message(subject, 'Verified')}") if generated else ""
+def _unverified_inputs(subject: Subject) -> str:
+    """Return what the gates could not verify because the inputs were generated; empty if they were not."""
+    condition = subject.condition("Verified")
+    has_generated_inputs = condition is not None and condition.reason == Reason.GENERATED_INPUTS
+    return _sentence(f"Verified: {_message(subject, 'Verified')}") if has_generated_inputs else ""
 
 
 def _choice(subject: Subject) -> str:
-    if held := subject.rolled_back:
-        return "" if subject.holds("Ready") else _sentence(f"Why another revision serves: {held.message}")
+    if rollback := subject.rollback_condition:
+        return "" if subject.holds("Ready") else _sentence(f"Why another revision serves: {rollback.message}")
     selection = subject.spec.selection
     objectives = selection.objectives
-    wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
+    weights = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
     bounds = ", ".join(selection.constraints.words()) or "none"
     text = f"Candidates are ranked by the {_sweep(subject)} sweep on their private servers.\n"
-    text += f"Objectives: {wanted}.\nConstraints: {bounds}."
+    text += f"Objectives: {weights}.\nConstraints: {bounds}."
     selected = subject.condition("Selected")
-    chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
-    if chosen is None or selected is None:
+    selected_candidate = next((each for each in subject.status.candidates if each.state == "Selected"), None)
+    if selected_candidate is None or selected is None:
         return text
-    text += "\n" + _sentence(f"Why {chosen.name}: {selected.message}")
-    if words := margin(chosen):
-        text += f"\nIts {words}."
-    front = [each.name for each in ranked(subject.status.candidates) if each.pareto]
+    text += "\n" + _sentence(f"Why {selected_candidate.name}: {selected.message}")
+    if margin_text := margin(selected_candidate):
+        text += f"\nIts {margin_text}."
+    front = [each.name for each in by_rank(subject.status.candidates) if each.pareto]
     if front:
         figures = "all objectives at once" if len(objectives) > 1 else "both throughput and p99 latency"
         text += f"\nPareto-optimal (no other candidate is better in {figures}): {', '.join(front)}."
@@ -220,110 +218,110 @@ def _choice(subject: Subject) -> str:
 
 
 def _sweep(subject: Subject) -> str:
-    """The sweep that candidates are ranked by."""
+    """Return the name of the sweep that candidates are ranked by."""
     return SWEEPS[subject.spec.selection.scenario]
 
 
 def _searches(subject: Subject) -> str:
     lines = []
     for each in subject.status.search:
-        words = each.ended or "running"
+        outcome = each.ended or "running"
         space = f"a space of {each.size or '?'} points"
-        lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {space}")
+        lines.append(f"  {each.candidate}: {outcome}, {each.measurements} measurements in {space}")
         if each.message:
             lines.append(f"    {each.message}")
         if each.config is not None:
-            figures = f"{_told(each)} at {each.load}"
+            figures = f"{_figures_text(each)} at {each.load}"
             lines.append(f"    best: {each.config}: {figures}")
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
-def _others(subject: Subject, above: str) -> str:
-    """Each other candidate. ``above``: text that the user has read, which is not repeated."""
+def _other_candidates(subject: Subject, printed_text: str) -> str:
+    """Return the state of each other candidate. ``printed_text``: what the user has read, which is not repeated."""
     lines: list[str] = []
     selected = subject.condition("Selected")
-    awaited = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
-    for each in ranked(subject.status.candidates):
+    awaits_approval = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
+    for each in by_rank(subject.status.candidates):
         if each.state == "Selected":
             continue
-        message = "the message is above" if each.message in above else each.message
-        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason or "") or each.state)
-        lines.append(f"  {each.name}: {each.state}: {words}")
+        message = "the message is above" if each.message in printed_text else each.message
+        description = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason or "") or each.state)
+        lines.append(f"  {each.name}: {each.state}: {description}")
         if each.throughput:
-            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(each)}")
-        if words := margin(each):
-            lines.append(f"    constraint: {words}")
-        if awaited and each.rank:
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_best_figures(each)}")
+        if description := margin(each):
+            lines.append(f"    constraint: {description}")
+        if awaits_approval and each.rank:
             lines.append(f"    revision: {each.revision}")
         to_do = advice(each.reason or "", subject.name, subject.namespace) if each.state == "Failed" else ""
-        if to_do and to_do not in "\n".join([above, *lines]):
+        if to_do and to_do not in "\n".join([printed_text, *lines]):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
 
-def _last_source(subject: Subject) -> str:
-    """The result of performance.regression for a source that became active in spite of it."""
-    found = subject.condition("PerformanceMeasured")
-    if found is None or found.status != "True":
+def _regression_check(subject: Subject) -> str:
+    """Return what performance.regression found, if the new source became active all the same."""
+    condition = subject.condition("PerformanceMeasured")
+    if condition is None or condition.status != "True":
         return ""
-    if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
+    if condition.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
-    line = _sentence(f"Regression check: {found.reason}: {found.message}")
-    return "\n".join([line, *_to_do(subject, found.reason)])
+    line = _sentence(f"Regression check: {condition.reason}: {condition.message}")
+    return "\n".join([line, *_advice_lines(subject, condition.reason)])
 
 
 def _saturation(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.saturation is None:
         return ""
-    words = sentence(performance.saturation)
-    return f"Saturation in the online sweep on its private server: {words}"
+    text = sentence(performance.saturation)
+    return f"Saturation in the online sweep on its private server: {text}"
 
 
 def _autoscaling(subject: Subject) -> str:
     """Whether KEDA scales the object, and what is missing if not."""
-    found = subject.condition("Autoscaling")
-    if found is None:
+    condition = subject.condition("Autoscaling")
+    if condition is None:
         return ""
     replicas = subject.status.serving.replicas if subject.status.serving else 0
-    line = _sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")
-    return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
+    line = _sentence(f"Autoscaling: {condition.reason}: {condition.message}; there are {replicas} replicas")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
 
 
 def _route(subject: Subject) -> str:
     """Whether Gateways lead requests to the object, and what is missing if not."""
-    found = subject.condition("Routed")
-    if found is None:
+    condition = subject.condition("Routed")
+    if condition is None:
         return ""
-    line = _sentence(f"Route: {found.reason}: {found.message}")
-    return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
+    line = _sentence(f"Route: {condition.reason}: {condition.message}")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
 
 
-def _soak(subject: Subject, above: str) -> str:
-    """What became of the active revision's soak. ``above``: text that the user has read, which is not repeated."""
-    found = subject.condition("Soaked")
-    if found is None or subject.rolled_back or subject.holds("Stalled") or found.reason == Reason.SOAK_FAILED:
+def _soak(subject: Subject, printed_text: str) -> str:
+    """The state of the active revision's soak. ``printed_text``: text that the user has read, which is not repeated."""
+    condition = subject.condition("Soaked")
+    if condition is None or subject.rollback_condition or subject.holds("Stalled"):
         return ""
-    if found.message.rstrip(".") in above:
+    if condition.reason == Reason.SOAK_FAILED or condition.message.rstrip(".") in printed_text:
         return ""
-    line = _sentence(f"Soak: {found.reason}: {found.message}")
-    return "\n".join([line, *(_to_do(subject, found.reason) if found.reason not in GOES_ON else [])])
+    line = _sentence(f"Soak: {condition.reason}: {condition.message}")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.reason not in GOES_ON else [])])
 
 
-def _measured(subject: Subject) -> str:
+def _environment(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.environment is None:
         return ""
-    where = "; ".join(f"{name.lower()}: {value}" for name, value in environment_lines(performance.environment))
-    return f"Measured at {performance.measured_at}. Environment: {where}."
+    values = "; ".join(f"{name.lower()}: {value}" for name, value in environment_lines(performance.environment))
+    return f"Measured at {performance.measured_at}. Environment: {values}."
 
 
-def _told(measured: CandidateStatus | ServingStatus | SearchStatus) -> str:
-    return f"{measured.throughput} inferences/s, p99Latency {measured.p99_latency}"
+def _figures_text(item: CandidateStatus | ServingStatus | SearchStatus) -> str:
+    return f"{item.throughput} inferences/s, p99Latency {item.p99_latency}"
 
 
-def _figures(candidate: CandidateStatus) -> str:
-    text = f"{_told(candidate)} at {candidate.load}"
+def _best_figures(candidate: CandidateStatus) -> str:
+    text = f"{_figures_text(candidate)} at {candidate.load}"
     return text if candidate.stable is not False else f"{text} (unstable)"
 
 
@@ -333,5 +331,5 @@ def _sentence(text: str) -> str:
 
 
 def _message(subject: Subject, kind: str) -> str:
-    found = subject.condition(kind)
-    return found.message if found else ""
+    condition = subject.condition(kind)
+    return condition.message if condition else ""

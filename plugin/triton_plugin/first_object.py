@@ -10,7 +10,7 @@ from triton_converters.contract.formats import DECLARING, REPOSITORY, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
-from triton_plugin.found_models import asked_of
+from triton_plugin.found_models import required_arguments
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
 
@@ -19,15 +19,17 @@ CHECKPOINT_ARGUMENTS = re.compile(r"(^|_)(checkpoint|ckpt|weights|model_path|mod
 DIRECTORY = re.compile(r"_dir(ectory)?$")
 TODO = "TODO"
 NAME_CHARACTERS = 40
+"""The longest name that the CRD accepts: the names of children are longer."""
 MAX_BATCH_SIZE = 8
+"""The largest batch of a first object if no option gives one; a comment asks the user to fill in the right one."""
 RESOURCES = "resources: {requests: {cpu: 100m}}"
-NAMED = 5
-"""How many other files a comment names."""
+MOST_NAMED_FILES = 5
+"""How many other files a comment names, so that it stays one line that can be read."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What only the user can know, from the command's options; empty or None: not given."""
+class ObjectOptions:
+    """The parts of a first object that the command's options give; a field that is empty or None was not given."""
 
     name: str = ""
     """Name of the object and its model."""
@@ -42,28 +44,28 @@ class Known:
     max_batch_size: int | None = None
 
 
-def first_object(folder: ModelFolder, known: Known) -> str:
+def first_object(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML; what is neither found nor given is marked TODO."""
     # Comments name files, and a file's name may hold anything; values are JSON, which escapes.
-    return printable("\n".join(_lines(folder, known))) + "\n"
+    return printable("\n".join(_lines(folder, options))) + "\n"
 
 
-def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
-    name = known.name or object_name(folder.name)
+def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
+    name = options.name or object_name(folder.name)
     yield "# Written by `kubectl triton`. After every change, check it: `kubectl triton validate FILE`."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield "metadata:"
     yield f"  name: {name}"
     yield "spec:"
-    if not known.source:
+    if not options.source:
         yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
-    digest = f", sha256: {known.sha256}" if known.sha256 else ""
-    secret = f", secretRef: {{name: {json.dumps(known.secret)}}}" if known.secret else ""
-    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}{digest}{secret}}}"
-    yield from _dataset(folder, known, name)
+    digest = f", sha256: {options.sha256}" if options.sha256 else ""
+    secret = f", secretRef: {{name: {json.dumps(options.secret)}}}" if options.secret else ""
+    yield f"  source: {{uri: {json.dumps(options.source or f'pvc://models/{name}')}{digest}{secret}}}"
+    yield from _dataset(folder, options, name)
     yield from _user_files(folder)
-    yield from _model(folder, known, name)
+    yield from _model(folder, options, name)
     yield from _pods(folder)
     if folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
@@ -72,15 +74,15 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
         yield "  #   - {metric: accuracy, maxDegradation: 0.01}"
     yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
-    if not _follows_graph(folder, known):
-        yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
+    if not _follows_graph(folder, options):
+        yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(options))})}}}"
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: throughput}]"
     yield "    # Your latency budget, if you have one. What exceeds it at every load is not rolled out."
     yield "    # constraints: {p99Latency: 20ms}"
-    if known.gpu:
-        yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
+    if options.gpu:
+        yield f"  gpu: {{product: {json.dumps(options.gpu)}}}"
     else:
         yield "  # For GPU nodes, pass --gpu PRODUCT; `kubectl get nodes -L nvidia.com/gpu.product` lists the products."
 
@@ -91,15 +93,15 @@ def object_name(text: str) -> str:
     return name if re.fullmatch(NAME_PATTERN, name) else "model"
 
 
-def _dataset(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
+def _dataset(folder: ModelFolder, options: ObjectOptions, name: str) -> Iterator[str]:
     files = [*folder.dataloaders[:1], *folder.metrics[:1]]
-    asked = [argument for each in files for argument in asked_of(each)]
-    if not known.dataset and not any(DATA_ARGUMENTS.search(each) for each in [*asked, *folder.model.asks]):
+    arguments = [argument for each in files for argument in required_arguments(each)]
+    if not options.dataset and not any(DATA_ARGUMENTS.search(each) for each in [*arguments, *folder.model.arguments]):
         return
     yield "  # Mounted read-only at $(DATASET)."
-    if not known.dataset:
+    if not options.dataset:
         yield f"  # {TODO}: where the data is: pvc://CLAIM/PATH (--dataset URI)."
-    yield f"  dataset: {{uri: {json.dumps(known.dataset or f'pvc://datasets/{name}')}}}"
+    yield f"  dataset: {{uri: {json.dumps(options.dataset or f'pvc://datasets/{name}')}}}"
 
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
@@ -120,33 +122,33 @@ def _user_files(folder: ModelFolder) -> Iterator[str]:
         yield from _entrypoint(folder.metrics, folder)
 
 
-def _entrypoint(found: tuple[Entrypoint, ...], folder: ModelFolder) -> Iterator[str]:
-    first, *others = found
+def _entrypoint(entrypoints: tuple[Entrypoint, ...], folder: ModelFolder) -> Iterator[str]:
+    first, *others = entrypoints
     if others:
-        yield _comment("    ", f"{TODO}: check this choice; also found: {_named([each.path for each in others])}.")
+        yield _comment("    ", f"{TODO}: check this choice; also found: {_file_list([each.path for each in others])}.")
     yield f"    entrypoint: {json.dumps(first.path)}"
-    yield from _arguments(asked_of(first), first.declares, folder)
+    yield from _arguments(required_arguments(first), first.has_argparser, folder)
 
 
-def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
+def _model(folder: ModelFolder, options: ObjectOptions, name: str) -> Iterator[str]:
     model, source = folder.model, SOURCES[folder.model.format]
     yield "  models:"
     yield f"  - name: {name}"
     if not source.is_file:
         yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
-    yield from _arguments(model.asks, model.declares, folder)
-    if model.format == REPOSITORY and known.max_batch_size is None:
+    yield from _arguments(model.arguments, model.has_argparser, folder)
+    if model.format == REPOSITORY and options.max_batch_size is None:
         yield "    # The settings of config.pbtxt in that folder are taken. Those in `config` here would come first."
         yield "    # The candidate is the file as it is. To try other formats, list `candidates` (docs/formats.md)."
         return
-    if _follows_graph(folder, known):
+    if _follows_graph(folder, options):
         yield "    # The graph shows whether it has a batch dimension; config.maxBatchSize is then 4, and otherwise 0."
     else:
-        if known.max_batch_size is None:
+        if options.max_batch_size is None:
             yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension (--max-batch-size N)."
-        batching = ", dynamicBatching: {}" if _batch(known) else ""
-        yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
+        batching = ", dynamicBatching: {}" if _batch(options) else ""
+        yield f"    config: {{maxBatchSize: {_batch(options)}{batching}}}"
     yield "    # The operator chooses up to three candidates: formats and precisions to convert, verify and measure."
     yield "    # To choose them yourself, list them in `candidates` (docs/formats.md)."
 
@@ -164,22 +166,22 @@ def _pods(folder: ModelFolder) -> Iterator[str]:
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 
 
-def _follows_graph(folder: ModelFolder, known: Known) -> bool:
+def _follows_graph(folder: ModelFolder, options: ObjectOptions) -> bool:
     """Whether the largest batch is left to the operator, which looks into the graph."""
-    return known.max_batch_size is None and folder.model.format in DECLARING
+    return options.max_batch_size is None and folder.model.format in DECLARING
 
 
-def _batch(known: Known) -> int:
-    return MAX_BATCH_SIZE if known.max_batch_size is None else known.max_batch_size
+def _batch(options: ObjectOptions) -> int:
+    return MAX_BATCH_SIZE if options.max_batch_size is None else options.max_batch_size
 
 
-def _arguments(asked: tuple[str, ...], declares: bool, folder: ModelFolder) -> Iterator[str]:
-    if not asked:
+def _arguments(arguments: tuple[str, ...], has_argparser: bool, folder: ModelFolder) -> Iterator[str]:
+    if not arguments:
         return
-    if declares:
+    if has_argparser:
         yield "    # update_argparser in this file may set defaults; leave out the arguments that have one."
     yield "    arguments:"
-    for argument in asked:
+    for argument in arguments:
         value, note = _value(argument, folder)
         yield f"      {argument}: {json.dumps(value)}{_comment('  ', note) if note else ''}"
 
@@ -189,17 +191,17 @@ def _value(argument: str, folder: ModelFolder) -> tuple[str, str]:
         return "$(DATASET)", ""
     if not CHECKPOINT_ARGUMENTS.search(argument):
         return TODO, f"{TODO}: this argument has no default"
-    found = list(folder.checkpoints)
+    paths = list(folder.checkpoints)
     if DIRECTORY.search(argument):
-        found = list(dict.fromkeys(PurePosixPath(each).parent.as_posix() for each in found))
-    if not found:
+        paths = list(dict.fromkeys(PurePosixPath(each).parent.as_posix() for each in paths))
+    if not paths:
         return TODO, f"{TODO}: no file {', '.join(f'*{each}' for each in folder.suffixes)} was found"
-    return found[0], f"also found: {_named(found[1:])}" if found[1:] else ""
+    return paths[0], f"also found: {_file_list(paths[1:])}" if paths[1:] else ""
 
 
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _file_list(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED_FILES} more" if len(names) > MOST_NAMED_FILES else ""
+    return ", ".join(names[:MOST_NAMED_FILES]) + more
 
 
 def _comment(indent: str, text: str) -> str:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
-from triton_plugin.python_files import Entrypoint, FolderError, Modules, below, defined, imports, is_hidden, names
+from triton_plugin.python_files import (
+    Entrypoint,
+    FolderError,
+    Modules,
+    entrypoints,
+    imported_packages,
+    is_hidden,
+    paths_below,
+    used_names,
+)
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
 """Formats whose entrypoint is a Python file. Tables and ensembles take more than one folder."""
@@ -46,9 +55,9 @@ class Model:
     """A key of ``formats.SOURCES``; empty: a Python file that does not show it."""
     possible: tuple[str, ...]
     """Formats that the model may have; the user can choose one."""
-    asks: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     """Arguments of a Python file that only the user knows."""
-    declares: bool = False
+    has_argparser: bool = False
     """Whether the model's file has an update_argparser, as in Entrypoint."""
 
     def __str__(self) -> str:
@@ -58,38 +67,38 @@ class Model:
 
 def models(folder: Path, modules: Modules) -> list[Model]:
     """Return all models of a folder. Raises FolderError if the folder itself is a SavedModel."""
-    found = [_of_code(modules, each) for each in defined(modules, "get_model")]
-    return [*found, *_files(folder)]
+    code_models = [_of_code(modules, each) for each in entrypoints(modules, "get_model")]
+    return [*code_models, *_files(folder)]
 
 
-def asked_of(entrypoint: Entrypoint) -> tuple[str, ...]:
+def required_arguments(entrypoint: Entrypoint) -> tuple[str, ...]:
     """Return the arguments that the spec must give."""
     return tuple(each for each in entrypoint.required if each not in STAGE_ARGUMENTS)
 
 
 def _of_code(modules: Modules, entrypoint: Entrypoint) -> Model:
-    module, asks = modules[entrypoint.path], asked_of(entrypoint)
-    packages = imports(modules, entrypoint.path)
+    module, arguments = modules[entrypoint.path], required_arguments(entrypoint)
+    packages = imported_packages(modules, entrypoint.path)
     if TRANSFORMERS in packages and not packages & (TORCH | TENSORFLOW):
-        packages |= TENSORFLOW if any(each.startswith("TF") for each in names(module)) else TORCH
-    receiver = next(iter(defined({entrypoint.path: module}, RECEIVER)), None)
+        packages |= TENSORFLOW if any(each.startswith("TF") for each in used_names(module)) else TORCH
+    receiver = next(iter(entrypoints({entrypoint.path: module}, RECEIVER)), None)
     if receiver is not None:
         # It is not offered a batch size: that of what is served varies.
-        asks += tuple(each for each in receiver.required if each not in {*asks, "precision", "output_format"})
-    told = ""
-    if receiver is not None or (packages & TENSORFLOW and {"estimator", "Estimator"} & names(module)):
-        told = "tf-estimator"
+        arguments += tuple(each for each in receiver.required if each not in {*arguments, "precision", "output_format"})
+    form = ""
+    if receiver is not None or (packages & TENSORFLOW and {"estimator", "Estimator"} & used_names(module)):
+        form = "tf-estimator"
     elif bool(packages & TORCH) != bool(packages & TENSORFLOW):
-        told = "pyt" if packages & TORCH else "tf-keras"
-    return Model(entrypoint.path, told, CODE, asks, entrypoint.declares)
+        form = "pyt" if packages & TORCH else "tf-keras"
+    return Model(entrypoint.path, form, CODE, arguments, entrypoint.has_argparser)
 
 
 def _files(folder: Path) -> Iterator[Model]:
-    files = [(path, name) for path, name in below(folder) if not is_hidden(name) and path.is_file()]
-    served = {name.parent for _, name in files if name.name == CONFIG}
+    files = [(path, name) for path, name in paths_below(folder) if not is_hidden(name) and path.is_file()]
+    repositories = {name.parent for _, name in files if name.name == CONFIG}
     for path, name in files:
         form = MARKERS.get(name.name)
-        if form != REPOSITORY and served & set(name.parents):
+        if form != REPOSITORY and repositories & set(name.parents):
             # It belongs to the model of the repository.
             continue
         if form is not None:
@@ -97,9 +106,9 @@ def _files(folder: Path) -> Iterator[Model]:
                 raise FolderError(f"{folder} is itself {ALONE[form]}")
             yield Model(str(name.parent), form, (form,))
         elif path.suffix in SUFFIXES and _is_what_it_is_called(path):
-            told, suffixes = SUFFIXES[path.suffix], SOURCES[SUFFIXES[path.suffix]].suffixes
-            others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != told)
-            yield Model(str(name), told, (told, *others))
+            suffix_format, suffixes = SUFFIXES[path.suffix], SOURCES[SUFFIXES[path.suffix]].suffixes
+            others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != suffix_format)
+            yield Model(str(name), suffix_format, (suffix_format, *others))
 
 
 def _is_what_it_is_called(path: Path) -> bool:

@@ -10,11 +10,11 @@ from triton_plugin.tables import Grid
 
 HEADINGS = ("Name", "Candidate", "Measured (UTC)", "Source", "Server image", "State")
 ACTIVE, HELD, DAMAGED = "active", "held", "damaged"
-MEANS = {
+MEANINGS = {
     HELD: "spec.rollout.revision names it",
     DAMAGED: "its files on the claim are not what was published; `rollback` takes it only by its name",
 }
-"""The words of the column State that explain themselves least."""
+"""What the words of the column State mean, of those that need an explanation."""
 DIGITS = 8
 """Digits of a digest that are enough to tell it from the others."""
 
@@ -23,20 +23,20 @@ def table(subject: Subject) -> Grid:
     """Return the revisions, the one that served last first. Raises SubjectError if there are none."""
     rows = list(_rows(subject))
     if not rows:
-        why = "none served yet"
+        cause = "none served yet"
         if subject.status.active is not None:
-            why = f"ConfigMap {results(subject.name)} is missing, or an older version of the operator wrote it"
-        raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: {why}")
+            cause = f"ConfigMap {results(subject.name)} is missing, or an older version of the operator wrote it"
+        raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: {cause}")
     return Grid("Revisions that served, the last one first", HEADINGS, rows)
 
 
 def notes(subject: Subject) -> list[str]:
     """Return what the words of the column State mean, a line for each that is there."""
-    said = " ".join(row[-1] for row in _rows(subject))
-    return [f"{word}: {meaning}" for word, meaning in MEANS.items() if word in said]
+    states = " ".join(row[-1] for row in _rows(subject))
+    return [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in states]
 
 
-def chosen(subject: Subject, name: str | None) -> str:
+def rollback_revision(subject: Subject, name: str | None) -> str:
     """Return the name of the revision to go back to. Raises SubjectError.
 
     ``name``: KEY or KEY.SERVER. None stands for what served before the active one, is older, and is not damaged. What
@@ -44,11 +44,11 @@ def chosen(subject: Subject, name: str | None) -> str:
     else than the active revision is asked for: who sees it fail would go back too far.
     """
     if name is None:
-        return _before(subject)
-    if subject.history.named(name, _active(subject)) is None:
-        known = ", ".join(subject.history.revisions) or "none is recorded"
+        return _previous_revision(subject)
+    if subject.history.revision_named(name, _active_revision(subject)) is None:
+        names = ", ".join(subject.history.revisions) or "none is recorded"
         raise SubjectError(
-            f"TritonDeployment {subject.name} has no record of revision {name}; name one of these: {known}"
+            f"TritonDeployment {subject.name} has no record of revision {name}; name one of these: {names}"
         )
     return name
 
@@ -58,90 +58,92 @@ def patch(name: str | None) -> dict[str, object]:
     return {"spec": {"rollout": {"revision": name}}}
 
 
-def _before(subject: Subject) -> str:
-    name, now = f"TritonDeployment {subject.name}", _now(subject)
-    if now is None:
+def _previous_revision(subject: Subject) -> str:
+    name, current = f"TritonDeployment {subject.name}", _current_revision(subject)
+    if current is None:
         raise SubjectError(f"no revision of {name} is active; name the one to go back to")
-    older = (
-        called
-        for called, each in subject.history.revisions.items()
-        if "" < each.measured_at < now.measured and each.server != now.server and each.key not in subject.damaged
+    older_names = (
+        key
+        for key, each in subject.history.revisions.items()
+        if "" < each.measured_at < current.measured_at
+        and each.server != current.server
+        and each.key not in subject.damaged
     )
-    before = next(older, "")
+    previous = next(older_names, "")
     command = f"kubectl triton rollback {subject.name}"
-    if newer := _unsettled(subject):
-        deeper = f"; to go further back, type: {command} {before}" if before else ""
+    if change := _unsettled_change(subject):
+        further = f"; to go further back, type: {command} {previous}" if previous else ""
         raise SubjectError(
-            f"{name} serves revision {now.key}, and {newer}. To stay with the active revision, revert the edit, or"
-            f" type: {command} {now.key}{deeper}"
+            f"{name} serves revision {current.key}, and {change}. To stay with the active revision, revert the edit, or"
+            f" type: {command} {current.key}{further}"
         )
-    if not before:
+    if not previous:
         raise SubjectError(
-            f"no revision of {name} that is older than the active one, {now.key}, is recorded. One that is newer is"
+            f"no revision of {name} that is older than the active one, {current.key}, is recorded. One that is newer is"
             f" not chosen by itself: name it, as kubectl triton history {subject.name} lists it"
         )
-    return before
+    return previous
 
 
 @dataclass(frozen=True)
-class _Now:
-    """What to go back from."""
+class _CurrentRevision:
+    """The revision that a rollback leaves."""
 
     key: str
     server: str
-    measured: str
+    measured_at: str
 
 
-def _now(subject: Subject) -> _Now | None:
+def _current_revision(subject: Subject) -> _CurrentRevision | None:
     """The revision that the spec holds, or else the active one, which may not be recorded."""
-    status, active = subject.status, _active(subject)
-    found = _held(subject) or active
-    if found is not None:
-        return _Now(found.key, found.server, found.measured_at)
+    status, active = subject.status, _active_revision(subject)
+    revision = _held_revision(subject) or active
+    if revision is not None:
+        return _CurrentRevision(revision.key, revision.server, revision.measured_at)
     if status.active is None or status.performance is None:
         return None
-    return _Now(status.active.revision, subject.server, status.performance.measured_at)
+    return _CurrentRevision(status.active.revision, subject.server, status.performance.measured_at)
 
 
-def _active(subject: Subject) -> Revision | None:
+def _active_revision(subject: Subject) -> Revision | None:
     """The active revision; None: it is not recorded, or nothing tells which of several servers of its key it is."""
     key = subject.status.active.revision if subject.status.active is not None else ""
-    same = [each for each in subject.history.revisions.values() if each.key == key]
-    return next((each for each in same if subject.server in ("", each.server)), None)
+    revisions = [each for each in subject.history.revisions.values() if each.key == key]
+    return next((each for each in revisions if subject.server in ("", each.server)), None)
 
 
-def _held(subject: Subject) -> Revision | None:
+def _held_revision(subject: Subject) -> Revision | None:
     """The revision that the spec names; None: it names none, or one that is not recorded."""
-    return subject.history.named(subject.spec.rollout.revision or "", _active(subject))
+    return subject.history.revision_named(subject.spec.rollout.revision or "", _active_revision(subject))
 
 
-def _unsettled(subject: Subject) -> str:
-    """What is asked for and does not serve, in words; empty: nothing, or what serves does not answer."""
+def _unsettled_change(subject: Subject) -> str:
+    """Return the change that is asked for and does not serve yet; empty: there is none, or the active one is down."""
     active, target = subject.status.active, subject.status.target
     if subject.status.observed_generation != subject.generation:
         return f"the operator has not looked at generation {subject.generation} of the spec yet"
-    found = subject.newer or subject.condition("Ready")
-    if found is None or active is None or (found.type == "Ready" and subject.holds("Ready")):
+    condition = subject.newer_condition or subject.condition("Ready")
+    if condition is None or active is None or (condition.type == "Ready" and subject.holds("Ready")):
         return ""
     if target is not None and target.revision != active.revision:
-        return f"revision {target.revision} is on its way ({found.reason})"
-    if found.type == "Ready" and not subject.holds("Available"):
+        return f"revision {target.revision} is on its way ({condition.reason})"
+    if condition.type == "Ready" and not subject.holds("Available"):
         return ""
-    return f"what is asked for does not serve ({found.reason})"
+    return f"what is asked for does not serve ({condition.reason})"
 
 
 def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
-    active, held = _active(subject), _held(subject)
+    active, held_revision = _active_revision(subject), _held_revision(subject)
     for name, each in subject.history.revisions.items():
         states = [ACTIVE] if each == active else []
-        states += [HELD] if each == held else []
+        states += [HELD] if each == held_revision else []
         states += [DAMAGED] if each.key in subject.damaged else []
         source, image = each.source_version or _short(each.source_digest), _short(each.image)
-        measured = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
-        yield tuple(printable([name, each.candidate, measured, source, image, ", ".join(states)]))
+        time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
+        yield tuple(printable([name, each.candidate, time, source, image, ", ".join(states)]))
 
 
 def _short(reference: str) -> str:
     """A digest without most of its digits, or an image's name and tag without its registry."""
-    _, found, digest = reference.rpartition("sha256:")
-    return f"{found}{digest[:DIGITS]}" if found else reference.rpartition("/")[2]
+    _, marker, digest = reference.rpartition("sha256:")
+    return f"{marker}{digest[:DIGITS]}" if marker else reference.rpartition("/")[2]

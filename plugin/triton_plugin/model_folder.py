@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_plugin.found_models import Model, models
-from triton_plugin.python_files import Entrypoint, FolderError, below, defined, parse
+from triton_plugin.python_files import Entrypoint, FolderError, entrypoints, parse, paths_below
 
 REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
@@ -39,9 +39,12 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     if not folder.exists():
         raise FolderError(f"{folder} does not exist; pass the folder that contains the model, or the model's file")
     modules = parse(folder)
-    model = _one(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
+    model = _only_model(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
-    dataloaders, metrics = tuple(defined(modules, "get_dataloader_fn")), tuple(defined(modules, "MetricsCalculator"))
+    dataloaders, metrics = (
+        tuple(entrypoints(modules, "get_dataloader_fn")),
+        tuple(entrypoints(modules, "MetricsCalculator")),
+    )
     runs_code = bool(dataloaders or metrics or not SOURCES[model.format].is_file)
     suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
@@ -55,8 +58,8 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     )
 
 
-def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
-    if not found:
+def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: str) -> Model:
+    if not models_of_folder:
         kinds = (
             "a Python file that defines get_model, a SavedModel's directory, an .onnx file, a TorchScript file or a"
             " folder with the config.pbtxt of a Triton repository"
@@ -65,14 +68,14 @@ def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
             f"{folder} contains no model. A model is {kinds} (docs/formats.md). A checkpoint alone is not enough:"
             " get_model builds the model that it belongs to (docs/user-files.md)"
         )
-    fitting = [each for each in found if path in ("", each.path) and (not form or form in each.possible)]
-    there = ", ".join(map(str, found))
-    if not fitting:
-        wanted = " ".join([*([path] if path else []), *([f"of format {form}"] if form else [])])
-        raise FolderError(f"{folder} contains no model {wanted}; it contains {there}")
-    if len(fitting) > 1:
-        raise FolderError(f"{folder} contains several models: {', '.join(map(str, fitting))}; choose one: --model PATH")
-    model = replace(fitting[0], format=form or fitting[0].format)
+    matches = [each for each in models_of_folder if path in ("", each.path) and (not form or form in each.possible)]
+    listing = ", ".join(map(str, models_of_folder))
+    if not matches:
+        description = " ".join([*([path] if path else []), *([f"of format {form}"] if form else [])])
+        raise FolderError(f"{folder} contains no model {description}; it contains {listing}")
+    if len(matches) > 1:
+        raise FolderError(f"{folder} contains several models: {', '.join(map(str, matches))}; choose one: --model PATH")
+    model = replace(matches[0], format=form or matches[0].format)
     if not model.format:
         choices = " or ".join(f"--format {each}" for each in model.possible)
         raise FolderError(
@@ -84,6 +87,6 @@ def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
 
 def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
     """Return the checkpoints: the safest kind first, then the largest."""
-    files = [(path, name) for path, name in below(folder) if path.is_file() and path.suffix in suffixes]
+    files = [(path, name) for path, name in paths_below(folder) if path.is_file() and path.suffix in suffixes]
     files.sort(key=lambda each: (suffixes.index(each[0].suffix), -each[0].stat().st_size, each[1]))
     return [str(name) for _, name in files]

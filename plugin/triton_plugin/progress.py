@@ -17,7 +17,7 @@ STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "P
 """Conditions in the order in which they become true."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
-UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
+UNSETTLED_REASONS = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
 """The reasons of UpToDate while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
@@ -42,8 +42,8 @@ class Picture:
         text = f"{self.stage}: {self.reason}"
         if self.message:
             text += f": {self.message}"
-        known = last.candidates if last else ()
-        states = ", ".join(f"{name} {state}" for name, state in self.candidates if (name, state) not in known)
+        last_candidates = last.candidates if last else ()
+        states = ", ".join(f"{name} {state}" for name, state in self.candidates if (name, state) not in last_candidates)
         return f"{text} [{states}]" if states else text
 
     def work(self) -> str:
@@ -54,37 +54,37 @@ class Picture:
         return f"at {self.stage}: {self.reason}"
 
 
-def by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
+def conditions_by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
     """Return the conditions by their type."""
     return {str(condition.type): condition for condition in status.conditions}
 
 
 def picture(status: TritonDeploymentStatus) -> Picture:
     """Return the state of the object."""
-    conditions = by_type(status)
+    conditions = conditions_by_type(status)
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
-    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED:
+    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED_REASONS:
         stage = SOAK
     if status.failing is not None:
         stage = "Reconciling"
-    found = conditions.get(stage)
+    condition = conditions.get(stage)
     return Picture(
         stage=stage,
-        reason=found.reason if found else "not observed yet",
-        message=found.message if found else "",
+        reason=condition.reason if condition else "not observed yet",
+        message=condition.message if condition else "",
         candidates=tuple((candidate.name, candidate.state) for candidate in status.candidates),
     )
 
 
 def is_ready(status: TritonDeploymentStatus, generation: int) -> bool:
     """Whether the Ready condition holds for this generation of the spec."""
-    ready = by_type(status).get("Ready")
+    ready = conditions_by_type(status).get("Ready")
     return ready is not None and ready.status == "True" and ready.observed_generation == generation
 
 
 def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
     """Return for how long the object has been stalled; 0: it is not."""
-    stalled = by_type(status).get("Stalled")
+    stalled = conditions_by_type(status).get("Stalled")
     if stalled is None or stalled.status != "True":
         return 0.0
     return (now - datetime.fromisoformat(stalled.last_transition_time)).total_seconds()
@@ -93,13 +93,13 @@ def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
 def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> RenderableType:
     """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
-    conditions = by_type(status)
+    conditions = conditions_by_type(status)
     failing = ["Reconciling"] if status.failing is not None else []
     for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate", *failing):
-        found = conditions.get(name)
-        mark, style = MARKS["False" if name in failing else found.status if found else "Unknown"]
-        words = [found.reason, found.message] if found else ["not observed yet", ""]
-        stages.add_row(Text(mark, style), name, Text(words[0]), Text(words[1], "dim"))
+        condition = conditions.get(name)
+        mark, style = MARKS["False" if name in failing else condition.status if condition else "Unknown"]
+        texts = [condition.reason, condition.message] if condition else ["not observed yet", ""]
+        stages.add_row(Text(mark, style), name, Text(texts[0]), Text(texts[1], "dim"))
     last = [Text(f"   last: {measured}")] if measured else []
     return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates), *last)
 
@@ -141,17 +141,17 @@ class Display:
         if self.live:
             self.live.update(panel(status, elapsed, measured))
             return
-        seen = picture(status)
-        news = [f"  {measured}"] if measured not in ("", self.measured) else []
-        if seen != self.last:
+        current = picture(status)
+        lines = [f"  {measured}"] if measured not in ("", self.measured) else []
+        if current != self.last:
             # A measurement comes before the change that it led to.
-            news.insert(len(news) if self.last else 0, seen.line(self.last))
-        for line in news:
+            lines.insert(len(lines) if self.last else 0, current.line(self.last))
+        for line in lines:
             self.changed = elapsed
             self._print(elapsed, line)
-        self.last, self.measured = seen, measured
+        self.last, self.measured = current, measured
         if elapsed - self.printed >= HEARTBEAT_SECONDS:
-            self._print(elapsed, f"  still {seen.work()}, {(elapsed - self.changed) // 60:.0f} min")
+            self._print(elapsed, f"  still {current.work()}, {(elapsed - self.changed) // 60:.0f} min")
 
     def _print(self, elapsed: float, line: str) -> None:
         self.printed = elapsed

@@ -21,11 +21,11 @@ class Entrypoint:
     """Relative to the folder."""
     required: tuple[str, ...]
     """Names of the arguments that have no default."""
-    declares: bool
+    has_argparser: bool
     """Whether the entry point's file has an update_argparser, which may set defaults too."""
 
 
-def below(folder: Path) -> Iterator[tuple[Path, PurePosixPath]]:
+def paths_below(folder: Path) -> Iterator[tuple[Path, PurePosixPath]]:
     """Yield all paths below a folder, with their names there; a file is a folder that holds this file alone."""
     top, paths = (folder, sorted(folder.rglob("*"))) if folder.is_dir() else (folder.parent, [folder])
     for path in paths:
@@ -39,66 +39,70 @@ def is_hidden(name: PurePosixPath) -> bool:
 
 def parse(folder: Path) -> dict[str, ast.Module]:
     """Parse all files that are not hidden. Raises FolderError for one that is not valid Python."""
-    found = {}
-    for path, name in below(folder):
+    modules = {}
+    for path, name in paths_below(folder):
         if path.suffix != ".py" or is_hidden(name):
             continue
         try:
-            found[str(name)] = ast.parse(path.read_bytes())
+            modules[str(name)] = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError) as error:
             raise FolderError(f"{path} is not valid Python: {error}") from error
-    return found
+    return modules
 
 
-def defined(modules: Modules, name: str) -> list[Entrypoint]:
+def entrypoints(modules: Modules, name: str) -> list[Entrypoint]:
     """Return where a function or class of that name is defined at the top of a file."""
     return [
-        Entrypoint(path, _required(node), any(each.name == "update_argparser" for each in _definitions(module)))
+        Entrypoint(
+            path, _required_arguments(node), any(each.name == "update_argparser" for each in _definitions(module))
+        )
         for path, module in modules.items()
         for node in _definitions(module)
         if node.name == name
     ]
 
 
-def imports(modules: Modules, path: str) -> set[str]:
+def imported_packages(modules: Modules, path: str) -> set[str]:
     """Return the packages that a file imports, itself or through other files of the folder."""
-    seen: set[str] = set()
-    waiting, packages = [path], set()
-    while waiting:
-        file = waiting.pop()
-        if file in seen:
+    seen_files: set[str] = set()
+    pending_files, packages = [path], set()
+    while pending_files:
+        file = pending_files.pop()
+        if file in seen_files:
             continue
-        seen.add(file)
-        for name, level in _imported(modules[file]):
+        seen_files.add(file)
+        for name, level in _imported_names(modules[file]):
             if level == 0:
                 packages.add(name.partition(".")[0])
-            waiting += [each for each in _files(name, level, file) if each in modules]
+            pending_files += [each for each in _files(name, level, file) if each in modules]
     return packages
 
 
-def names(module: ast.Module) -> set[str]:
+def used_names(module: ast.Module) -> set[str]:
     """Return the names that a file imports, and those that follow a dot anywhere in it."""
-    imported = {name.rpartition(".")[2] for name, _ in _imported(module)}
-    return imported | {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    import_names = {name.rpartition(".")[2] for name, _ in _imported_names(module)}
+    return import_names | {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
 
 
 def _definitions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
     return (node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
 
 
-def _required(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
+def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
     """Return the arguments without a default; for a class, those of its constructor without self."""
     if isinstance(node, ast.ClassDef):
-        made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
-        return _required(made)[1:] if made else ()
-    given = node.args
-    positional = [*given.posonlyargs, *given.args]
-    without = positional[: len(positional) - len(given.defaults)]
-    keyword = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
-    return tuple(each.arg for each in [*without, *keyword])
+        functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
+        constructor = next((each for each in functions if each.name == "__init__"), None)
+        return _required_arguments(constructor)[1:] if constructor else ()
+    signature = node.args
+    positional = [*signature.posonlyargs, *signature.args]
+    required = positional[: len(positional) - len(signature.defaults)]
+    pairs = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+    keyword = [each for each, default in pairs if default is None]
+    return tuple(each.arg for each in [*required, *keyword])
 
 
-def _imported(module: ast.Module) -> Iterator[tuple[str, int]]:
+def _imported_names(module: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield dotted names and the number of their leading dots; a name imported from a package may be a file too."""
     for node in ast.walk(module):
         if isinstance(node, ast.Import):

@@ -65,14 +65,14 @@ def _body(signature: SignatureStatus, shapes: list[list[int]]) -> str:
     return json.dumps({"inputs": inputs})
 
 
-def _shape(tensor: TensorStatus, batched: bool) -> list[int]:
+def _shape(tensor: TensorStatus, has_batch_dimension: bool) -> list[int]:
     """Return the shape of a request of one sample, with a size for each dimension that the model leaves open.
 
-    ``batched``: the batch dimension is not among the tensor's. Otherwise an open first dimension may be one.
+    ``has_batch_dimension``: there is one besides the tensor's dimensions. If not, an open first dimension may be one.
     """
-    chosen = 1 if len(tensor.dims) == 1 else SIDE
-    sizes = [chosen if each < 0 else each for each in tensor.dims]
-    if batched:
+    open_size = 1 if len(tensor.dims) == 1 else SIDE
+    sizes = [open_size if each < 0 else each for each in tensor.dims]
+    if has_batch_dimension:
         return [1, *sizes]
     return [1, *sizes[1:]] if tensor.dims and tensor.dims[0] < 0 else sizes
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triton_plugin.first_object import TODO, Known, first_object
+from triton_plugin.first_object import TODO, ObjectOptions, first_object
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import FolderError
 from triton_plugin.subject import SubjectError
@@ -17,18 +17,18 @@ CLAIM = "models"
 """The claim that the folder is pushed to."""
 
 
-def valid(folder: ModelFolder, known: Known) -> str:
+def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object. Raises FolderError if it would be refused."""
-    text = first_object(folder, known)
+    text = first_object(folder, options)
     (body,) = deployments(text)
     if faults := check(body):
         raise FolderError(f"a TritonDeployment for this folder would be invalid: {'; '.join(map(str, faults))}")
     return text
 
 
-def complete(folder: ModelFolder, known: Known) -> str:
+def complete_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object that runs as it is. Raises FolderError if something has to be filled in."""
-    text = valid(folder, known)
+    text = valid_yaml(folder, options)
     missing = [line.strip() for line in text.splitlines() if TODO in line and not any(each in line for each in ADVICE)]
     if missing:
         lines = "\n  ".join(missing)
@@ -41,7 +41,7 @@ def complete(folder: ModelFolder, known: Known) -> str:
 
 def start(
     folder: ModelFolder,
-    known: Known,
+    options: ObjectOptions,
     file: Path,
     push: Callable[[], str],
     apply: Callable[[Path], str],
@@ -53,13 +53,13 @@ def start(
     ``push`` returns an empty text if the cluster finds the files by itself. Raises FolderError before anything is sent:
     the object would not be complete, or the file exists.
     """
-    complete(folder, known)
+    complete_yaml(folder, options)
     if file.exists() and not overwrite:
         raise FolderError(
             f"{file} exists; pass --force to write it anew. To keep it: push the folder, set spec.source.sha256 in the"
             " file to the new digest, and apply it"
         )
-    file.write_text(complete(folder, replace(known, sha256=push())), encoding="utf-8")
+    file.write_text(complete_yaml(folder, replace(options, sha256=push())), encoding="utf-8")
     say(f"wrote {file}")
     say(apply(file))
 
@@ -67,11 +67,11 @@ def start(
 def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:
     """Apply the file, and return what kubectl said. Raises SubjectError with its words if it failed."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             kubectl("apply", "--filename", str(file)), capture_output=True, text=True, errors="replace", check=False
         )
     except FileNotFoundError as error:
         raise SubjectError(f"kubectl is not on the PATH; install it, and apply {file}") from error
-    if done.returncode:
-        raise SubjectError(f"{file} was not applied: {done.stderr.strip()}")
-    return done.stdout.strip()
+    if process.returncode:
+        raise SubjectError(f"{file} was not applied: {process.stderr.strip()}")
+    return process.stdout.strip()

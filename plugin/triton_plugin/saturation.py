@@ -11,18 +11,18 @@ LIMITS = {
 
 
 def sentence(saturation: SaturationStatus) -> str:
-    """Return what one replica does, what limits it, and which request rate it sustains, in the spec's words."""
+    """Return the throughput of one replica, what limits it, and which request rate it sustains, as sentences."""
     if saturation.concurrency is None:
-        words = "One replica meets the latency constraints at no concurrency that was measured."
+        text = "One replica meets the latency constraints at no concurrency that was measured."
     else:
         least = "at least " if saturation.lower_bound else ""
         limit = LIMITS[saturation.ended]
         if saturation.lower_bound and saturation.ended != "RangeEnd":
             limit = "the client was the bottleneck; give it more CPU with conversion.pod.resources"
-        words = (
+        text = (
             f"One replica does {least}{saturation.throughput} inferences/s at concurrency {saturation.concurrency},"
             f" with p99Latency {saturation.p99_latency}: {limit}."
         )
     if saturation.sustained_request_rate is not None:
-        words += f" It sustains {saturation.sustained_request_rate} requests/s."
-    return words
+        text += f" It sustains {saturation.sustained_request_rate} requests/s."
+    return text

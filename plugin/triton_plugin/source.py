@@ -16,8 +16,8 @@ from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_plugin.job_log import TOLD, latest
-from triton_plugin.subject import Subject, SubjectError, parse, pick
+from triton_plugin.job_log import LOGGED_STAGES, latest_line
+from triton_plugin.subject import Subject, SubjectError, parse, parse_saved
 
 TIMEOUT_SECONDS = 20
 """The longest silence of the API server, in seconds: a user waits, and a large list takes it some seconds."""
@@ -47,18 +47,18 @@ class Cluster:
         try:
             _, active = config.list_kube_config_contexts()
             contexts, _ = config.list_kube_config_contexts()
-            chosen = next((each for each in contexts if each["name"] == context), active)
+            context_entry = next((each for each in contexts if each["name"] == context), active)
             self._api = config.new_client_from_config(context=context)
         except ConfigException as error:
             raise SubjectError(
                 f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or name a --context of it"
             ) from error
-        self.context: str = chosen["name"]
-        self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
+        self.context: str = context_entry["name"]
+        self.namespace: str = namespace or context_entry["context"].get("namespace") or "default"
         self._custom = client.CustomObjectsApi(self._api)
         self._core = client.CoreV1Api(self._api)
         self._apps = client.AppsV1Api(self._api)
-        self._measuring: Any = None
+        self._measuring_pod: Any = None
         """Metadata of the last pod that was seen to measure."""
 
     def kubectl(self, *arguments: str) -> list[str]:
@@ -72,16 +72,16 @@ class Cluster:
 
     def triton_deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
-        return self._asked(self._custom.get_namespaced_custom_object, name)
+        return self._request(self._custom.get_namespaced_custom_object, name)
 
     def deployments(self) -> list[dict[str, Any]]:
         """Return all objects of the namespace. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
-        with answered(f"the TritonDeployments of namespace {self.namespace}"):
-            found: Any = self._custom.list_namespaced_custom_object(
+        with translated_errors(f"the TritonDeployments of namespace {self.namespace}"):
+            answer: Any = self._custom.list_namespaced_custom_object(
                 kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
             )
-        return list(found["items"])
+        return list(answer["items"])
 
     def subjects(self) -> list[Subject]:
         """Return all objects of the namespace, without their results. Raises SubjectError."""
@@ -100,21 +100,21 @@ class Cluster:
 
     def patch(self, name: str, change: dict[str, Any]) -> None:
         """Change the object by a merge patch. Raises SubjectError."""
-        self._asked(self._custom.patch_namespaced_custom_object, name, change)
+        self._request(self._custom.patch_namespaced_custom_object, name, change)
 
-    def _asked(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
         """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         try:
-            with answered(f"TritonDeployment {name}"):
-                found: Any = request(
+            with translated_errors(f"TritonDeployment {name}"):
+                answer: Any = request(
                     kind.group, kind.version, self.namespace, kind.plural, name, *body, _request_timeout=TIMEOUT_SECONDS
                 )
         except MissingError as error:
             raise MissingError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
-        return dict(found)
+        return dict(answer)
 
-    def measured(self, name: str) -> str:
+    def last_measurement(self, name: str) -> str:
         """Return the last measurement of a running Job of the object, in words, from its pod's log.
 
         The log of a pod that has ended since the last call still counts: its last line may be new. Empty if no Job
@@ -122,24 +122,24 @@ class Cluster:
         logs; if they are missing, the text says so.
         """
         try:
-            with answered("measurements of running Jobs"):
-                self._measuring = self._newest_pod(name) or self._measuring
-                log = self._log(self._measuring) if self._measuring is not None else ""
+            with translated_errors("measurements of running Jobs"):
+                self._measuring_pod = self._newest_pod(name) or self._measuring_pod
+                log = self._log(self._measuring_pod) if self._measuring_pod is not None else ""
         except DeniedError:
-            refused = "measurements of running Jobs are not shown: you need the rights to list pods and to get pods/log"
-            return f"{refused} in namespace {self.namespace}"
+            text = "measurements of running Jobs are not shown: you need the rights to list pods and to get pods/log"
+            return f"{text} in namespace {self.namespace}"
         except SubjectError:
             return ""
-        if self._measuring is None:
+        if self._measuring_pod is None:
             return ""
-        labels = self._measuring.labels
-        line = latest(labels[names.STAGE_LABEL], log)
-        where = " through the preview Service" if labels[names.STAGE_LABEL] == "measure" else ""
-        return f"{labels.get(names.CANDIDATE_LABEL, name)}{where}: {line}" if line else ""
+        labels = self._measuring_pod.labels
+        line = latest_line(labels[names.STAGE_LABEL], log)
+        suffix = " through the preview Service" if labels[names.STAGE_LABEL] == "measure" else ""
+        return f"{labels.get(names.CANDIDATE_LABEL, name)}{suffix}: {line}" if line else ""
 
     def _newest_pod(self, name: str) -> Any:
         """Return the metadata of the pod that measures for the object; None if there is none."""
-        stages = f"{names.STAGE_LABEL} in ({','.join(TOLD)})"
+        stages = f"{names.STAGE_LABEL} in ({','.join(LOGGED_STAGES)})"
         pods: Any = self._core.list_namespaced_pod(
             self.namespace,
             label_selector=f"{names.TRITON_DEPLOYMENT_LABEL}={name},{stages}",
@@ -165,13 +165,13 @@ class Cluster:
 
     def operators(self, selector: str) -> list[dict[str, Any]]:
         """Return the Deployments of all namespaces with the labels of a selector. Raises SubjectError."""
-        with answered("the operator's Deployment cannot be read"):
+        with translated_errors("the operator's Deployment cannot be read"):
             return _items(self._apps.list_deployment_for_all_namespaces, label_selector=selector)
 
     def make_claim(self, body: dict[str, Any]) -> bool:
         """Make a PersistentVolumeClaim unless it exists; return whether it was made. Raises SubjectError."""
         name = body["metadata"]["name"]
-        with answered(f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"):
+        with translated_errors(f"PersistentVolumeClaim {name} cannot be made in namespace {self.namespace}"):
             try:
                 _as_json(self._core.read_namespaced_persistent_volume_claim, name, self.namespace)
             except ApiException as error:
@@ -183,37 +183,37 @@ class Cluster:
 
     def make_pod(self, body: dict[str, Any]) -> None:
         """Make a pod. Raises SubjectError."""
-        with answered(f"pod {body['metadata']['name']} cannot be made in namespace {self.namespace}"):
+        with translated_errors(f"pod {body['metadata']['name']} cannot be made in namespace {self.namespace}"):
             _as_json(self._core.create_namespaced_pod, self.namespace, body)
 
     def pod(self, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return a pod, and the Events about it. Raises SubjectError."""
-        with answered(f"pod {name} cannot be read"):
-            found = _as_json(self._core.read_namespaced_pod, name, self.namespace)
-            about = f"involvedObject.uid={found['metadata']['uid']}"
-            return found, _items(self._core.list_namespaced_event, self.namespace, field_selector=about)
+        with translated_errors(f"pod {name} cannot be read"):
+            pod = _as_json(self._core.read_namespaced_pod, name, self.namespace)
+            selector = f"involvedObject.uid={pod['metadata']['uid']}"
+            return pod, _items(self._core.list_namespaced_event, self.namespace, field_selector=selector)
 
     def delete_pod(self, name: str) -> None:
         """Delete a pod, if it is there. Raises SubjectError."""
-        with suppress(MissingError), answered("it was not deleted"):
+        with suppress(MissingError), translated_errors("it was not deleted"):
             _as_json(self._core.delete_namespaced_pod, name, self.namespace)
 
     def _results(self, name: str) -> dict[str, Any] | None:
         try:
-            with answered(f"ConfigMap {names.results(name)} cannot be read"):
-                found = self._core.read_namespaced_config_map(
+            with translated_errors(f"ConfigMap {names.results(name)} cannot be read"):
+                config_map = self._core.read_namespaced_config_map(
                     names.results(name), self.namespace, _request_timeout=TIMEOUT_SECONDS
                 )
         except MissingError:
             return None
-        return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": found.data or {}}
+        return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": config_map.data or {}}
 
 
 def _as_json(request: Callable[..., Any], *arguments: Any, **options: str) -> dict[str, Any]:
     """Send a request and return the answer as the API server wrote it."""
     answer = request(*arguments, **options, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
-    found: dict[str, Any] = json.loads(answer.data)
-    return found
+    document: dict[str, Any] = json.loads(answer.data)
+    return document
 
 
 def _items(request: Callable[..., Any], *arguments: str, **options: str) -> list[dict[str, Any]]:
@@ -222,7 +222,7 @@ def _items(request: Callable[..., Any], *arguments: str, **options: str) -> list
 
 
 @contextmanager
-def answered(asked: str) -> Iterator[None]:
+def translated_errors(request: str) -> Iterator[None]:
     """Turn the client's errors into a SubjectError about what was asked, with the API server's words.
 
     Raises SubjectError if the API server refuses, or cannot be reached.
@@ -231,13 +231,13 @@ def answered(asked: str) -> Iterator[None]:
         yield
     except ApiException as error:
         raise ERRORS.get(error.status, SubjectError)(
-            f"{asked}: the API server answered {error.status} {_words(error)}{_remedy(error)}"
+            f"{request}: the API server answered {error.status} {_server_message(error)}{_remedy(error)}"
         ) from error
     except HTTPError as error:
-        raise SubjectError(f"{asked}: the API server cannot be reached: {error}") from error
+        raise SubjectError(f"{request}: the API server cannot be reached: {error}") from error
 
 
-def _words(error: ApiException) -> str:
+def _server_message(error: ApiException) -> str:
     """Return the message of a refusal, or else its name."""
     try:
         return str(json.loads(error.body or "")["message"])
@@ -247,8 +247,8 @@ def _words(error: ApiException) -> str:
 
 def _remedy(error: ApiException) -> str:
     """Return how to make a namespace that is missing."""
-    missing = re.fullmatch(r'namespaces "([a-z0-9-]+)" not found', _words(error))
-    return f"; make it first: kubectl create namespace {missing[1]}" if missing else ""
+    match = re.fullmatch(r'namespaces "([a-z0-9-]+)" not found', _server_message(error))
+    return f"; make it first: kubectl create namespace {match[1]}" if match else ""
 
 
 def is_file(name: str) -> bool:
@@ -259,6 +259,6 @@ def is_file(name: str) -> bool:
 def read_file(path: str) -> Subject:
     """Read what ``kubectl get td/NAME configmap/NAME-results -o yaml`` printed. Raises SubjectError."""
     try:
-        return pick(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
+        return parse_saved(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise SubjectError(f"{path} is not a saved TritonDeployment: {error}") from error

@@ -66,49 +66,51 @@ class Subject:
 
     def holds(self, kind: str) -> bool:
         """Whether a condition is True for the present generation."""
-        found = self.condition(kind)
-        return found is not None and found.status == "True" and found.observed_generation == self.generation
+        condition = self.condition(kind)
+        return condition is not None and condition.status == "True" and condition.observed_generation == self.generation
 
     @property
     def is_soaked(self) -> bool:
         """Whether the active revision may still be undone by its soak."""
-        found = self.condition("Soaked")
-        return found is not None and found.reason == Reason.SOAKING
+        condition = self.condition("Soaked")
+        return condition is not None and condition.reason == Reason.SOAKING
 
     @property
-    def newer(self) -> Condition | None:
+    def newer_condition(self) -> Condition | None:
         """What is said of something newer while the object is ready without it; None: there is nothing newer."""
-        found = self.condition("UpToDate")
-        if found is None or found.status != "False" or found.reason in OF_ACTIVE:
+        condition = self.condition("UpToDate")
+        if condition is None or condition.status != "False" or condition.reason in OF_ACTIVE:
             return None
-        return found if self.holds("Ready") else None
+        return condition if self.holds("Ready") else None
 
     @property
-    def stopped(self) -> Condition | None:
+    def stop_condition(self) -> Condition | None:
         """Why nothing more is tried, of the object or of what is newer than its active revision; None: work goes on."""
         if self.holds("Stalled"):
             return self.condition("Stalled")
-        rest = self.condition("Reconciling")
-        return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
+        reconciling = self.condition("Reconciling")
+        newer = self.newer_condition
+        return newer if newer and reconciling and reconciling.reason == newer.reason else None
 
     @property
-    def rolled_back(self) -> Condition | None:
+    def rollback_condition(self) -> Condition | None:
         """What is said of the revision that spec.rollout.revision holds; None: there is none."""
-        found = self.condition("Selected")
-        return found if found is not None and found.reason == Reason.ROLLED_BACK else None
+        condition = self.condition("Selected")
+        return condition if condition is not None and condition.reason == Reason.ROLLED_BACK else None
 
     @property
     def is_held(self) -> bool:
         """Whether a soak or a canary has no verdict for so long that a person should know."""
-        found = self.condition("Soaked")
-        return found is not None and found.reason == Reason.ROLLOUT_HELD
+        condition = self.condition("Soaked")
+        return condition is not None and condition.reason == Reason.ROLLOUT_HELD
 
     @property
     def is_paused(self) -> bool:
         """Whether the object waits for its user although nothing is wrong."""
-        found = self.condition("Reconciling")
-        current = found is not None and (found.status, found.observed_generation) == ("False", self.generation)
-        return current and not self.holds("Ready") and not self.holds("Stalled")
+        condition = self.condition("Reconciling")
+        if condition is None or (condition.status, condition.observed_generation) != ("False", self.generation):
+            return False
+        return not self.holds("Ready") and not self.holds("Stalled")
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""
@@ -132,8 +134,9 @@ class Subject:
         """Return all points of a search, then those that were measured again, as far as their records exist."""
         records = [self.records.get(record_name("search", key)) for key in search.records]
         results = [record.outcome.result for record in records if record]
-        found = [each for each in results if isinstance(each, SearchResult)]
-        return [point for each in found for point in each.points] + [point for each in found for point in each.repeats]
+        searches = [each for each in results if isinstance(each, SearchResult)]
+        points = [point for each in searches for point in each.points]
+        return points + [point for each in searches for point in each.repeats]
 
     def row(self, candidate: CandidateStatus, row: Row) -> RowStatus:
         """Return a measurement of a candidate with all its columns."""
@@ -142,7 +145,7 @@ class Subject:
         precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
         return row_status(row, precision, accelerator, " ".join(shapes))
 
-    def finished(self, stage: str, key: str) -> str:
+    def finished_at(self, stage: str, key: str) -> str:
         """Return when a Job's record was made (RFC 3339, UTC); empty if it is gone."""
         record = self.records.get(record_name(stage, key))
         return record.finished_at if record else ""
@@ -189,22 +192,24 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
         ) from error
 
 
-def pick(documents: Iterable[Mapping[str, Any]]) -> Subject:
+def parse_saved(documents: Iterable[Mapping[str, Any]]) -> Subject:
     """Parse the one TritonDeployment among objects as ``kubectl get -o yaml`` prints them, Lists included.
 
     Raises SubjectError if there is not exactly one.
     """
     objects = [each for document in documents if document for each in document.get("items", [document])]
-    found = [each for each in objects if each.get("kind") == names.KIND]
-    if len(found) != 1:
-        raise SubjectError(f"the file contains {len(found)} objects of kind {names.KIND}; it must contain exactly one")
-    wanted = names.results(found[0]["metadata"]["name"])
-    results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == wanted)
-    return parse(found[0], next(results, None))
+    deployments = [each for each in objects if each.get("kind") == names.KIND]
+    if len(deployments) != 1:
+        raise SubjectError(
+            f"the file contains {len(deployments)} objects of kind {names.KIND}; it must contain exactly one"
+        )
+    results_name = names.results(deployments[0]["metadata"]["name"])
+    results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == results_name)
+    return parse(deployments[0], next(results, None))
 
 
-def _distinct(words: Iterable[str]) -> str:
-    return "+".join(dict.fromkeys(words))
+def _distinct(values: Iterable[str]) -> str:
+    return "+".join(dict.fromkeys(values))
 
 
 def printable(value: Any) -> Any:

@@ -14,9 +14,18 @@ from rich.text import Text
 from triton_operator.api.measured_status import AccuracyStatus, RowStatus
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus
-from triton_plugin.columns import COMPONENT_LATENCIES, LATENCIES, LOAD, Column, cell, cells, filled, milliseconds
+from triton_plugin.columns import (
+    COMPONENT_LATENCIES,
+    LATENCIES,
+    LOAD,
+    Column,
+    cell,
+    cells,
+    columns_with_values,
+    milliseconds,
+)
 
-WORDS = 12
+LEAST_TEXT_WIDTH = 12
 """Characters of a column of words: a narrower one is hard to read."""
 LONGEST_WORD = 30
 """Characters of a word in a cell; a longer one, such as a digest, may go on in the next line."""
@@ -41,53 +50,53 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rendered by Console.print."""
-        kept = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
+        columns = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
         yield Text(f"\n{self.title}", "italic")
         for gap in (2, 1):
-            room = options.max_width - gap * (len(kept) - 1)
-            if sum(map(self._least, kept)) <= room:
-                yield self._table(self._widths(kept, room), gap)
+            width = options.max_width - gap * (len(columns) - 1)
+            if sum(map(self._least_width, columns)) <= width:
+                yield self._table(self._widths(columns, width), gap)
                 return
-        yield from self._records(kept)
+        yield from self._records(columns)
 
-    def _least(self, number: int) -> int:
+    def _least_width(self, number: int) -> int:
         """The width that a column needs for its figures and its heading's words, or to read its own words in."""
         heading = _longest_word(self.headings[number])
         if self._is_figure(number):
-            return max(heading, self._longest(number))
+            return max(heading, self._longest_cell(number))
         word = min(LONGEST_WORD, max(_longest_word(row[number]) for row in self.rows))
-        return max(heading, word, min(self._longest(number), WORDS))
+        return max(heading, word, min(self._longest_cell(number), LEAST_TEXT_WIDTH))
 
-    def _longest(self, number: int) -> int:
+    def _longest_cell(self, number: int) -> int:
         return max(len(row[number]) for row in self.rows)
 
     def _is_figure(self, number: int) -> bool:
         return all(FIGURE.fullmatch(row[number]) for row in self.rows if row[number])
 
-    def _widths(self, kept: Sequence[int], room: int) -> dict[int, int]:
+    def _widths(self, columns: Sequence[int], width_of_cells: int) -> dict[int, int]:
         """Width by column: what each needs, then room for whole cells, first for the columns that lack least."""
-        widths = {number: self._least(number) for number in kept}
-        lacking = {number: max(0, self._longest(number) - width) for number, width in widths.items()}
-        for number in sorted(kept, key=lambda number: lacking[number]):
-            widths[number] += min(lacking[number], room - sum(widths.values()))
+        widths = {number: self._least_width(number) for number in columns}
+        missing = {number: max(0, self._longest_cell(number) - width) for number, width in widths.items()}
+        for number in sorted(columns, key=lambda number: missing[number]):
+            widths[number] += min(missing[number], width_of_cells - sum(widths.values()))
         return widths
 
     def _table(self, widths: dict[int, int], gap: int) -> Table:
-        made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
         for number, width in widths.items():
             justify: Literal["left", "right"] = "right" if self._is_figure(number) else "left"
-            made.add_column(self.headings[number], justify=justify, width=width, overflow="fold")
+            table.add_column(self.headings[number], justify=justify, width=width, overflow="fold")
         for row in self.rows:
-            made.add_row(*(Text(row[number]) for number in widths))
-        return made
+            table.add_row(*(Text(row[number]) for number in widths))
+        return table
 
-    def _records(self, kept: Sequence[int]) -> RenderResult:
+    def _records(self, columns: Sequence[int]) -> RenderResult:
         for row in self.rows:
             yield Rule(style="dim")
             record = Table(box=None, show_header=False, pad_edge=False)
-            record.add_column(style="bold", width=max(len(self.headings[number]) for number in kept))
+            record.add_column(style="bold", width=max(len(self.headings[number]) for number in columns))
             record.add_column(overflow="fold")
-            for number in kept:
+            for number in columns:
                 if row[number]:
                     record.add_row(self.headings[number], Text(row[number]))
             yield record
@@ -102,11 +111,11 @@ def performance(scenario: str, rows: Sequence[RowStatus]) -> RenderableType:
 
     What all measurements have in common is in the first title.
     """
-    load = filled(LOAD, list(rows))
+    load = columns_with_values(LOAD, list(rows))
     common = [each for each in load if len({getattr(row, each.field) for row in rows}) == 1]
     varied = tuple(each for each in load if each not in common)
-    words = ", ".join(f"{each.short.lower()} {cell(getattr(rows[0], each.field))}" for each in common)
-    title = f"{scenario}: {words}" if words else scenario
+    conditions = ", ".join(f"{each.short.lower()} {cell(getattr(rows[0], each.field))}" for each in common)
+    title = f"{scenario}: {conditions}" if conditions else scenario
     return Group(
         _measurements(f"{title} (latencies in ms)", (*varied, *LATENCIES), rows),
         _measurements(f"{scenario}: average latency by component (ms)", (*varied, *COMPONENT_LATENCIES), rows),
@@ -126,7 +135,7 @@ def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:
     return Grid("Accuracy", ("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
 
 
-def ranked(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
+def by_rank(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
     """Sort by rank; those without a rank come last, in the spec's order."""
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0))
 
@@ -144,25 +153,25 @@ def candidates(rows: Sequence[CandidateStatus]) -> Grid:
             cell(row.pareto),
             row.max_absolute_error,
         ]
-        for row in ranked(rows)
+        for row in by_rank(rows)
     ]
     headings = ("Rank", "Candidate", "State", "Inf/s", "P99 (ms)", "At", "Pareto", "Max error")
     return Grid("Candidates", headings, lines)
 
 
 def reasons(rows: Sequence[CandidateStatus]) -> RenderableType:
-    """Why each candidate stands where it does, and how far it is from a constraint, in the order of rank."""
+    """Each candidate's reason and message, and its distance from a constraint, in the order of rank."""
     return Group(
         *(
             Text(f"{row.name}: {'; '.join(filter(None, (row.reason, row.message, margin(row))))}")
-            for row in ranked(rows)
+            for row in by_rank(rows)
             if row.reason
         )
     )
 
 
 def margin(row: CandidateStatus) -> str:
-    """How far the candidate's best row is from the bound that binds it; empty: there is none."""
+    """The distance of the candidate's best row from the constraint that binds it; empty: there is no constraint."""
     if not row.binding_constraint:
         return ""
     metric, _, bound = row.binding_constraint.partition(" ")

@@ -15,38 +15,38 @@ def table(subjects: Sequence[Subject]) -> Grid:
     return Grid("Images", HEADINGS, [row for each in subjects for row in _rows(each)])
 
 
-def outdated(subjects: Sequence[Subject]) -> list[Subject]:
+def with_other_images(subjects: Sequence[Subject]) -> list[Subject]:
     """Return the objects that keep other images than the installation has."""
     return [each for each in subjects if each.status.new_images is not None]
 
 
 def refusal(subject: Subject) -> str:
     """Return why to ask for the images would do nothing, in words; empty: it does something."""
-    return "takes no images while spec.rollout.revision is set" if subject.rolled_back else _pending(subject)
+    return "takes no images while spec.rollout.revision is set" if subject.rollback_condition else _pending(subject)
 
 
 def _pending(subject: Subject) -> str:
-    """What becomes of images that were asked for already, in words; empty: they were not."""
-    if _said(subject.status.new_images) != _said(subject.status.images):
+    """Return the state of an update that was asked for already; empty: none was."""
+    if _image_fields(subject.status.new_images) != _image_fields(subject.status.images):
         return ""
-    found = subject.newer or subject.condition("Ready")
-    return f"asked for already, not active yet ({found.reason if found else 'Pending'})"
+    condition = subject.newer_condition or subject.condition("Ready")
+    return f"asked for already, not active yet ({condition.reason if condition else 'Pending'})"
 
 
 def _rows(subject: Subject) -> Iterator[tuple[str, str, str, str]]:
-    if words := _pending(subject):
-        yield subject.name, "all", words, "see status.newImages"
-    newer, kept = _said(subject.status.new_images), _said(subject.status.images)
-    for field, value in newer.items():
-        if value != kept.get(field):
-            yield subject.name, field, _words(kept.get(field)), _words(value)
+    if pending := _pending(subject):
+        yield subject.name, "all", pending, "see status.newImages"
+    new_fields, own_fields = _image_fields(subject.status.new_images), _image_fields(subject.status.images)
+    for field, value in new_fields.items():
+        if value != own_fields.get(field):
+            yield subject.name, field, _value_text(own_fields.get(field)), _value_text(value)
 
 
-def _said(images: Images | None) -> dict[str, Any]:
+def _image_fields(images: Images | None) -> dict[str, Any]:
     return images.model_dump(by_alias=True, exclude={"spec_digest", "request_digest"}) if images is not None else {}
 
 
-def _words(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Return a field's value in words; most are an image, some are flags or say what the images can do."""
     if isinstance(value, list):
         return " ".join(value) or "none"

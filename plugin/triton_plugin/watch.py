@@ -34,26 +34,31 @@ def watch(
     ``log`` returns the last measurement of a Job in words, or an empty text.
     """
     start = clock()
-    seen = start
-    measured, looked = "", start - LOG_SECONDS
+    answered_at = start
+    measurement, log_read_at = "", start - LOG_SECONDS
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
-            ready = subject.holds("Ready") and not subject.is_soaked and not subject.is_held and subject.newer is None
-            over = ready or subject.stopped is not None or subject.is_paused or subject.is_held
+            is_ready = (
+                subject.holds("Ready")
+                and not subject.is_soaked
+                and not subject.is_held
+                and subject.newer_condition is None
+            )
+            is_over = is_ready or subject.stop_condition is not None or subject.is_paused or subject.is_held
             # At the end, the last measurement may be newer than the last look.
-            due = measured != "" if over else clock() - looked >= LOG_SECONDS
-            if due:
-                measured, looked = log(), clock()
-            display.show(subject.status, clock() - start, measured)
-            if over:
+            is_due = measurement != "" if is_over else clock() - log_read_at >= LOG_SECONDS
+            if is_due:
+                measurement, log_read_at = log(), clock()
+            display.show(subject.status, clock() - start, measurement)
+            if is_over:
                 break
             sleep(POLL_SECONDS)
             try:
                 subject = parse(read(), None)
-                seen = clock()
+                answered_at = clock()
             except SubjectError:
-                if clock() - seen > LOST_SECONDS:
+                if clock() - answered_at > LOST_SECONDS:
                     raise
     console.print()
     if subject.status.candidates:
@@ -61,4 +66,4 @@ def watch(
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
-    return READY if ready else STALLED
+    return READY if is_ready else STALLED

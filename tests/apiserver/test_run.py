@@ -8,9 +8,9 @@ import pytest
 from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import program
 from tests.apiserver.kubectl import Kubectl
-from triton_plugin.first_object import Known
+from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
-from triton_plugin.run import apply, complete
+from triton_plugin.run import apply, complete_yaml
 from triton_plugin.source import Cluster
 from triton_plugin.subject import SubjectError
 
@@ -29,7 +29,9 @@ def test_the_object_is_applied_and_again(cluster: Cluster, kubectl: Kubectl, tmp
     (tmp_path / "net.onnx").touch()
     file = tmp_path / "net.yaml"
     file.write_text(
-        complete(read(tmp_path / "net.onnx"), Known(name="net", source="pvc://models/net", sha256="a" * 64))
+        complete_yaml(
+            read(tmp_path / "net.onnx"), ObjectOptions(name="net", source="pvc://models/net", sha256="a" * 64)
+        )
     )
     assert apply(cluster.kubectl, file) == "tritondeployment.triton-operator.dev/net created"
     assert kubectl.get("td", "net")["spec"]["source"] == {"uri": "pvc://models/net", "sha256": "a" * 64}

@@ -14,7 +14,7 @@ from triton_converters.contract.measurement_requests import Constraint, OpenLoop
 from triton_converters.contract.reasons import Reason
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
-from triton_plugin.job_log import latest
+from triton_plugin.job_log import latest_line
 
 
 def value(argv: Sequence[str], flag: str) -> str:
@@ -62,8 +62,8 @@ def failure(tmp_path: Path, invoke: Callable[[Sequence[str], Path, float], Invoc
 def test_each_point_is_a_line_of_the_log_as_watch_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     measure(Plan(TARGET, COUNT, tmp_path), points("online", Sweep((1,), (1, 2), False)), Tool(1))
     log = capsys.readouterr().out
-    assert latest("profile", log) == latest("measure", log)
-    assert latest("measure", log).startswith("online 2/2: batch 1, concurrency 2: 1000.0 inferences/s, p99 ")
+    assert latest_line("profile", log) == latest_line("measure", log)
+    assert latest_line("measure", log).startswith("online 2/2: batch 1, concurrency 2: 1000.0 inferences/s, p99 ")
 
 
 def test_points_are_the_product_of_batch_sizes_and_concurrencies() -> None:

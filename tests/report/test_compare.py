@@ -28,7 +28,7 @@ def test_figures_measured_alike_stand_side_by_side() -> None:
     online = [line for line in found.rows if line[0] == "Online"]
     assert {line[5] for line in online if line[2] == "Inferences/s"} == {"+10 %"}
     assert online[2][1:] == ["batch 1, concurrency 1", "P99", "5ms", "4ms", "-20 %"]
-    assert found.unmatched == 0
+    assert found.unmatched_loads == 0
 
 
 def test_figures_of_different_places_are_not_compared() -> None:

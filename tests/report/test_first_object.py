@@ -7,7 +7,7 @@ import yaml
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
 from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
-from triton_plugin.first_object import Known, first_object, object_name
+from triton_plugin.first_object import ObjectOptions, first_object, object_name
 from triton_plugin.found_models import FORMATS
 from triton_plugin.model_folder import read
 from triton_plugin.python_files import FolderError
@@ -19,7 +19,7 @@ PRODUCT = "NVIDIA-A100-SXM4-80GB"
 
 def first(folder: Path, form: str = "", **known: Any) -> tuple[dict[str, Any], str]:
     """The spec and the text it was read from; valid in any case."""
-    text = first_object(read(folder, form=form), Known(**known))
+    text = first_object(read(folder, form=form), ObjectOptions(**known))
     body = yaml.safe_load(text)
     assert check(body) == []
     spec: dict[str, Any] = body["spec"]

@@ -12,7 +12,7 @@ from tests.report.subjects import expected, golden
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
-from triton_plugin.history import chosen, table
+from triton_plugin.history import rollback_revision, table
 from triton_plugin.subject import Subject, SubjectError, parse
 
 NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
@@ -75,9 +75,9 @@ def test_a_record_of_another_shape_is_listed_and_not_chosen(containers: Any, tol
     odd = Revision.of(BEFORE, "onnx-fp32", "digits", "digits-odd", {"spec": {"containers": containers}}, told)
     found = subject(revision(NEWEST), odd)
     assert [row[0] for row in table(found).rows] == [NEWEST, BEFORE]
-    assert chosen(found, BEFORE) == BEFORE
+    assert rollback_revision(found, BEFORE) == BEFORE
     with pytest.raises(SubjectError):
-        chosen(found, None)
+        rollback_revision(found, None)
 
 
 def test_a_history_that_an_older_version_did_not_write_is_not_said_to_be_of_nothing() -> None:
@@ -86,7 +86,7 @@ def test_a_history_that_an_older_version_did_not_write_is_not_said_to_be_of_noth
 
 
 def test_without_a_key_it_is_the_one_before_the_active_one() -> None:
-    assert chosen(subject(revision(NEWEST), revision(BEFORE), revision(OLDEST)), None) == BEFORE
+    assert rollback_revision(subject(revision(NEWEST), revision(BEFORE), revision(OLDEST)), None) == BEFORE
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_without_a_key_it_is_the_one_before_the_active_one() -> None:
 )
 def test_what_is_not_recorded_is_refused(key: str | None, words: str) -> None:
     with pytest.raises(SubjectError, match=words):
-        chosen(subject(revision(NEWEST)), key)
+        rollback_revision(subject(revision(NEWEST)), key)
 
 
 def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
     newest, before = revision(NEWEST), replace(revision(NEWEST, day=22), server="digits-0a1b2c3d4e")
     found = subject(newest, before, revision(BEFORE))
-    assert chosen(found, None) == f"{NEWEST}.0a1b2c3d4e"
-    assert chosen(found, NEWEST) == NEWEST, "the key alone stands for the active one"
+    assert rollback_revision(found, None) == f"{NEWEST}.0a1b2c3d4e"
+    assert rollback_revision(found, NEWEST) == NEWEST, "the key alone stands for the active one"
     names = [(row[0], row[-1]) for row in table(found).rows]
     assert names == [(f"{NEWEST}.{NEWEST}", "active"), (f"{NEWEST}.0a1b2c3d4e", ""), (BEFORE, "")]
 
@@ -115,8 +115,8 @@ def test_the_active_server_is_the_one_that_is_recorded() -> None:
 
 def test_a_damaged_revision_is_marked_and_not_chosen_by_itself() -> None:
     found = replace(subject(revision(NEWEST), revision(BEFORE), revision("2" * 16)), damaged=frozenset({BEFORE}))
-    assert chosen(found, None) == "2" * 16
-    assert chosen(found, BEFORE) == BEFORE
+    assert rollback_revision(found, None) == "2" * 16
+    assert rollback_revision(found, BEFORE) == BEFORE
     assert [row[-1] for row in table(found).rows] == ["active", "damaged", ""]
 
 

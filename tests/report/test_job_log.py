@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from triton_operator import names
-from triton_plugin.job_log import latest
+from triton_plugin.job_log import latest_line
 from triton_plugin.source import Cluster
 
 LINE = (
@@ -81,7 +81,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     api.pods = [a_pod("old", "profile", "10:00:00"), a_pod("new", "search", "11:00:00")]
     api.log = f"trying max batch 8\n{LINE}\ntrying max batch 4\n".encode()
-    assert Cluster(None, None).measured("digits") == f"onnx-fp32: {LINE}"
+    assert Cluster(None, None).last_measurement("digits") == f"onnx-fp32: {LINE}"
     (pods, selected), (log, wanted) = api.asked
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
@@ -97,62 +97,65 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
 def test_the_log_of_a_pod_that_an_older_operator_made_is_of_its_only_container(api: Api) -> None:
     api.pods = [a_pod("old", "search", "10:00:00")]
     del api.pods[0]["metadata"]["annotations"]
-    Cluster(None, None).measured("digits")
+    Cluster(None, None).last_measurement("digits")
     assert api.asked[1][1]["container"] == ["search"]
 
 
 def test_a_point_through_the_preview_service_is_told_from_the_same_candidates_own(api: Api) -> None:
     api.pods, api.log = [a_pod("new", "measure", "11:00:00")], b"online 1/4: batch 1\n"
-    assert Cluster(None, None).measured("digits") == "onnx-fp32 through the preview Service: online 1/4: batch 1"
+    assert (
+        Cluster(None, None).last_measurement("digits") == "onnx-fp32 through the preview Service: online 1/4: batch 1"
+    )
 
 
 def test_a_jobs_last_point_is_told_even_after_its_pod_has_ended(api: Api) -> None:
     cluster = Cluster(None, None)
     api.pods, api.log = [a_pod("new", "profile", "11:00:00")], b"online 3/4: batch 1\n"
-    assert cluster.measured("digits") == "onnx-fp32: online 3/4: batch 1"
+    assert cluster.last_measurement("digits") == "onnx-fp32: online 3/4: batch 1"
     api.pods, api.log = [], b"online 3/4: batch 1\nonline 4/4: batch 1\n"
-    assert cluster.measured("digits") == "onnx-fp32: online 4/4: batch 1"
+    assert cluster.last_measurement("digits") == "onnx-fp32: online 4/4: batch 1"
 
 
 def test_the_log_is_of_the_container_that_the_pod_says(api: Api) -> None:
     pod = a_pod("new", "packages", "11:00:00")
     pod["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "run"}
     api.pods, api.log = [pod], b"download timm.whl\n"
-    assert Cluster(None, None).measured("digits") == "onnx-fp32: download timm.whl"
+    assert Cluster(None, None).last_measurement("digits") == "onnx-fp32: download timm.whl"
     assert api.asked[-1][1]["container"] == ["run"]
 
 
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
-    assert Cluster(None, None).measured("digits") == ""
+    assert Cluster(None, None).last_measurement("digits") == ""
     assert len(api.asked) == 1
 
 
 @pytest.mark.parametrize("end", ["/pods", "/log"])
 def test_missing_rights_are_named(api: Api, end: str) -> None:
     api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: 403}
-    said = Cluster(None, None).measured("digits")
+    said = Cluster(None, None).last_measurement("digits")
     assert said.endswith("you need the rights to list pods and to get pods/log in namespace vision")
 
 
 @pytest.mark.parametrize(("end", "status"), [("/log", 400), ("/log", 404), ("/pods", 500)])
 def test_a_log_that_cannot_be_had_just_now_is_no_error(api: Api, end: str, status: int) -> None:
     api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: status}
-    assert Cluster(None, None).measured("digits") == ""
+    assert Cluster(None, None).last_measurement("digits") == ""
 
 
 def test_only_lines_about_gates_points_and_downloads_are_told() -> None:
     assert (
-        latest("profile", 'epoch 3\ngates: Passed: 64 samples\n{"stage": "profile"}\n') == "gates: Passed: 64 samples"
+        latest_line("profile", 'epoch 3\ngates: Passed: 64 samples\n{"stage": "profile"}\n')
+        == "gates: Passed: 64 samples"
     )
-    assert latest("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
-    assert latest("search", "online 1/1: batch 1\n") == ""
+    assert latest_line("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
+    assert latest_line("search", "online 1/1: batch 1\n") == ""
     result, next_point = (
         "online 1/4: 9.1 inferences/s",
         "online 2/4: a request takes about 0.2 s, so this point takes 19 s",
     )
-    assert latest("measure", f"{result}\n{next_point}\n") == f"{result}; then {next_point}"
-    assert latest("measure", f"{next_point}\n") == next_point
+    assert latest_line("measure", f"{result}\n{next_point}\n") == f"{result}; then {next_point}"
+    assert latest_line("measure", f"{next_point}\n") == next_point
     downloaded = "download model.onnx: 1.2 GiB of 4.0 GiB (30 %)"
-    assert latest("source", f"acme/ocr: 1 of 1 files are to come\n{downloaded}\n") == downloaded
-    assert latest("search", "search \x1b[31mred\n") == "search \N{REPLACEMENT CHARACTER}[31mred"
-    assert len(latest("search", "search " + "a" * 1000)) == 300
+    assert latest_line("source", f"acme/ocr: 1 of 1 files are to come\n{downloaded}\n") == downloaded
+    assert latest_line("search", "search \x1b[31mred\n") == "search \N{REPLACEMENT CHARACTER}[31mred"
+    assert len(latest_line("search", "search " + "a" * 1000)) == 300

@@ -6,7 +6,7 @@ import pytest
 from tests.report.subjects import expected, golden
 from triton_operator import names
 from triton_plugin import __main__
-from triton_plugin.retry import asked, refused
+from triton_plugin.retry import retry_effect, retry_refusal
 from triton_plugin.subject import Subject, parse
 
 
@@ -35,35 +35,37 @@ def undone() -> Subject:
     ],
 )
 def test_a_retry_says_what_it_does(case: str, words: str) -> None:
-    assert asked(subject(case)) == words
+    assert retry_effect(subject(case)) == words
 
 
 def test_a_retry_lifts_the_bar_of_a_soak() -> None:
-    assert asked(undone()) == "the revision that the soak undid is tried again"
+    assert retry_effect(undone()) == "the revision that the soak undid is tried again"
 
 
 def test_what_is_newer_and_failed_runs_again_although_the_object_is_ready() -> None:
     body, results = copy.deepcopy(golden("newer-files-fail"))
     body["status"] = expected("newer-files-fail")
     found = parse(body, results)
-    assert asked(found).count("UserCodeFailed") == 4
+    assert retry_effect(found).count("UserCodeFailed") == 4
     body["status"]["candidates"] = []
-    assert "waits for a change (AllCandidatesFailed)" in refused(parse(body, None))
+    assert "waits for a change (AllCandidatesFailed)" in retry_refusal(parse(body, None))
 
 
 def test_while_a_rollback_serves_nothing_is_tried_again() -> None:
     body, _ = copy.deepcopy(golden("rolled-back"))
     _, failed = golden("candidate-failed")
     found = parse(body | {"status": expected("rolled-back")}, failed)
-    assert (bool(found.failures), asked(found)) == (True, "")
-    assert "TritonDeployment digits is rolled back, so a retry would do nothing. Nothing is wrong" in refused(found)
-    assert "kubectl triton rollback digits --namespace vision --to-latest" in refused(found)
+    assert (bool(found.failures), retry_effect(found)) == (True, "")
+    assert "TritonDeployment digits is rolled back, so a retry would do nothing. Nothing is wrong" in retry_refusal(
+        found
+    )
+    assert "kubectl triton rollback digits --namespace vision --to-latest" in retry_refusal(found)
 
 
 def test_a_revision_that_was_damaged_too_often_is_published_again() -> None:
     body, results = copy.deepcopy(golden("ready"))
     body["status"]["candidates"][0] |= {"state": "Failed", "reason": "RepositoryDamaged"}
-    assert asked(parse(body, results)) == f"{body['status']['candidates'][0]['name']}: published again"
+    assert retry_effect(parse(body, results)) == f"{body['status']['candidates'][0]['name']}: published again"
 
 
 @pytest.mark.parametrize(
@@ -85,8 +87,8 @@ def test_a_revision_that_was_damaged_too_often_is_published_again() -> None:
     ],
 )
 def test_where_nothing_failed_a_retry_says_what_to_do_instead(case: str, words: str) -> None:
-    assert asked(subject(case)) == ""
-    assert refused(subject(case)).startswith(f"TritonDeployment digits {words}")
+    assert retry_effect(subject(case)) == ""
+    assert retry_refusal(subject(case)).startswith(f"TritonDeployment digits {words}")
 
 
 def test_candidates_that_failed_a_gate_would_fail_it_again() -> None:
@@ -96,9 +98,9 @@ def test_candidates_that_failed_a_gate_would_fail_it_again() -> None:
         if each["reason"] == "ConstraintsNotMet":
             each["reason"] = "AllCandidatesFailed"
     found = parse(body, results)
-    assert asked(found) == ""
-    assert "(AllCandidatesFailed), and no Job failed" in refused(found)
-    assert "kubectl triton explain" in refused(found)
+    assert retry_effect(found) == ""
+    assert "(AllCandidatesFailed), and no Job failed" in retry_refusal(found)
+    assert "kubectl triton explain" in retry_refusal(found)
 
 
 class FakeCluster:

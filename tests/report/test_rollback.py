@@ -15,7 +15,7 @@ from tests.simulation.test_rollback import active, keys, made, roll_back, three_
 from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, with_clients
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
-from triton_plugin.history import chosen, table
+from triton_plugin.history import rollback_revision, table
 from triton_plugin.subject import Subject, SubjectError, parse
 
 
@@ -31,12 +31,12 @@ def cluster() -> Cluster:
 def test_each_rollback_goes_further_back_and_none_to_what_was_left(cluster: Cluster) -> None:
     _, before, oldest = keys(cluster)
     for wanted in (before, oldest):
-        assert chosen(seen(cluster), None) == wanted
+        assert rollback_revision(seen(cluster), None) == wanted
         roll_back(cluster, wanted)
         cluster.settle()
         assert active(cluster) == wanted
     with pytest.raises(SubjectError, match="newer is not chosen by itself"):
-        chosen(seen(cluster), None)
+        rollback_revision(seen(cluster), None)
 
 
 def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(cluster: Cluster) -> None:
@@ -44,7 +44,7 @@ def test_a_revert_in_git_leaves_what_was_newer_as_a_rollback_does(cluster: Clust
     cluster.edit(**version(2))
     cluster.settle()
     assert active(cluster) == before
-    assert chosen(seen(cluster), None) == oldest
+    assert rollback_revision(seen(cluster), None) == oldest
 
 
 def test_after_to_latest_it_is_the_one_before_again(cluster: Cluster) -> None:
@@ -52,12 +52,12 @@ def test_after_to_latest_it_is_the_one_before_again(cluster: Cluster) -> None:
     for key in (before, None):
         roll_back(cluster, key)
         cluster.settle()
-    assert chosen(seen(cluster), None) == before
+    assert rollback_revision(seen(cluster), None) == before
 
 
 def refusal(cluster: Cluster) -> str:
     with pytest.raises(SubjectError) as refused:
-        chosen(seen(cluster), None)
+        rollback_revision(seen(cluster), None)
     return str(refused.value)
 
 
@@ -72,7 +72,7 @@ def test_an_edit_of_serving_alone_is_taken_back_by_default(cluster: Cluster) -> 
     cluster.edit(serving={"backendConfig": [setting]})
     cluster.settle()
     assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", ""]
-    roll_back(cluster, chosen(seen(cluster), None))
+    roll_back(cluster, rollback_revision(seen(cluster), None))
     cluster.settle()
     assert (active(cluster), cluster.serving()) == (key, server)
     assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", ""]
@@ -85,7 +85,7 @@ def test_an_update_of_the_server_image_alone_is_taken_back_by_default(cluster: C
     cluster.updates += 1
     cluster.settle()
     assert server_image(cluster) != image
-    roll_back(cluster, chosen(seen(cluster), None))
+    roll_back(cluster, rollback_revision(seen(cluster), None))
     cluster.settle()
     assert server_image(cluster) == image
 
@@ -120,7 +120,7 @@ def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> No
     promoted(cluster, a_narrower_batch())
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster) != key) == ("Soaking", True)
-    assert chosen(seen(cluster), None) == key
+    assert rollback_revision(seen(cluster), None) == key
     assert table(seen(cluster)).rows[0][-1] == "active"
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_onc
     promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster)) == ("Soaking", key)
-    roll_back(cluster, chosen(seen(cluster), None))
+    roll_back(cluster, rollback_revision(seen(cluster), None))
     cluster.settle()
     assert (active(cluster), cluster.serving()) == (key, server)
 
@@ -169,4 +169,4 @@ def test_a_server_that_does_not_answer_is_gone_back_from(cluster: Cluster) -> No
         del cluster.objects[kind, name]
     cluster.run(5)
     assert cluster.condition("Available")["status"] == "False"
-    assert chosen(seen(cluster), None) == before
+    assert rollback_revision(seen(cluster), None) == before

@@ -14,7 +14,7 @@ from tests.report.model_folders import FOLDERS, LOADER, write
 from tests.report.subjects import ready
 from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_plugin.__main__ import main
-from triton_plugin.first_object import Known
+from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.push.files import collect, digest
 from triton_plugin.python_files import FolderError
@@ -24,7 +24,7 @@ from triton_plugin.subject import Subject
 from triton_plugin.validation.validate import check
 
 SHA256 = "ab" * 32
-NET = Known(name="net", source="pvc://models/net")
+NET = ObjectOptions(name="net", source="pvc://models/net")
 
 
 @pytest.fixture

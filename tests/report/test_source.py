@@ -6,7 +6,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ProtocolError
 
-from triton_plugin.source import DeniedError, MissingError, answered
+from triton_plugin.source import DeniedError, MissingError, translated_errors
 from triton_plugin.subject import SubjectError
 
 
@@ -33,12 +33,15 @@ def an_answer(status: int, message: str) -> ApiException:
 def test_every_error_of_the_client_is_about_what_was_asked(
     error: Exception, kind: type[SubjectError], words: str
 ) -> None:
-    with pytest.raises(SubjectError) as caught, answered("ConfigMap a"):
+    with pytest.raises(SubjectError) as caught, translated_errors("ConfigMap a"):
         raise error
     assert type(caught.value) is kind
     assert str(caught.value).startswith(words)
 
 
 def test_a_namespace_that_is_missing_can_be_made() -> None:
-    with pytest.raises(MissingError, match="make it first: kubectl create namespace vision"), answered("a claim"):
+    with (
+        pytest.raises(MissingError, match="make it first: kubectl create namespace vision"),
+        translated_errors("a claim"),
+    ):
         raise an_answer(404, 'namespaces "vision" not found')

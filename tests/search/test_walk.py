@@ -28,7 +28,7 @@ from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Point
 from triton_converters.search.space import Space
 from triton_converters.stages.search import produce as search
-from triton_plugin.job_log import latest
+from triton_plugin.job_log import latest_line
 
 REQUEST = SearchRequest(
     key="k",
@@ -127,7 +127,7 @@ def test_a_search_ends_with_its_two_best_measured_once_more(tmp_path: Path) -> N
 def test_each_point_is_a_line_of_the_log_as_watch_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     probe = PaperProbe(refuses=lambda tuning: tuning.instances == 3)
     found = searched(tmp_path, probe, measurements=20)
-    lines = [line for line in capsys.readouterr().out.splitlines() if latest("search", line)]
+    lines = [line for line in capsys.readouterr().out.splitlines() if latest_line("search", line)]
     assert len(lines) == len(found.points) + len(found.repeats)
     for number, (line, point) in enumerate(zip(lines, found.points, strict=False), start=1):
         assert line.startswith(f"search {number} of at most 20: ")

@@ -102,13 +102,13 @@ def test_what_serves_and_the_history_come_before_other_records(
 def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serves() -> None:
     history = History()
     for state in ("abc", "abd", "abe", "abc"):
-        history = history.advanced(State(tuple(state), "b"), 3)
+        history = history.with_served(State(tuple(state), "b"), 3)
     assert ["".join(each.records) for each in history.served] == ["abc", "abe", "abd"]
     assert history.dropped == 0
     last = State(tuple("abc"), "b", {"server": "example/server:1"})
-    lowered = history.advanced(last, 0)
+    lowered = history.with_served(last, 0)
     assert (lowered.served, lowered.dropped) == ((last,), 1)
-    assert lowered.advanced(last, 0) == lowered
+    assert lowered.with_served(last, 0) == lowered
     assert History.from_json(lowered.to_json()) == lowered
     assert History.from_json("edited by hand") == History()
 
@@ -116,5 +116,5 @@ def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serve
 def test_what_an_earlier_version_kept_is_read_and_completed() -> None:
     earlier = History.from_json('{"served":[["a","b"],["a","c"]],"dropped":1}')
     assert earlier == History((State(("a", "b")), State(("a", "c"))), 1)
-    now = earlier.advanced(State(("a", "b"), "b"), 3)
+    now = earlier.with_served(State(("a", "b"), "b"), 3)
     assert now == History((State(("a", "b"), "b"), State(("a", "c"))), 1), "the same state, and none is dropped"

@@ -34,7 +34,7 @@ from triton_operator.jobs.source import source_work
 from triton_operator.names import is_reserved_variable
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
-from triton_operator.planning.pins import pinned
+from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import job
 from triton_operator.resources.server import server
 from triton_operator.resources.work import AnyWork, Asking
@@ -201,7 +201,7 @@ def jobs(spec: Body, installation: Settings) -> list[Given]:
     """What every stage's Jobs are given for a spec."""
     cluster = Cluster(spec, settings=installation)
     deployment = parse(cluster.body())
-    pins = pinned(deployment, History(), installation)
+    pins = pinned_images(deployment, History(), installation)
     context = Context(deployment, observe("digits", ()), installation, NOW, pins)
     found = list(works(context))
     dumps = {work.key: _dump(context, work) for work in found if work.stage == "reference"}

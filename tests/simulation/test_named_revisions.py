@@ -122,7 +122,7 @@ def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> Non
     cluster.settle()
     (state,) = history(cluster).served
     older = History((replace(state, records=("a",)), replace(state, records=("b",)), replace(state, revision=None)))
-    assert older.advanced(state, 3) == History((state,))
+    assert older.with_served(state, 3) == History((state,))
 
 
 # With a soak -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.profile import open_loop
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
-from triton_operator.planning.pins import pinned
+from triton_operator.planning.pins import pinned_images
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL_SATURATED = {"concurrency": {"start": 1}}
@@ -37,7 +37,7 @@ def saturation(cluster: Cluster) -> dict[str, Any]:
 def asked_of(spec: dict[str, Any]) -> OpenLoop:
     """The request rates that a profile Job is asked for."""
     deployment = parse(Cluster(spec).body())
-    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned(deployment, History(), SETTINGS))
+    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned_images(deployment, History(), SETTINGS))
     return open_loop(context)
 
 

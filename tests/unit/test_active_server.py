@@ -3,17 +3,17 @@
 import pytest
 
 from tests.unit.truth_table import ANY, Rows, decided, everything, idle
-from triton_operator.observed.active_server import ActiveFacts, Leads, Recorded, Teller, teller
+from triton_operator.observed.active_server import ActiveFacts, RecordState, ServiceTarget, Teller, teller
 
 ROWS: Rows = {
     # recorded, service, told -> teller
-    "it was deleted, and so was the Service": (Recorded.GONE, Leads.NOWHERE, ANY, Teller.RECORD),
-    "it was deleted, and the Service leads to none": (Recorded.GONE, Leads.ASTRAY, ANY, Teller.RECORD),
-    "the Service did not move yet": (Recorded.THERE, Leads.BACK, ANY, Teller.SERVICE),
-    "it is recorded and there": (Recorded.THERE, ANY, ANY, Teller.RECORD),
-    "the Service did not move yet, and it was deleted": (Recorded.GONE, Leads.BACK, ANY, Teller.SERVICE),
-    "the Service leads to one that is there": (ANY, Leads.THERE, ANY, Teller.SERVICE),
-    "an older operator recorded none": (Recorded.NOTHING, Leads.BACK, ANY, Teller.SERVICE),
+    "it was deleted, and so was the Service": (RecordState.GONE, ServiceTarget.NOWHERE, ANY, Teller.RECORD),
+    "it was deleted, and the Service leads to none": (RecordState.GONE, ServiceTarget.ASTRAY, ANY, Teller.RECORD),
+    "the Service did not move yet": (RecordState.THERE, ServiceTarget.BACK, ANY, Teller.SERVICE),
+    "it is recorded and there": (RecordState.THERE, ANY, ANY, Teller.RECORD),
+    "the Service did not move yet, and it was deleted": (RecordState.GONE, ServiceTarget.BACK, ANY, Teller.SERVICE),
+    "the Service leads to one that is there": (ANY, ServiceTarget.THERE, ANY, Teller.SERVICE),
+    "an older operator recorded none": (RecordState.NOTHING, ServiceTarget.BACK, ANY, Teller.SERVICE),
     "only the status tells of one that is there": (ANY, ANY, True, Teller.STATUS),
     "nothing tells of one that is there": (ANY, ANY, False, Teller.SERVICE),
 }
@@ -36,5 +36,5 @@ def test_each_of_them_tells_it_somewhere(found: Teller) -> None:
 
 def test_no_service_that_leads_to_a_server_is_overruled_but_by_a_record_of_one_that_is_there() -> None:
     for facts in EVERY:
-        if facts.service in (Leads.BACK, Leads.THERE):
-            assert teller(facts) is Teller.SERVICE or facts.recorded is Recorded.THERE
+        if facts.service in (ServiceTarget.BACK, ServiceTarget.THERE):
+            assert teller(facts) is Teller.SERVICE or facts.recorded is RecordState.THERE

@@ -15,7 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.effects import Statement, conditions_of
-from triton_operator.planning.summary import SUMMARY, holds
+from triton_operator.planning.summary import SUMMARY, summary_truths
 
 OPERATOR = Path(__file__).parents[2] / "operator/triton_operator"
 NOW = datetime(2026, 11, 26, 10, 0, 5, tzinfo=UTC)
@@ -107,4 +107,4 @@ def read(reason: Any) -> TritonDeploymentStatus:
 def test_a_plan_carries_the_facts_that_decided_its_conditions(case: str) -> None:
     wanted = planned(case)
     said = {each.type: each.status == "True" for each in wanted.status.conditions if each.type in SUMMARY}
-    assert said == holds(wanted.facts)
+    assert said == summary_truths(wanted.facts)

@@ -14,7 +14,7 @@ from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
-from triton_operator.planning.pins import pinned
+from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import AnyWork, Client, OldClient, Pip, Plain, UserCode, reader
 
@@ -48,7 +48,7 @@ OLD_SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
 
 def a_context(commands_version: int) -> Context:
     deployment = parse(Cluster(SPEC).body())
-    pins = pinned(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
+    pins = pinned_images(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
     return Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 21, tzinfo=UTC), pins)
 
 

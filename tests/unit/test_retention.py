@@ -17,7 +17,7 @@ from triton_operator.observed.history import History
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning import retention
-from triton_operator.planning.pins import pinned
+from triton_operator.planning.pins import pinned_images
 from triton_operator.planning.retention import KEPT_DAMAGES, KEPT_PROMOTIONS, retained
 from triton_operator.resources.results import results_config_map
 
@@ -35,7 +35,7 @@ def context() -> Context:
     cluster = SERVING.cluster()
     deployment, observed = parse(cluster.body()), observe("digits", cluster.objects.values())
     observed = replace(observed, claim={"metadata": {"uid": "uid-claim"}})
-    pins = pinned(deployment, observed.history, cluster.settings)
+    pins = pinned_images(deployment, observed.history, cluster.settings)
     return Context(deployment, observed, cluster.settings, NOW, pins)
 
 

@@ -44,7 +44,7 @@ def test_a_controller_that_names_no_version_is_believed() -> None:
 def test_a_refusal_has_the_gateways_words(kind: str) -> None:
     refusal = condition(kind, "False", reason="BackendNotFound", message="no Service digits")
     (found,) = route_view(answered(condition(), refusal)).parents
-    assert (found.accepts, found.words) == (False, f"{kind}: BackendNotFound: no Service digits")
+    assert (found.accepts, found.message) == (False, f"{kind}: BackendNotFound: no Service digits")
 
 
 def test_no_answer_and_other_conditions_are_no_answers() -> None:

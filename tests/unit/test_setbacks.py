@@ -23,7 +23,7 @@ from triton_operator.planning.setbacks import (
     request_failed,
     status_refused,
 )
-from triton_operator.planning.summary import Hindrance, SummaryFacts, holds
+from triton_operator.planning.summary import Hindrance, SummaryFacts, summary_truths
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)
 
@@ -53,7 +53,7 @@ def a_condition(type: Any, status: Any, time: str = "2026-11-21T09:00:00Z") -> C
 
 def said_of(facts: SummaryFacts) -> list[Any]:
     """Type and status of the conditions that summarize."""
-    return [(type, str(value)) for type, value in holds(facts).items()]
+    return [(type, str(value)) for type, value in summary_truths(facts).items()]
 
 
 TOLD: Rows = {

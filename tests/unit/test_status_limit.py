@@ -22,7 +22,7 @@ from triton_operator.api.status import (
     timestamp,
 )
 from triton_operator.effects import Statement, conditions_of
-from triton_operator.planning.status_limit import LIMIT_BYTES, bounded, size
+from triton_operator.planning.status_limit import LIMIT_BYTES, size, within_limit
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -114,7 +114,7 @@ def full(letter: str) -> TritonDeploymentStatus:
 def test_the_fullest_status_is_cut_to_the_limit(letter: str) -> None:
     whole = full(letter)
     assert size(whole) > LIMIT_BYTES
-    cut = bounded(whole)
+    cut = within_limit(whole)
     assert size(cut) <= LIMIT_BYTES
     assert cut.performance == whole.performance
     assert [each.reason for each in cut.candidates] == [each.reason for each in whole.candidates]
@@ -127,12 +127,12 @@ def test_the_fullest_status_is_cut_to_the_limit(letter: str) -> None:
 
 def test_what_fits_is_left_alone() -> None:
     status = full("a").model_copy(update={"candidates": [], "signature": None})
-    assert bounded(status) is status
+    assert within_limit(status) is status
 
 
 def test_cutting_twice_is_cutting_once() -> None:
-    once = bounded(full("a"))
-    assert bounded(once) == once
+    once = within_limit(full("a"))
+    assert within_limit(once) == once
 
 
 @given(st.text(), st.integers(min_value=40, max_value=300))

@@ -13,9 +13,9 @@ from triton_operator.planning.summary import (
     Standing,
     SummaryFacts,
     activity,
-    hindered,
-    holds,
+    hindered_conditions,
     standing,
+    summary_truths,
 )
 
 NONE, FAILS, REFUSED, INVALID = Hindrance
@@ -80,7 +80,7 @@ def test_every_combination_of_facts_has_the_answer_of_its_row(
 
 def test_all_four_conditions_follow_from_the_two_answers() -> None:
     for facts in EVERY:
-        says = holds(facts)
+        says = summary_truths(facts)
         assert tuple(says) == SUMMARY
         assert tuple(says.values()) == SAYS[standing(facts), activity(facts)], facts
     assert {(standing(facts), activity(facts)) for facts in EVERY} == set(SAYS)
@@ -89,12 +89,12 @@ def test_all_four_conditions_follow_from_the_two_answers() -> None:
 def test_a_failure_that_may_pass_changes_reconciling_alone() -> None:
     for facts in EVERY:
         if facts.hindrance is FAILS:
-            before, says = holds(replace(facts, hindrance=NONE)), holds(facts)
+            before, says = summary_truths(replace(facts, hindrance=NONE)), summary_truths(facts)
             assert [each for each in SUMMARY if says[each] != before[each]] in ([], ["Reconciling"])
-            assert hindered(facts) == ("Reconciling",)
+            assert hindered_conditions(facts) == ("Reconciling",)
 
 
 def test_the_conditions_that_do_not_name_a_hindrance_say_what_they_said() -> None:
     for facts in EVERY:
-        before, says = holds(replace(facts, hindrance=NONE)), holds(facts)
-        assert all(says[each] == before[each] for each in SUMMARY if each not in hindered(facts)), facts
+        before, says = summary_truths(replace(facts, hindrance=NONE)), summary_truths(facts)
+        assert all(says[each] == before[each] for each in SUMMARY if each not in hindered_conditions(facts)), facts

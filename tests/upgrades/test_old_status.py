@@ -17,8 +17,8 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse, parse_status
 from triton_operator.crdgen import crd
 from triton_operator.observed.history import History, State
-from triton_operator.planning.conditions import transitions
-from triton_operator.planning.pins import pinned
+from triton_operator.planning.conditions import event_fields
+from triton_operator.planning.pins import pinned_images
 
 Body = dict[str, Any]
 CRD = HERE / "crd-2bb6dae5.yaml.xz"
@@ -94,7 +94,7 @@ def test_the_first_pass_writes_the_new_names_and_tells_of_nothing(name: str) -> 
     told = {(each.type, each.status, each.reason) for each in old.conditions}
     written = {(each.type, each.status, each.reason) for each in read(cluster.status).conditions}
     if told == written:
-        assert list(transitions(old, read(cluster.status))) == []
+        assert list(event_fields(old, read(cluster.status))) == []
 
 
 @pytest.mark.parametrize("name", CARRIED)
@@ -121,7 +121,7 @@ def test_images_that_were_asked_for_under_the_old_name_stay() -> None:
     history = History((State((), images=deepcopy(images)),))
     without = replace(deployment, status=TritonDeploymentStatus())
     assert deployment.update_images == images["asked"]
-    for known in (pinned(deployment, History(), newer), pinned(without, history, newer)):
+    for known in (pinned_images(deployment, History(), newer), pinned_images(without, history, newer)):
         assert (known.converter, known.commands_version) == ("example/converter:1", 2)
 
 

@@ -83,16 +83,18 @@ class Soak(ApiType):
 
     duration: Annotated[Span, Within("10s", "24h")] = "5m"
     """Length of the soak, and of each step of a canary, from 10s to 24h. Errors and latency are judged at its end only;
-    both revisions have their pods until there is a verdict, which `rollout.onInconclusive` may put off. Default: 5m."""
+    both revisions have their pods until there is a verdict, which `rollout.onInconclusive` may put off. Default: 5m, in
+    which one request every 3 s makes the 100 of `minRequests`."""
     min_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
     """Requests that the new revision must have answered since the Service moved, or since the canary's step began, for
     a verdict; the revision that its latency is compared with needs as many. A single pod with fewer is not judged by
-    itself. Default: 100."""
+    itself. Default: 100, of which one failed request is 1 %, as `maxErrorPercent` allows."""
     max_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
     """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
     max_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
     """How far the mean latency of the worst pod may be above that of the other revision, in percent: of the previous
-    one while that was active, or, in a canary, of the active one in the same time. Default: 40."""
+    one while that was active, or, in a canary, of the active one in the same time. Default: 40, twice what two stable
+    measurements may differ by without a cause, because a soak compares the traffic of different times."""
 
 
 CANARY_NEEDS_SOAK = (
@@ -146,7 +148,8 @@ class Serving(ApiType):
     """Verbosity of the servers' log: the tritonserver option `--log-verbose=N`. From 1 on, each request is logged, with
     its ID and its model, in about a dozen lines. Default: 0."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
-    """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600."""
+    """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600, as in a
+    Deployment."""
     pod: Pod = Field(default_factory=Pod)
     """Settings of the server pods, laid over `spec.pod`: maps and `env` are merged by key, and any other field replaces
     that of `spec.pod` whole. They also apply to the server container in profile and search Jobs, and decide where

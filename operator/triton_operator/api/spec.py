@@ -120,7 +120,8 @@ class TritonDeploymentSpec(ApiType):
     records."""
     revision_history_limit: Annotated[int, Field(ge=0, le=20)] = 3
     """Number of previously active revisions to keep on the claim, with their records, so that a rollback to one of them
-    takes seconds. Each server of a revision counts; an edit of what is measured alone makes no other. Default: 3."""
+    takes seconds. Each server of a revision counts; an edit of what is measured alone makes no other. Default: 3, so
+    that after two bad edits there is still a revision to go back to; each one keeps its files on the claim."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
     rollout: Rollout = Field(default_factory=Rollout)

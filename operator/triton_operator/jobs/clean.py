@@ -18,7 +18,7 @@ DEADLINE_SECONDS = 3600
 def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult]:
     """Return the work for the drop of that number. It is done once, whoever else uses the claim by then."""
     request = CleanRequest("", MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS)
-    request = names.keyed("clean", request, dropped, context.triton_deployment.uid)
+    request = names.request_with_key("clean", request, dropped, context.triton_deployment.uid)
     owners = (context.name, *context.observed.neighbours)
     return Work(
         stage="clean",

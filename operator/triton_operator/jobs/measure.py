@@ -26,7 +26,7 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         load=load(context, names.preview(context.name)),
         online=measured_online_sweep(context, target),
     )
-    surroundings = (serving_inputs(context), context.client, context.triton_deployment.uid)
+    surroundings = (serving_inputs(context), context.client_inputs, context.triton_deployment.uid)
     replaced_keys, request = key_measurement(context, "measure", request, *surroundings)
     return Work(
         stage="measure",

@@ -39,7 +39,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         ),
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
     )
-    request = names.keyed("metrics", request, *surroundings(context))
+    request = names.request_with_key("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
     inputs = (

@@ -27,7 +27,7 @@ def packages_work(context: Context, source: SourceResult) -> Work[PackagesReques
     conversion, image = context.spec.conversion, context.own_framework_image
     secret = conversion.index_secret_ref
     request = PackagesRequest(key="", source=source.digest, path=conversion.requirements, sha256=source.requirements)
-    request = names.keyed("packages", request, image, secret.name if secret else "", without=PLACE)
+    request = names.request_with_key("packages", request, image, secret.name if secret else "", without=PLACE)
     pairs = [secret_volume(secret.name)] if secret else []
     return Work(
         stage="packages",

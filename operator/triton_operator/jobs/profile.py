@@ -54,7 +54,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    replaced_keys, request = key_measurement(context, "profile", request, private_inputs(context), context.client)
+    others = (private_inputs(context), context.client_inputs)
+    replaced_keys, request = key_measurement(context, "profile", request, *others)
     inputs = (layout.reference_directory(dump.key), layout.revision_directory(attempt.key))
     return Work(
         stage="profile",

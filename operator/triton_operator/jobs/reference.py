@@ -36,7 +36,7 @@ class Dump:
 
 def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequest, ReferenceResult]:
     """Return the Job's work. Its key covers everything that can change the framework's outputs."""
-    request = names.keyed("reference", _full_request(context, source), *surroundings(context))
+    request = names.request_with_key("reference", _full_request(context, source), *surroundings(context))
     volumes, mounts = user_volumes(context, source)
     return Work(
         stage="reference",
@@ -90,7 +90,7 @@ def surroundings(context: Context) -> list[Any]:
 
     Data that is mounted from a claim has a revision instead of a digest.
     """
-    return [context.spec.mounted_dataset, *context.framework]
+    return [context.spec.mounted_dataset, *context.framework_inputs]
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ def search_work(
         else offline_sweep(context, candidate)
     )
     base = spec_tuning(context, member.model)
-    server_inputs = [private_inputs(context), context.client]
+    server_inputs = [private_inputs(context), context.client_inputs]
     request = SearchRequest(
         key="",
         search="",
@@ -83,7 +83,7 @@ def search_work(
     # A line of the file says which load its point was measured with.
     point_request = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
     request = replace(request, search=names.result_key("points", point_request, *server_inputs, without=PATH))
-    request = names.keyed("search", request, *server_inputs)
+    request = names.request_with_key("search", request, *server_inputs)
     inputs = (
         layout.reference_directory(dump.key),
         layout.revision_directory(attempt.key),

@@ -50,9 +50,9 @@ def found_models(context: Context, source_result: SourceResult) -> dict[str, Fou
     """
     models = {
         model.name: FoundModel(_element(source_result.formats, number), _element(source_result.repositories, number))
-        for number, model in enumerate(context.sought)
+        for number, model in enumerate(context.sought_models)
     }
-    for number, model in enumerate(context.graphs):
+    for number, model in enumerate(context.graph_models):
         graph = FoundGraph(_element(source_result.batched, number), bool(_element(source_result.lengths, number)))
         models[model.name] = replace(models.get(model.name, FoundModel()), graph=graph)
     return models
@@ -75,7 +75,7 @@ def source_work(context: Context) -> SourceWork:
     """Return the work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
     sought_paths, graph_paths = (
-        tuple(each.path or "" for each in models) for models in (context.sought, context.graphs)
+        tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
     )
     return _work(context, context.spec.source, sought_paths, graph_paths, requirements)
 
@@ -122,7 +122,7 @@ def _work(
         graphs=graphs,
         requirements=requirements,
     )
-    request = names.keyed("source", request, source.version, context.triton_deployment.uid)
+    request = names.request_with_key("source", request, source.version, context.triton_deployment.uid)
     given = _volumes(source)
     return Work(
         stage="source",

@@ -1,6 +1,6 @@
-"""Who tells which Deployment is active: facts in, one answer out. Pure, with a truth table as its test.
+"""The table of which source tells the active Deployment. Pure, with a truth table as its test.
 
-Three things tell it, and people may change each of them: the record, which is written before the Service moves; the
+There are three sources, and people may change each of them: the record, which is written before the Service moves; the
 Service; and the last status. An older operator writes no record.
 """
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Recorded(Enum):
-    """What is there of the Deployment that is recorded as the active one."""
+class RecordState(Enum):
+    """Whether a Deployment is recorded as the active one, and still exists."""
 
     NOTHING = auto()
     """None is recorded, or the last status tells of another one."""
@@ -18,21 +18,22 @@ class Recorded(Enum):
     THERE = auto()
 
 
-class Leads(Enum):
-    """Where the Service leads."""
+class ServiceTarget(Enum):
+    """The Deployment that the Service points to, compared with the recorded one."""
 
     NOWHERE = auto()
     """There is no Service, or its selector names no Deployment."""
     ASTRAY = auto()
-    """To a Deployment that is not there."""
+    """The Service points to a Deployment that does not exist."""
     BACK = auto()
-    """To the one that was active before the recorded one, which is there: the Service did not move yet, or may not."""
+    """The Service points to the Deployment that was active before the recorded one, and that exists: it did not move
+    yet, or may not."""
     THERE = auto()
-    """To any other Deployment that is there."""
+    """The Service points to any other Deployment that exists."""
 
 
 class Teller(Enum):
-    """What tells which Deployment is active."""
+    """The source that tells which Deployment is active."""
 
     RECORD = auto()
     SERVICE = auto()
@@ -41,20 +42,20 @@ class Teller(Enum):
 
 @dataclass(frozen=True)
 class ActiveFacts:
-    """Everything that decides who tells it."""
+    """All facts that decide which source tells it."""
 
-    recorded: Recorded
-    service: Leads
-    told: bool
-    """Whether a Deployment is there of which the last status tells."""
+    recorded: RecordState
+    service: ServiceTarget
+    status_names_server: bool
+    """Whether the Deployment that the last status names exists."""
 
 
 def teller(facts: ActiveFacts) -> Teller:
-    """Return who tells which Deployment is active; the first line that applies decides."""
-    if facts.recorded is not Recorded.NOTHING and facts.service in (Leads.NOWHERE, Leads.ASTRAY):
+    """Return the source that tells which Deployment is active; the first line that applies decides."""
+    if facts.recorded is not RecordState.NOTHING and facts.service in (ServiceTarget.NOWHERE, ServiceTarget.ASTRAY):
         return Teller.RECORD
-    if facts.recorded is Recorded.THERE and facts.service is not Leads.BACK:
+    if facts.recorded is RecordState.THERE and facts.service is not ServiceTarget.BACK:
         return Teller.RECORD
-    if facts.service in (Leads.BACK, Leads.THERE):
+    if facts.service in (ServiceTarget.BACK, ServiceTarget.THERE):
         return Teller.SERVICE
-    return Teller.STATUS if facts.told else Teller.SERVICE
+    return Teller.STATUS if facts.status_names_server else Teller.SERVICE

@@ -78,12 +78,12 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
 
 def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
     """Return the records, and the texts of those that cannot be read, or that are too many to be read."""
-    records, unreadable, left = {}, {}, MOST_BYTES
+    records, unreadable, remaining_bytes = {}, {}, MOST_BYTES
     for name in filter(is_record, entries):
         text = entries[name]
         try:
-            left -= max(LEAST_BYTES, record_bytes(text)) if left > 0 else 0
-            outcome = read_record(name, text) if left > 0 else None
+            remaining_bytes -= max(LEAST_BYTES, record_bytes(text)) if remaining_bytes > 0 else 0
+            outcome = read_record(name, text) if remaining_bytes > 0 else None
         except DocumentError:
             outcome = None
         if outcome is None:

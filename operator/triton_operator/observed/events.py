@@ -1,4 +1,4 @@
-"""Events about an object, which alone tell what was tried in vain. Pure."""
+"""Reads the Events about an object; nothing else tells which attempts of the cluster failed. Pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -10,18 +10,18 @@ _COMING = ("TriggeredScaleUp", "Nominated")
 """Reasons of Events by which an autoscaler of nodes says that one comes: the Cluster Autoscaler's and Karpenter's."""
 
 
-def about(uid: str, created_at: str, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def events_about(uid: str, created_at: str, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the Events about an object that came after PATIENCE, newest first."""
-    found = [event for event in _of(uid, events) if _is_late(event, created_at)]
-    return sorted(found, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
+    late_events = [event for event in _events_of(uid, events) if _is_late(event, created_at)]
+    return sorted(late_events, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
 
 
 def node_is_coming(uid: str, events: Iterable[Mapping[str, Any]]) -> bool:
     """Whether an autoscaler has said that it makes a node for the pod."""
-    return any(each.get("reason") in _COMING for each in _of(uid, events))
+    return any(each.get("reason") in _COMING for each in _events_of(uid, events))
 
 
-def _of(uid: str, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _events_of(uid: str, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [event for event in events if event.get("involvedObject", {}).get("uid", "") == uid]
 
 

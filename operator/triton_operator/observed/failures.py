@@ -14,7 +14,7 @@ from triton_operator.observed.trouble import Trouble
 
 @dataclass(frozen=True)
 class Damage(Document):
-    """What became of a revision on the claim. It is published anew under another key."""
+    """The damage of a revision on the claim. The revision is published anew under another key."""
 
     reason: Reason
     message: str

@@ -31,12 +31,12 @@ class State(Document):
     """The revision that served; None: an older version recorded the state."""
 
     @classmethod
-    def lost(cls, revision: Revision) -> "State":
+    def without_results(cls, revision: Revision) -> "State":
         """Return the state of a revision of which no results are recorded: its directory on the claim is needed."""
         return cls((record_name("convert", revision.key),), revision=revision)
 
-    def is_of(self, other: "State") -> bool:
-        """Whether both are states of one Deployment, of which only what is measured may differ.
+    def has_same_server(self, other: "State") -> bool:
+        """Whether both are states of one Deployment; what was measured of it may differ.
 
         Two sources of the same files have one Deployment, but each its images, which going back to it has to find; of
         a state whose results were lost, they are not known. Where an older version recorded one, the records tell.
@@ -58,17 +58,17 @@ class History:
     trial: State | None = None
     """The active one while a soak may still undo it, or a successor ended its soak; None: there is none."""
 
-    def advanced(self, state: State, limit: int) -> "History":
+    def with_served(self, state: State, limit: int) -> "History":
         """Return the history with a state that serves for good; at most ``limit`` others are kept."""
-        served: list[State] = []
+        states: list[State] = []
         for each in (state, *self.served):
-            if not any(map(each.is_of, served)):
-                served.append(each)
-        kept = tuple(served[: limit + 1])
-        trial = None if self.trial is None or self.trial.is_of(state) else self.trial
-        return History(kept, self.dropped + (len(kept) < len(served)), trial)
+            if not any(map(each.has_same_server, states)):
+                states.append(each)
+        kept_states = tuple(states[: limit + 1])
+        trial = None if self.trial is None or self.trial.has_same_server(state) else self.trial
+        return History(kept_states, self.dropped + (len(kept_states) < len(states)), trial)
 
-    def trying(self, state: State | None) -> "History":
+    def with_trial(self, state: State | None) -> "History":
         """Return the history with a state that serves on trial; None: there is none any more. Nothing is dropped."""
         return replace(self, trial=state)
 
@@ -83,27 +83,27 @@ class History:
 
         The name is KEY or, where several servers of one key served, KEY.SERVER. What they hold is not read yet.
         """
-        found: dict[str, Revision] = {}
+        by_server: dict[str, Revision] = {}
         for revision in (each.revision for each in self.states):
             if revision is not None:
-                found.setdefault(revision.server, revision)
-        servers = Counter(each.key for each in found.values())
-        return {each.key if servers[each.key] == 1 else each.name: each for each in found.values()}
+                by_server.setdefault(revision.server, revision)
+        servers = Counter(each.key for each in by_server.values())
+        return {each.key if servers[each.key] == 1 else each.name: each for each in by_server.values()}
 
-    def named(self, name: str, active: Revision | None) -> Revision | None:
+    def revision_named(self, name: str, active: Revision | None) -> Revision | None:
         """Return the revision of that name; None: it is not known. ``active``: the active one, known or not.
 
         KEY stands for the active one if it has that key, or else for the last server of that key that served. So it
         goes on to mean the same while it is named. KEY.SERVER stands for that server.
         """
-        known = [*([active] if active is not None else []), *self.revisions.values()]
-        return next((each for each in known if name in (each.key, each.name)), None)
+        revisions = [*([active] if active is not None else []), *self.revisions.values()]
+        return next((each for each in revisions if name in (each.key, each.name)), None)
 
     def state(self, revision: Revision) -> State:
         """Return the state of a revision, with what is known of it."""
-        return next((each for each in self.states if each.revision == revision), State.lost(revision))
+        return next((each for each in self.states if each.revision == revision), State.without_results(revision))
 
-    def of_server(self, server: str | None) -> Revision | None:
+    def revision_of_server(self, server: str | None) -> Revision | None:
         """Return the revision in the Deployment of that name; None: it is not recorded."""
         return next((each for each in self.revisions.values() if each.server == server), None)
 
@@ -132,19 +132,19 @@ class History:
     def from_json(cls, text: str) -> "History":
         """Read what to_json wrote; an empty history if the text is not valid."""
         try:
-            kept = _Kept.from_json(text)
-            count = len(kept.served)
-            nothing: tuple[Mapping[str, Any], ...] = ({},) * count
-            profiles = kept.profiles or ("",) * count
-            others = kept.images or nothing, kept.resolved or nothing, kept.revisions or (None,) * count
-            states = zip(kept.served, profiles, *others, strict=True)
-            return cls(tuple(State(*state) for state in states)[:MOST_STATES], kept.dropped, kept.trial)
+            stored = _StoredHistory.from_json(text)
+            count = len(stored.served)
+            empty: tuple[Mapping[str, Any], ...] = ({},) * count
+            profiles = stored.profiles or ("",) * count
+            others = stored.images or empty, stored.resolved or empty, stored.revisions or (None,) * count
+            states = zip(stored.served, profiles, *others, strict=True)
+            return cls(tuple(State(*state) for state in states)[:MOST_STATES], stored.dropped, stored.trial)
         except ValueError:
             return cls()
 
 
 @dataclass(frozen=True)
-class _Kept(Document):
+class _StoredHistory(Document):
     """A History as JSON has it."""
 
     served: tuple[tuple[str, ...], ...]

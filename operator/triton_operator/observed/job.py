@@ -54,8 +54,8 @@ class JobView:
 def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[Mapping[str, Any]]) -> JobView:
     """Read a Job, its pods among `pods`, and Events about it and them."""
     facts = job_facts(job, pods, events)
-    found = finding(facts)
-    pod = None if found.pending is None or facts.is_queued else facts.newest
+    result = finding(facts)
+    pod = None if result.pending is None or facts.is_queued else facts.newest_pod
     return JobView(
         name=facts.name,
         uid=facts.uid,
@@ -63,14 +63,14 @@ def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[M
         key=facts.key,
         state=facts.state,
         record=facts.record,
-        failure=found.failure,
-        pending=found.pending,
+        failure=result.failure,
+        pending=result.pending,
         unschedulable_since=None if pod is None else pod.unschedulable_since,
         suspended=facts.is_suspended,
         lingers_since=facts.lingers_since,
         ended=bool(facts.condition) or facts.is_final,
-        cut=facts.cut is not None and facts.stage in STAGES and STAGES[facts.stage].directory is not None,
-        image_id="" if facts.cut is None else image_id(facts.cut, facts.stage),
+        cut=facts.cut_pod is not None and facts.stage in STAGES and STAGES[facts.stage].directory is not None,
+        image_id="" if facts.cut_pod is None else image_id(facts.cut_pod, facts.stage),
         ended_unseen=facts.ended_unseen,
         body=job,
     )

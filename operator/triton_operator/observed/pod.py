@@ -94,14 +94,14 @@ class PodView:
     containers: tuple[Container, ...]
 
     @property
-    def every(self) -> tuple[Container, ...]:
+    def all_containers(self) -> tuple[Container, ...]:
         """All containers of the pod, those that start first at the beginning."""
         return (*self.initial, *self.containers)
 
     @property
     def servers(self) -> list[Container]:
         """The pod's containers named tritonserver: one, once its kubelet has told of it, and else none."""
-        return [each for each in self.every if each.name == SERVER]
+        return [each for each in self.all_containers if each.name == SERVER]
 
     @property
     def has_ended(self) -> bool:
@@ -158,13 +158,13 @@ class PodView:
     @property
     def framework_image_id(self) -> str:
         """The ID of the image in which the user's code ran, as the kubelet reports it; empty: not reported, or none."""
-        return next((each.image_id for each in self.every if each.name == RUN), "")
+        return next((each.image_id for each in self.all_containers if each.name == RUN), "")
 
     def main(self, name: str) -> Container | None:
         """Return the Job's own container, once there is one. It has the stage's name; webhooks may add others."""
         return next((each for each in self.containers if each.name == name), None)
 
-    def in_turn(self, main: str) -> list[Container]:
+    def containers_in_turn(self, main: str) -> list[Container]:
         """Return the containers that run in turn: the init containers but for sidecars, then the main one.
 
         What a webhook adds as another container, or as a sidecar, runs beside them and says nothing about the work.
@@ -172,11 +172,11 @@ class PodView:
         first = [each for each in self.initial if each.name not in self.sidecars]
         return [*first, *(each for each in self.containers if each.name == main)]
 
-    def kept_by(self, main: str) -> list[str]:
+    def running_beside(self, main: str) -> list[str]:
         """Return the names of the containers beside the main one that have not ended."""
         return [each.name for each in self.containers if each.name != main and each.end is None]
 
-    def has_cut(self, end: End) -> bool:
+    def may_have_cut(self, end: End) -> bool:
         """Whether the kubelet may have cut a last message: it is as long as a message in this pod can be."""
         length = len(end.message.encode(errors="replace"))
         # The API replaces what is left of a character that the cut went through.

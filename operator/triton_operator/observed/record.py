@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome, read_again
 from triton_converters.contract.reasons import Reason
-from triton_operator.observed.ending import ending
+from triton_operator.observed.ending import ending_trouble
 from triton_operator.observed.pod import RUN, End, PodView
 from triton_operator.observed.trouble import Trouble
 
@@ -42,18 +42,18 @@ def failure_of(pod: PodView, stage: str, key: str) -> Trouble | None:
     """
     if pod.is_disrupted:
         return None
-    for container in pod.in_turn(stage):
+    for container in pod.containers_in_turn(stage):
         end = container.end
         if end is not None and end.exit_code != 0:
-            said = _said(end, stage, key) if container.name != RUN else None
-            return said or ending(pod, container.name, end, Reason.CRASHED)
+            reported = _reported_failure(end, stage, key) if container.name != RUN else None
+            return reported or ending_trouble(pod, container.name, end, Reason.CRASHED)
     return None
 
 
 def is_cut(pod: PodView, stage: str) -> bool:
     """Whether the Job's own container succeeded and the kubelet cut its answer."""
     main = pod.main(stage)
-    return main is not None and main.end is not None and main.end.exit_code == 0 and pod.has_cut(main.end)
+    return main is not None and main.end is not None and main.end.exit_code == 0 and pod.may_have_cut(main.end)
 
 
 def image_id(pod: PodView, stage: str) -> str:
@@ -61,7 +61,7 @@ def image_id(pod: PodView, stage: str) -> str:
     return pod.framework_image_id if stage == "reference" else pod.server_image_id
 
 
-def _said(end: End, stage: str, key: str) -> Trouble | None:
+def _reported_failure(end: End, stage: str, key: str) -> Trouble | None:
     """Return the failure that the stage itself reported."""
     outcome = _outcome(end, stage, key)
     return Trouble(outcome.reason, outcome.message) if outcome is not None and outcome.reason is not None else None

@@ -55,11 +55,11 @@ class Refusal:
 def refusal(log: str) -> Refusal | None:
     """Return why tritonserver refused a model; None if the end of its log says nothing of that."""
     text = printable(log)
-    messages = [*_logged(text), *_tabled(text)]
-    for words, reason, advice in _KINDS:
-        said = next((message for message in messages if words in message), None)
-        if said is not None or words in text:
-            return Refusal(reason, _sentence(said or ""), advice)
+    messages = [*_error_messages(text), *_table_messages(text)]
+    for phrase, reason, advice in _KINDS:
+        line = next((message for message in messages if phrase in message), None)
+        if line is not None or phrase in text:
+            return Refusal(reason, _sentence(line or ""), advice)
     return None
 
 
@@ -70,12 +70,12 @@ def could_not_start(log: str) -> bool:
 
 def is_warning(line: str) -> bool:
     """Whether tritonserver logged the line as information or as a warning."""
-    found = _PREAMBLE.match(line)
-    return found is not None and found[1] != "E"
+    preamble = _PREAMBLE.match(line)
+    return preamble is not None and preamble[1] != "E"
 
 
-def _logged(text: str) -> Iterator[str]:
-    """The messages of the error log. A newer server escapes a message as JSON, an older one writes several lines."""
+def _error_messages(text: str) -> Iterator[str]:
+    """Yield the messages of the error log. A newer server escapes each as JSON, an older one writes several lines."""
     parts = _PREAMBLE.split(text)
     for level, message in zip(parts[1::2], parts[2::2], strict=True):
         if level == "E":
@@ -89,8 +89,8 @@ def _unescaped(message: str) -> str:
         return message.strip('"')
 
 
-def _tabled(text: str) -> Iterator[str]:
-    """The rows of the table of models that are no success, in the words of the error log.
+def _table_messages(text: str) -> Iterator[str]:
+    """Yield the rows of the models that did not load from the table of models, as the error log says them.
 
     The table breaks a cell's lines at its width, in the middle of words; a line that ends before the width is whole.
     """
@@ -99,10 +99,10 @@ def _tabled(text: str) -> Iterator[str]:
         before, *cells = line.split("|", 3)
         if before or len(cells) < 3:
             continue
-        model, version, words = cells[0].strip(), cells[1].strip(), cells[2].rstrip()[1:-2]
+        model, version, status_text = cells[0].strip(), cells[1].strip(), cells[2].rstrip()[1:-2]
         if model or not rows:
             rows.append([f"failed to load '{model}' version {version}: "])
-        rows[-1].append(words if words[-1:].strip() else f"{words.rstrip()}\n")
+        rows[-1].append(status_text if status_text[-1:].strip() else f"{status_text.rstrip()}\n")
     for heading, *pieces in rows:
         status = "".join(pieces)
         if status.startswith(_UNAVAILABLE):
@@ -112,10 +112,10 @@ def _tabled(text: str) -> Iterator[str]:
 def _sentence(message: str) -> str:
     """The message on one line, without tracebacks."""
     lines = (" ".join(line.split()) for line in message.splitlines())
-    told = [line for line in takewhile(lambda line: not line.startswith(_ENDS), lines) if line]
-    for number, line in enumerate(told):
+    parts = [line for line in takewhile(lambda line: not line.startswith(_ENDS), lines) if line]
+    for number, line in enumerate(parts):
         if line.endswith(_TRACEBACK):
-            told = [*told[:number], line.removesuffix(_TRACEBACK).rstrip(), told[-1]]
+            parts = [*parts[:number], line.removesuffix(_TRACEBACK).rstrip(), parts[-1]]
             break
-    sentence = " ".join(told)
+    sentence = " ".join(parts)
     return sentence if len(sentence) <= LONGEST_SENTENCE else f"{sentence[: LONGEST_SENTENCE - 4]} ..."

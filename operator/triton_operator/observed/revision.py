@@ -72,8 +72,10 @@ class Revision(Document):
     def image(self) -> str:
         """The server's image; empty if the record does not tell."""
         containers = _field(_field(self.template, "spec"), "containers")
-        named = (each for each in containers if _field(each, "name") == SERVER) if isinstance(containers, list) else ()
-        return _text(_field(next(iter(named), None), "image"))
+        server_containers = (
+            (each for each in containers if _field(each, "name") == SERVER) if isinstance(containers, list) else ()
+        )
+        return _text(_field(next(iter(server_containers), None), "image"))
 
     @property
     def measured_at(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-JUDGED = ("Accepted", "ResolvedRefs")
+DECIDING_CONDITIONS = ("Accepted", "ResolvedRefs")
 """Conditions of the Gateway API that a route needs to lead anywhere."""
 
 
@@ -16,7 +16,7 @@ class Parent:
     """Namespace and name of the Gateway, NAMESPACE/NAME."""
     accepts: bool | None
     """Whether the Gateway accepts the route as it is now; None: it has not said so yet."""
-    words: str
+    message: str
     """Why the Gateway does not accept the route, in its own words."""
 
 
@@ -37,34 +37,36 @@ def route_view(body: Mapping[str, Any]) -> RouteView:
     metadata = body["metadata"]
     generation = metadata.get("generation")
     backends = [each for rule in body["spec"].get("rules", []) for each in rule.get("backendRefs", [])]
-    answers = [(each, _judged(each)) for each in body.get("status", {}).get("parents", [])]
-    seen = [_is_current(found, generation) for _, judged in answers for found in judged.values()]
+    answers = [(each, _deciding_conditions(each)) for each in body.get("status", {}).get("parents", [])]
+    is_current_each = [
+        _is_current(condition, generation) for _, conditions in answers for condition in conditions.values()
+    ]
     return RouteView(
         name=metadata["name"],
         share=max((each.get("weight", 1) for each in backends if each["name"] != metadata["name"]), default=0),
-        parents=tuple(_parent(metadata["namespace"], each, judged, generation) for each, judged in answers),
-        is_seen=bool(seen) and all(seen),
+        parents=tuple(_parent(metadata["namespace"], each, conditions, generation) for each, conditions in answers),
+        is_seen=bool(is_current_each) and all(is_current_each),
     )
 
 
-def _judged(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _deciding_conditions(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The conditions that matter, by their type."""
-    return {each["type"]: each for each in answer.get("conditions", []) if each["type"] in JUDGED}
+    return {each["type"]: each for each in answer.get("conditions", []) if each["type"] in DECIDING_CONDITIONS}
 
 
 def _parent(
-    namespace: str, answer: Mapping[str, Any], judged: Mapping[str, Mapping[str, Any]], generation: int | None
+    namespace: str, answer: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]], generation: int | None
 ) -> Parent:
     reference = answer["parentRef"]
     name = f"{reference.get('namespace') or namespace}/{reference['name']}"
-    for each in judged.values():
+    for each in conditions.values():
         if each["status"] == "False":
             return Parent(name, False, f"{each['type']}: {each.get('reason', '')}: {each.get('message', '')}")
-    accepted = judged.get("Accepted", {})
+    accepted = conditions.get("Accepted", {})
     accepts = accepted.get("status") == "True" and _is_current(accepted, generation)
     return Parent(name, True if accepts else None, "")
 
 
-def _is_current(found: Mapping[str, Any], generation: int | None) -> bool:
+def _is_current(condition: Mapping[str, Any], generation: int | None) -> bool:
     """Whether a condition is about a version of the route; one that names none is taken for current."""
-    return bool(found.get("observedGeneration", generation) == generation)
+    return bool(condition.get("observedGeneration", generation) == generation)

@@ -1,6 +1,7 @@
-"""What the scheduler, the kubelet and the API server say in prose alone, read in this one place. Pure.
+"""Reads the sentences of the scheduler, the kubelet and the API server. Pure.
 
-Their reasons do not tell what is missing; only these sentences of theirs do. tritonserver's are read in `refusal`.
+Their reasons do not tell what is missing; only their messages do, and no other module reads those. tritonserver's
+sentences are read in `refusal`.
 """
 
 import re
@@ -11,22 +12,22 @@ _HINTS = (
     ("Insufficient", " Request less, or add a node that has it."),
     ("persistentvolumeclaim", " Create the claim or correct its name; the pod then starts by itself."),
     *(
-        (words, " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels.")
-        for words in ("node selector", "affinity")
+        (phrase, " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels.")
+        for phrase in ("node selector", "affinity")
     ),
 )
 """What the scheduler says if it finds no node, and what to do; the first that it says counts."""
 
 
-def lacking(message: str) -> frozenset[str]:
+def lacking_resources(message: str) -> frozenset[str]:
     """Return the resources that the scheduler, or the API server for a quota, says it has too few of."""
-    asked = message.partition("exceeded quota:")[2].partition("requested:")[2].partition(", used:")[0]
-    return frozenset(_INSUFFICIENT.findall(message)) | frozenset(_QUOTA.findall(asked))
+    requested = message.partition("exceeded quota:")[2].partition("requested:")[2].partition(", used:")[0]
+    return frozenset(_INSUFFICIENT.findall(message)) | frozenset(_QUOTA.findall(requested))
 
 
 def hint(message: str) -> str:
     """Return what to do about a pod for which the scheduler found no node, as the end of a message; it may be empty."""
-    return next((advice for words, advice in _HINTS if words in message), "")
+    return next((advice for phrase, advice in _HINTS if phrase in message), "")
 
 
 def lacks_directory(message: str) -> bool:

@@ -11,14 +11,15 @@ from triton_operator import names
 from triton_operator.observed.ending import revision_trouble, server_crash
 from triton_operator.observed.events import node_is_coming
 from triton_operator.observed.pod import PodView
-from triton_operator.observed.sentences import lacking
+from triton_operator.observed.sentences import lacking_resources
 from triton_operator.observed.trouble import Trouble, pod_trouble
 
 DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
 """Reasons for which a revision is published anew if a server cannot start on it."""
 
 LONGEST_NUMBER = 10
-"""Digits of a number of pods; Python reads no number of thousands of them."""
+"""A note of this many digits is no number of pods, and somebody wrote it by hand. Python refuses to read thousands of
+digits."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,10 @@ class ServerView:
     ready: bool
     """Whether all desired pods, and at least one, are ready with the newest template."""
     was_ready: bool
-    """Whether that was noted since it last had no replicas; if it is not so now, pods were added or have failed."""
+    """Whether an annotation notes that all pods of the Deployment were ready since it last had no replicas. If they are
+    not ready now, pods were added or have failed."""
     waits_note: str
-    """Since when its pods are waited for, as noted; empty: since it was made."""
+    """Since when its pods are waited for, in RFC 3339, as an annotation notes; empty: since the Deployment was made."""
     trouble: Trouble | None
     damage: Trouble | None
     """What is wrong with the server's revision on the claim, as a pod that starts found."""
@@ -67,7 +69,7 @@ class ServerView:
         """Whether at least one pod is ready and should go on."""
         return self.replicas > 0 and self.ready_pods > 0
 
-    def waited(self, now: datetime) -> float:
+    def waiting_seconds(self, now: datetime) -> float:
         """Seconds for which the Deployment's pods have been waited for."""
         since = datetime.fromisoformat(self.waits_note) if self.waits_note else self.created_at
         return (now - since).total_seconds()
@@ -79,10 +81,12 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
     name, notes = metadata["name"], metadata.get("annotations", {})
     revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
     # The trouble of an evicted pod's successor says more than the eviction.
-    own = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
-    damages = (found for pod in own if (found := revision_trouble(pod, revision)) and found.reason in DAMAGES)
-    since = _time(notes.get(names.MAKES_WAY_SINCE_ANNOTATION, ""))
-    gives = notes.get(names.MAKES_WAY_PODS_ANNOTATION, "")
+    own_pods = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
+    damages = (
+        trouble for pod in own_pods if (trouble := revision_trouble(pod, revision)) and trouble.reason in DAMAGES
+    )
+    makes_way_since = _valid_time(notes.get(names.MAKES_WAY_SINCE_ANNOTATION, ""))
+    pods_note = notes.get(names.MAKES_WAY_PODS_ANNOTATION, "")
     return ServerView(
         name=name,
         uid=metadata["uid"],
@@ -91,19 +95,19 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
         ready_pods=status.get("readyReplicas", 0),
         ready=_is_ready(body),
         was_ready=names.WAS_READY_ANNOTATION in notes,
-        waits_note=_time(notes.get(names.WAITS_ANNOTATION, "")),
-        trouble=next(_troubles(body, revision, own, events), None),
+        waits_note=_valid_time(notes.get(names.WAITS_ANNOTATION, "")),
+        trouble=next(_troubles(body, revision, own_pods, events), None),
         damage=next(damages, None),
-        image_id=min(filter(None, (pod.server_image_id for pod in own)), default=""),
+        image_id=min(filter(None, (pod.server_image_id for pod in own_pods)), default=""),
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
         revision_key=revision,
         makes_way_for=notes.get(names.MAKES_WAY_ANNOTATION, ""),
-        makes_way_since=datetime.fromisoformat(since) if since else None,
-        makes_way_pods=int(gives) if gives.isdecimal() and len(gives) < LONGEST_NUMBER else None,
-        node_is_coming=any(node_is_coming(pod.uid, events) for pod in own),
+        makes_way_since=datetime.fromisoformat(makes_way_since) if makes_way_since else None,
+        makes_way_pods=int(pods_note) if pods_note.isdecimal() and len(pods_note) < LONGEST_NUMBER else None,
+        node_is_coming=any(node_is_coming(pod.uid, events) for pod in own_pods),
         progress_deadline_exceeded=_condition(body, "Progressing").get("reason") == "ProgressDeadlineExceeded",
-        addresses={pod.name: pod.address for pod in own if pod.address},
-        restarts={pod.name: at for pod in own if (at := pod.restarted_at) is not None},
+        addresses={pod.name: pod.address for pod in own_pods if pod.address},
+        restarts={pod.name: restarted_at for pod in own_pods if (restarted_at := pod.restarted_at) is not None},
         body=body,
     )
 
@@ -112,14 +116,14 @@ def _troubles(
     body: Mapping[str, Any], revision: str, pods: Iterable[PodView], events: Sequence[Mapping[str, Any]]
 ) -> Iterator[Trouble]:
     """Yield what keeps the pods from serving, what says most first."""
-    refused = _condition(body, "ReplicaFailure")
-    if refused.get("status") == "True":
-        words = refused.get("message", "")
-        message = f"Deployment {body['metadata']['name']} gets no pod: {words}"
-        yield Trouble(Reason.APPLY_REFUSED, message, lacking(words))
+    replica_failure = _condition(body, "ReplicaFailure")
+    if replica_failure.get("status") == "True":
+        reason_text = replica_failure.get("message", "")
+        message = f"Deployment {body['metadata']['name']} gets no pod: {reason_text}"
+        yield Trouble(Reason.APPLY_REFUSED, message, lacking_resources(reason_text))
     for pod in pods:
-        if found := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events):
-            yield found
+        if trouble := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events):
+            yield trouble
 
 
 def _is_ready(body: Mapping[str, Any]) -> bool:
@@ -137,6 +141,6 @@ def _condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return next((each for each in conditions if each["type"] == kind), {})
 
 
-def _time(note: str) -> str:
+def _valid_time(note: str) -> str:
     """Return a note that is a time; empty for any other, which somebody wrote by hand."""
     return note if is_time(note) else ""

@@ -80,14 +80,14 @@ def observe(
     for child in children:
         by_kind.setdefault(child["kind"], []).append(child)
     pods, events = [pod_view(pod) for pod in by_kind.get("Pod", [])], by_kind.get("Event", [])
-    claim = _named(by_kind.get("PersistentVolumeClaim", []), claim_name)
-    jobs = [_on_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
-    results = _named(by_kind.get("ConfigMap", []), names.results(owner_name)) or {}
+    claim = _object_named(by_kind.get("PersistentVolumeClaim", []), claim_name)
+    jobs = [_without_result_of_other_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
+    results = _object_named(by_kind.get("ConfigMap", []), names.results(owner_name)) or {}
     entries = read_entries(results.get("data") or {})
     if _is_other_claim(entries.claim, claim_name, claim):
         entries = entries.on_another_claim()
-        jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
-    service = _named(by_kind.get("Service", []), owner_name) or {}
+        jobs = [_job_to_repeat(job) if claim is not None and _is_older(job.body, claim) else job for job in jobs]
+    service = _object_named(by_kind.get("Service", []), owner_name) or {}
     return Observed(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: server_view(body, pods, events) for body in by_kind.get("Deployment", [])},
@@ -103,9 +103,9 @@ def observe(
         history=entries.history,
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
-        scaled_object=_only(by_kind.get(names.SCALED_OBJECT, [])),
+        scaled_object=_first_name(by_kind.get(names.SCALED_OBJECT, [])),
         http_route=next(map(route_view, by_kind.get(names.HTTP_ROUTE, [])), None),
-        disruption_budget=_only(by_kind.get(names.DISRUPTION_BUDGET, [])),
+        disruption_budget=_first_name(by_kind.get(names.DISRUPTION_BUDGET, [])),
         network_policies=frozenset(each["metadata"]["name"] for each in by_kind.get("NetworkPolicy", [])),
         has_keda=has_keda,
         has_gateway_api=has_gateway_api,
@@ -124,11 +124,11 @@ def _records(entries: Entries, jobs: Iterable[JobView]) -> Mapping[str, Record]:
     return records
 
 
-def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+def _object_named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
     return next((each for each in objects if each["metadata"]["name"] == name), None)
 
 
-def _only(objects: Iterable[Mapping[str, Any]]) -> str | None:
+def _first_name(objects: Iterable[Mapping[str, Any]]) -> str | None:
     return next((each["metadata"]["name"] for each in objects), None)
 
 
@@ -140,18 +140,18 @@ def _is_other_claim(recorded: str, name: str, claim: Mapping[str, Any] | None) -
     return recorded_name != name or (claim is not None and claim["metadata"]["uid"] != uid)
 
 
-def _on_claim(job: JobView, claim_name: str) -> JobView:
+def _without_result_of_other_claim(job: JobView, claim_name: str) -> JobView:
     """The Job, without its result if that is on another claim than the one that is used now."""
     volumes = job.body["spec"].get("template", {}).get("spec", {}).get("volumes", [])
-    used = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
-    own = used.get("repository") in (claim_name, None) or not claim_name
-    return job if own else replace(job, record=None, cut=False)
+    claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
+    is_on_claim = claims.get("repository") in (claim_name, None) or not claim_name
+    return job if is_on_claim else replace(job, record=None, cut=False)
 
 
-def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
+def _is_older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
     return bool(job["metadata"]["creationTimestamp"] < claim["metadata"]["creationTimestamp"])
 
 
-def _forgotten(job: JobView) -> JobView:
+def _job_to_repeat(job: JobView) -> JobView:
     """A Job whose result is lost with its claim, so that it runs again."""
     return replace(job, state="Succeeded", record=None, cut=False, failure=None, pending=None, ended_unseen=None)

@@ -1,4 +1,4 @@
-"""What keeps a pod from running, in the cluster's own words. Pure.
+"""Reads what keeps a pod from running, with the message of the cluster about it. Pure.
 
 A Pending pod says why in its conditions and container statuses. What the kubelet tried in vain (a missing ConfigMap, a
 volume that cannot be mounted) is told only by Events.
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.observed.events import about
+from triton_operator.observed.events import events_about
 from triton_operator.observed.pod import PodView
-from triton_operator.observed.sentences import hint, lacking
+from triton_operator.observed.sentences import hint, lacking_resources
 
 BY_TAINT = "DeletionByTaintManager"
 """Reason of a pod's DisruptionTarget if its node was tainted, as it is when it does not answer."""
@@ -29,7 +29,7 @@ _FAILED = {
     "FailedAttachVolume": Reason.MOUNT_FAILED,
     "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
 }
-"""What the kubelet tried in vain: the Event's reason, and the condition's."""
+"""The condition's reason by the reason of an Event with which the kubelet reports a failed attempt."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",
@@ -52,46 +52,46 @@ def pod_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | 
     """Return the trouble of a pod that has not ended; None if it runs or is only slow."""
     if pod.has_ended:
         return None
-    if _is_out_of_touch(pod):
-        return _lost(pod)
+    if _has_lost_its_node(pod):
+        return _lost_node_trouble(pod)
     if pod.is_disrupted:
-        return eviction(pod)
+        return eviction_trouble(pod)
     scheduled = pod.conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        words = scheduled.get("message", "")
-        message = f"pod {pod.name} cannot be scheduled: {words}{hint(words)}"
-        return Trouble(Reason.UNSCHEDULABLE, message, lacking(words))
-    if waiting := waits(pod, events):
-        return waiting
+        verdict = scheduled.get("message", "")
+        message = f"pod {pod.name} cannot be scheduled: {verdict}{hint(verdict)}"
+        return Trouble(Reason.UNSCHEDULABLE, message, lacking_resources(verdict))
+    if trouble := start_trouble(pod, events):
+        return trouble
     # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
     # history.
-    if pod.phase == "Pending" and not any(each.has_begun for each in pod.every):
-        return _attempted_in_vain(pod, events)
+    if pod.phase == "Pending" and not any(each.has_begun for each in pod.all_containers):
+        return _kubelet_failure(pod, events)
     return None
 
 
-def _is_out_of_touch(pod: PodView) -> bool:
+def _has_lost_its_node(pod: PodView) -> bool:
     """Whether the node controller, and not the kubelet, set the pod to not ready.
 
     A kubelet changes ContainersReady and Ready together, because these pods have no readiness gates.
     """
-    said = [pod.conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")]
-    return said == ["True", "False"]
+    statuses = [pod.conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")]
+    return statuses == ["True", "False"]
 
 
-def _lost(pod: PodView) -> Trouble:
+def _lost_node_trouble(pod: PodView) -> Trouble:
     """Return the trouble of a pod whose node does not answer, also once the cluster has asked that node to end it."""
     message = f"node {pod.node} of pod {pod.name} does not answer; check the node and its kubelet"
     if pod.stage is not None:
-        message += f"; {_if_gone(pod)}"
+        message += f"; {_lost_node_advice(pod)}"
     return Trouble(Reason.NODE_NOT_READY, message)
 
 
-def _if_gone(pod: PodView) -> str:
+def _lost_node_advice(pod: PodView) -> str:
     return f"if it is gone for good, delete it: kubectl delete node {pod.node}. Until then its Job makes no other pod"
 
 
-def eviction(pod: PodView) -> Trouble:
+def eviction_trouble(pod: PodView) -> Trouble:
     """Return the trouble of a pod that the cluster ended, or has asked its node to end.
 
     A pod that was being initialized does not show whether its node answers, so the message says what to do if not.
@@ -99,40 +99,40 @@ def eviction(pod: PodView) -> Trouble:
     disruption = pod.conditions["DisruptionTarget"]
     message = f"the cluster ended pod {pod.name}: {disruption.get('message', '')}; another pod takes its place"
     if pod.stage is not None and not pod.has_ended and disruption.get("reason") == BY_TAINT:
-        message += f" when node {pod.node} has ended it; {_if_gone(pod)}"
+        message += f" when node {pod.node} has ended it; {_lost_node_advice(pod)}"
     return Trouble(Reason.EVICTED, message)
 
 
-def waits(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+def start_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
     """Return what keeps a container from starting, such as its image; None if the kubelet names nothing."""
-    for container in pod.every:
+    for container in pod.all_containers:
         waiting = container.waiting
         if waiting is not None and (reason := _WAITING.get(waiting.reason)):
             secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
-            words = f"pod {pod.name}, container {container.name}: {waiting.message or waiting.reason}"
-            return Trouble(reason, f"{words}; {secret}{_ADVICE[reason]}", container=container.name)
+            message = f"pod {pod.name}, container {container.name}: {waiting.message or waiting.reason}"
+            return Trouble(reason, f"{message}; {secret}{_ADVICE[reason]}", container=container.name)
     return None
 
 
 def _missing_secret(pod: PodView, events: Iterable[Mapping[str, Any]]) -> str:
     """Return the kubelet's message about missing imagePullSecrets; it then asks the registry without them."""
-    told = about(pod.uid, pod.created_at, events)
-    missing = (event for event in told if event.get("reason") == "FailedToRetrieveImagePullSecret")
+    pod_events = events_about(pod.uid, pod.created_at, events)
+    missing = (event for event in pod_events if event.get("reason") == "FailedToRetrieveImagePullSecret")
     return next((f"{event.get('message', '')}; " for event in missing), "")
 
 
-def _attempted_in_vain(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
-    for event in about(pod.uid, pod.created_at, events):
+def _kubelet_failure(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    for event in events_about(pod.uid, pod.created_at, events):
         if reason := _FAILED.get(event.get("reason", "")):
             return Trouble(reason, f"pod {pod.name}: {event.get('message', '')}; create or correct what is missing")
     return None
 
 
-def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+def missing_pod_trouble(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
     """Return why a Job has no pod, such as a quota or an admission policy; None without such an Event."""
     metadata = controller["metadata"]
-    for event in about(metadata.get("uid", ""), metadata.get("creationTimestamp", ""), events):
+    for event in events_about(metadata.get("uid", ""), metadata.get("creationTimestamp", ""), events):
         if event.get("reason") == "FailedCreate":
-            words = f"{controller['kind']} {metadata['name']} gets no pod: {event.get('message', '')}"
-            return Trouble(Reason.APPLY_REFUSED, words)
+            message = f"{controller['kind']} {metadata['name']} gets no pod: {event.get('message', '')}"
+            return Trouble(Reason.APPLY_REFUSED, message)
     return None

@@ -13,7 +13,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.observed.history import History
-from triton_operator.planning.conditions import Outline, outline
+from triton_operator.planning.conditions import Outline, outline_of
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
@@ -27,7 +27,7 @@ from triton_operator.stages.progress import Progress
 
 @dataclass(frozen=True)
 class Draft:
-    """The plan of a pass while it is made: what is desired, as far as it is known."""
+    """The plan of a pass while it is made. Each function of ALWAYS returns a more complete one."""
 
     progress: Progress
     outline: Outline
@@ -36,17 +36,17 @@ class Draft:
     soak: Soaking
     """The soak of the active revision."""
     canary: Canary
-    """The canary of the target revision, or what is left of another one's."""
+    """The canary of the target revision, or of an earlier target whose canary is being ended."""
     history: History
     conditions: tuple[Statement, ...] = ()
     """The conditions of scaling and of the route, if the spec asks for them."""
-    again: tuple[float, ...] = ()
-    """Seconds after which time alone changes something."""
+    requeue_after: tuple[float, ...] = ()
+    """Pauses in seconds, of which the shortest decides when the next pass comes. Each is due to time alone."""
     status: TritonDeploymentStatus = field(default_factory=TritonDeploymentStatus)
-    """What is told of the object, once all is known that it tells of."""
+    """The status that the pass writes; empty until `make_status` has run."""
 
     @property
-    def extras(self) -> tuple[Statement, ...]:
+    def optional_conditions(self) -> tuple[Statement, ...]:
         """The conditions of all that the spec may have besides a server: scaling, a route, a soak."""
         return (*self.conditions, self.soak.condition) if self.soak.condition else self.conditions
 
@@ -55,21 +55,21 @@ class Draft:
         """Whether the target serves and nothing tries it any more."""
         return self.progress.is_complete and not self.soak.goes_on and self.canary.holds is None
 
-    def plus(self, effects: Effects, condition: Statement | None = None, again: float | None = None) -> "Draft":
-        """Return the draft with more of all."""
+    def plus(self, effects: Effects, condition: Statement | None = None, requeue_after: float | None = None) -> "Draft":
+        """Return the draft with these effects, this condition and this pause added to its own."""
         return replace(
             self,
             effects=self.effects + effects,
             conditions=(*self.conditions, condition) if condition else self.conditions,
-            again=(*self.again, again) if again else self.again,
+            requeue_after=(*self.requeue_after, requeue_after) if requeue_after else self.requeue_after,
         )
 
 
-def begun(context: Context, progress: Progress) -> Draft:
-    """Return what the flow wants."""
+def first_draft(context: Context, progress: Progress) -> Draft:
+    """Return the draft with what the steps of the flow want."""
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
-    effects = Effects(failures=context.followed) + progress.effects
-    return Draft(progress, outline(context, progress), effects, soak, canary, context.observed.history)
+    effects = Effects(failures=context.resolving_failures) + progress.effects
+    return Draft(progress, outline_of(context, progress), effects, soak, canary, context.observed.history)
 
 
 def note_damages(context: Context, draft: Draft) -> Draft:
@@ -90,59 +90,61 @@ def keep_serving(context: Context, draft: Draft) -> Draft:
     return draft.plus(serve.keep_serving(context, draft.soak, draft.canary))
 
 
-def tell(context: Context, draft: Draft) -> Draft:
-    """Say in the status what is known by now."""
-    return replace(draft, status=status_of(context, draft.progress, draft.outline, draft.soak, draft.extras))
+def make_status(context: Context, draft: Draft) -> Draft:
+    """Make the status from the progress and the conditions; what follows in ALWAYS does not change it."""
+    return replace(
+        draft, status=status_of(context, draft.progress, draft.outline, draft.soak, draft.optional_conditions)
+    )
 
 
 def remember_state(context: Context, draft: Draft) -> Draft:
     """Keep the state that serves in the history; once nothing tries it any more, clean what the history dropped."""
-    history, settled = draft.history, draft.is_settled
+    history, is_settled = draft.history, draft.is_settled
     if HISTORY not in context.observed.unreadable:
-        history = remembered(context, draft.progress, draft.effects, draft.status, settled=settled)
-    noted = replace(draft, history=history)
-    return noted.plus(clean.clean(context, history)) if settled else noted
+        history = remembered(context, draft.progress, draft.effects, draft.status, settled=is_settled)
+    with_history = replace(draft, history=history)
+    return with_history.plus(clean.clean(context, history)) if is_settled else with_history
 
 
-def try_active(context: Context, draft: Draft) -> Draft:
-    """Go on with soak and canary.
+def continue_trials(context: Context, draft: Draft) -> Draft:
+    """Carry on the soak and the canary of this pass.
 
-    Only after the history: the counters are not what the active revision is made of, so its state is without them.
+    This comes after the history, because the records of a soak's counters are no part of the state that serves.
     """
-    soaked = draft.plus(draft.soak.effects, again=draft.soak.again_after)
-    return soaked.plus(Effects(), again=draft.canary.again_after)
+    with_soak = draft.plus(draft.soak.effects, requeue_after=draft.soak.again_after)
+    return with_soak.plus(Effects(), requeue_after=draft.canary.again_after)
 
 
-def follow_load(context: Context, draft: Draft) -> Draft:
+def scale_active(context: Context, draft: Draft) -> Draft:
     """Have KEDA scale the active revision."""
     scaled = scale.scale(context, serve.is_measuring_active(context, draft.progress), draft.canary.share)
-    return draft.plus(_object(scaled.scaled_object), scaled.condition, scaled.again_after)
+    return draft.plus(_object_effects(scaled.scaled_object), scaled.condition, scaled.again_after)
 
 
-def lead_requests(context: Context, draft: Draft) -> Draft:
+def route_requests(context: Context, draft: Draft) -> Draft:
     """Have the Gateway API lead requests to the Services."""
-    routed = route.route(context, draft.canary.share)
-    return draft.plus(_object(routed.http_route), routed.condition)
+    routing = route.route(context, draft.canary.share)
+    return draft.plus(_object_effects(routing.http_route), routing.condition)
 
 
 def spare_servers(context: Context, draft: Draft) -> Draft:
     """Let a drain end one of several servers at a time."""
-    return draft.plus(_object(disruption_budget(context)))
+    return draft.plus(_object_effects(disruption_budget(context)))
 
 
 ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
     restore_active,
     keep_serving,
-    follow_load,
-    lead_requests,
+    scale_active,
+    route_requests,
     spare_servers,
-    tell,
+    make_status,
     remember_state,
-    try_active,
+    continue_trials,
 )
 """What is done after the flow, in this order."""
 
 
-def _object(body: dict[str, Any] | None) -> Effects:
+def _object_effects(body: dict[str, Any] | None) -> Effects:
     return Effects((body,)) if body is not None else Effects()

@@ -18,7 +18,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
-from triton_operator.planning.pins import differing
+from triton_operator.planning.pins import differing_fields
 from triton_operator.planning.summary import (
     NEWEST,
     SUMMARY,
@@ -26,8 +26,8 @@ from triton_operator.planning.summary import (
     Standing,
     SummaryFacts,
     activity,
-    holds,
     standing,
+    summary_truths,
 )
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
@@ -62,19 +62,19 @@ STAGES: tuple[ConditionType, ...] = tuple(
 
 @dataclass(frozen=True)
 class Outline:
-    """What all conditions are made of."""
+    """The statements of the stages, and the facts from which the conditions that summarize follow."""
 
     stages: Sequence[Statement]
     """The conditions of the stages, also of those that are not reached."""
     facts: SummaryFacts
-    """What decides the conditions that summarize."""
+    """The facts that decide Ready, UpToDate, Reconciling and Stalled."""
 
 
-def outline(context: Context, progress: Progress) -> Outline:
+def outline_of(context: Context, progress: Progress) -> Outline:
     """Return what the conditions are made of."""
     known = {condition.type: condition for condition in progress.conditions}
-    stages = [_undecided(known.get(kind) or _not_reached(context, kind)) for kind in STAGES]
-    is_available = bool(_available(stages).status)
+    stages = [_unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind)) for kind in STAGES]
+    is_available = bool(_available_statement(stages).status)
     facts = SummaryFacts(
         complete=progress.is_complete and is_available,
         rolled_back=context.spec.rollout.revision is not None,
@@ -82,25 +82,25 @@ def outline(context: Context, progress: Progress) -> Outline:
         available=is_available,
         soaks=progress.soaks is not None,
         stalled=progress.stalled,
-        paused=_decisive(progress, stages).reason in PAUSED,
+        paused=_decisive_statement(progress, stages).reason in PAUSED,
     )
     return Outline(stages, facts)
 
 
 def conditions(
-    context: Context, progress: Progress, known: Outline, extras: Iterable[Statement], new_images: Images | None
+    context: Context, progress: Progress, outline: Outline, extras: Iterable[Statement], new_images: Images | None
 ) -> list[Condition]:
     """All conditions as observed now: those that summarize, the stages' in order, notices, and ``extras``.
 
     ``new_images``: what the status tells of the installation's images.
     """
-    summary = _summary(context, progress, known)
-    told = (*summary, *known.stages, *_notices(context, progress, new_images), *extras)
+    summary = _summary(context, progress, outline)
+    statements = (*summary, *outline.stages, *_notices(context, progress, new_images), *extras)
     triton_deployment = context.triton_deployment
-    return conditions_of(told, triton_deployment.status.conditions, triton_deployment.generation, context.now)
+    return conditions_of(statements, triton_deployment.status.conditions, triton_deployment.generation, context.now)
 
 
-def _undecided(condition: Statement) -> Statement:
+def _unknown_while_undecided(condition: Statement) -> Statement:
     """Turn a stage's condition to Unknown while the stage goes on. False means failed, in trouble or not available."""
     return (
         replace(condition, status=None)
@@ -109,31 +109,32 @@ def _undecided(condition: Statement) -> Statement:
     )
 
 
-def _not_reached(context: Context, kind: ConditionType) -> Statement:
+def _unreached_stage(context: Context, kind: ConditionType) -> Statement:
     if kind == "Available" and context.active_server is not None:
         return active_availability(context)
     return Statement(kind, None, Reason.WAITING, "an earlier stage has to finish first")
 
 
 def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Statement]:
-    """What is only there while it holds."""
-    yield from _risks(context)
-    yield from _rehearsed(progress)
-    yield from _news(context)
-    yield from _images(context, new_images)
+    """The conditions that are only in the status while they hold."""
+    yield from _risk_notices(context)
+    yield from _rehearsal_notice(progress)
+    yield from _new_candidates_notice(context)
+    yield from _new_images_notice(context, new_images)
 
 
-def _risks(context: Context) -> Iterator[Statement]:
-    """What the user should know and may accept."""
+def _risk_notices(context: Context) -> Iterator[Statement]:
+    """The risks that the user should know of and may accept: faults of the server, and a claim that others use."""
     vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
         yield Statement("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
-    others = context.observed.neighbours
-    if others:
+    neighbours = context.observed.neighbours
+    if neighbours:
         # No number: it would change the statuses of all whenever one comes or goes.
-        named = ", ".join(others[:NAMED_NEIGHBOURS]) + (" and others" if len(others) > NAMED_NEIGHBOURS else "")
+        more = " and others" if len(neighbours) > NAMED_NEIGHBOURS else ""
+        users = ", ".join(neighbours[:NAMED_NEIGHBOURS]) + more
         message = (
-            f"claim {context.claim_name} is also used by {named}, so these TritonDeployments have to trust each other:"
+            f"claim {context.claim_name} is also used by {users}, so these TritonDeployments have to trust each other:"
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
         yield Statement("ClaimShared", True, Reason.SHARED_CLAIM, message)
@@ -147,8 +148,8 @@ def _server_images(context: Context) -> Iterator[str]:
     yield context.images.server
 
 
-def _rehearsed(progress: Progress) -> Iterator[Statement]:
-    """What did not run as it would on a GPU."""
+def _rehearsal_notice(progress: Progress) -> Iterator[Statement]:
+    """The notice that the user's code ran on the CPU although it asked for a GPU."""
     if not isinstance(progress, Referred):
         return
     parts = ["the reference"] if progress.dump.result.rehearsed else []
@@ -161,30 +162,30 @@ def _rehearsed(progress: Progress) -> Iterator[Statement]:
         yield Statement("Rehearsed", True, Reason.REHEARSED, message)
 
 
-def _news(context: Context) -> Iterator[Statement]:
-    """What the user may take, while the operator keeps to what it chose."""
-    named = {model.name: model for model in context.spec.models}
-    for chosen in context.resolved.models if context.resolved else ():
-        model = named.get(chosen.name)
-        if model is None or model.is_sought or not chosen.candidates:
+def _new_candidates_notice(context: Context) -> Iterator[Statement]:
+    """The notice that this operator would choose further candidates, while it keeps to those that were chosen."""
+    models_by_name = {model.name: model for model in context.spec.models}
+    for choice in context.resolved.models if context.resolved else ():
+        model = models_by_name.get(choice.name)
+        if model is None or model.is_sought or not choice.candidates:
             continue
-        offered = default_candidates(context.spec, model, context.images)
-        added = [each.name for each in offered if each not in chosen.candidates]
-        taken = ", ".join(each.name for each in chosen.candidates)
-        if added:
+        defaults = default_candidates(context.spec, model, context.images)
+        new_names = [each.name for each in defaults if each not in choice.candidates]
+        kept_names = ", ".join(each.name for each in choice.candidates)
+        if new_names:
             message = (
-                f"this version of the operator would also try {', '.join(added)} for model {chosen.name}, but keeps to"
-                f" {taken}; to try others, list all candidates in spec.models[].candidates"
+                f"this version of the operator would also try {', '.join(new_names)} for model {choice.name}, but keeps"
+                f" to {kept_names}; to try others, list all candidates in spec.models[].candidates"
             )
             yield Statement("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
             return
 
 
-def _images(context: Context, found: Images | None) -> Iterator[Statement]:
-    """Other images that the installation has, such as a server whose faults are mended. ``found``: they; None: none."""
-    if found is None:
+def _new_images_notice(context: Context, new_images: Images | None) -> Iterator[Statement]:
+    """The notice that the installation has other images, such as a server whose faults are mended."""
+    if new_images is None:
         return
-    fields = differing(context.pins, found, context.spec.serving.image)
+    fields = differing_fields(context.pins, new_images, context.spec.serving.image)
     if fields:
         message = (
             f"the installation has other images than this object keeps ({', '.join(fields)}; status.newImages has all);"
@@ -199,109 +200,110 @@ def _images(context: Context, found: Images | None) -> Iterator[Statement]:
     yield Statement("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
 
 
-def _summary(context: Context, progress: Progress, known: Outline) -> list[Statement]:
+def _summary(context: Context, progress: Progress, outline: Outline) -> list[Statement]:
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
-    stages, facts, soaks = known.stages, known.facts, progress.soaks
-    decisive = _decisive(progress, stages)
-    stands, doing, says = standing(facts), activity(facts), holds(facts)
-    waits = soaks if doing is Activity.SOAKS and soaks is not None else decisive
-    reconciling = Statement("Reconciling", says["Reconciling"], *_activity_words(doing, waits))
-    stalled = replace(decisive, type="Stalled", status=True) if says["Stalled"] else CLEAR
-    if stands in NEWEST:
-        pair = _serves(context, _newest(context, stands, soaks))
-    elif stands is Standing.SERVES_OLDER:
-        pair = _serves_on(context, decisive)
+    stages, facts, soaks = outline.stages, outline.facts, progress.soaks
+    decisive = _decisive_statement(progress, stages)
+    current_standing, current_activity, truths = standing(facts), activity(facts), summary_truths(facts)
+    obstacle = soaks if current_activity is Activity.SOAKS and soaks is not None else decisive
+    reconciling = Statement("Reconciling", truths["Reconciling"], *_activity_reason(current_activity, obstacle))
+    stalled = replace(decisive, type="Stalled", status=True) if truths["Stalled"] else CLEAR
+    if current_standing in NEWEST:
+        pair = _conditions_when_up_to_date(context, _up_to_date_condition(context, current_standing, soaks))
+    elif current_standing is Standing.SERVES_OLDER:
+        pair = _conditions_while_older_serves(context, decisive)
     else:
-        lacks = _available(stages) if stands is Standing.UNAVAILABLE else decisive
-        pair = (replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate"))
+        unmet = _available_statement(stages) if current_standing is Standing.UNAVAILABLE else decisive
+        pair = (replace(unmet, type=kind, status=False) for kind in ("Ready", "UpToDate"))
     return [*pair, reconciling, stalled]
 
 
-def _available(stages: Sequence[Statement]) -> Statement:
+def _available_statement(stages: Sequence[Statement]) -> Statement:
     return next(each for each in stages if each.type == "Available")
 
 
-def _decisive(progress: Progress, stages: Sequence[Statement]) -> Statement:
+def _decisive_statement(progress: Progress, stages: Sequence[Statement]) -> Statement:
     """What the target waits for or failed at: the first stage that is not done, or what the roll-out says itself."""
     if progress.blocking is not None:
         return progress.blocking
     unfinished = (each for each in stages if not each.status)
-    moves = Statement("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
-    return moves if progress.is_rolled_out else next(unfinished)
+    message = "the Service is about to point to the target revision"
+    move = Statement("Available", False, Reason.ROLLING_OUT, message)
+    return move if progress.is_rolled_out else next(unfinished)
 
 
-def _activity_words(doing: Activity, waits: Statement) -> tuple[Reason, str]:
-    """Reason and message of Reconciling. ``waits``: what is waited for."""
-    if doing is Activity.NONE:
+def _activity_reason(current_activity: Activity, obstacle: Statement) -> tuple[Reason, str]:
+    """Reason and message of Reconciling. ``obstacle``: the condition that the object waits for."""
+    if current_activity is Activity.NONE:
         return Reason.READY, "nothing is left to do"
-    if doing is Activity.STALLED:
-        return waits.reason, "nothing more is tried until something changes"
-    return (waits.reason if doing is Activity.PAUSED else Reason.PROGRESSING), waits.message
+    if current_activity is Activity.STALLED:
+        return obstacle.reason, "nothing more is tried until something changes"
+    return (obstacle.reason if current_activity is Activity.PAUSED else Reason.PROGRESSING), obstacle.message
 
 
-def _serves(context: Context, newest: Statement) -> Iterator[Statement]:
-    """Ready and UpToDate once all that is desired serves. ``newest``: the latter."""
-    words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
-    yield Statement("Ready", True, Reason.READY, words)
-    yield newest
+def _conditions_when_up_to_date(context: Context, up_to_date: Statement) -> Iterator[Statement]:
+    """Ready and UpToDate once all that is desired serves. ``up_to_date``: the condition UpToDate."""
+    message = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
+    yield Statement("Ready", True, Reason.READY, message)
+    yield up_to_date
 
 
-def _newest(context: Context, stands: Standing, soaks: Statement | None) -> Statement:
-    """The condition UpToDate of what serves as the spec asks. ``soaks``: what its soak says; None: it has none."""
-    if stands is Standing.ROLLED_BACK:
-        words = (
+def _up_to_date_condition(context: Context, current_standing: Standing, soak_statement: Statement | None) -> Statement:
+    """The condition UpToDate while all that is desired serves. ``soak_statement``: its soak's; None: it has no soak."""
+    if current_standing is Standing.ROLLED_BACK:
+        message = (
             f"spec.rollout.revision names revision {context.active_revision}, so nothing newer is looked for, and no"
             " other edit is served; remove the field to serve what the rest of the spec asks for"
         )
-        return Statement("UpToDate", False, Reason.ROLLED_BACK, words)
-    if stands is Standing.SOAKED and soaks is not None:
-        return replace(soaks, type="UpToDate", status=False)
+        return Statement("UpToDate", False, Reason.ROLLED_BACK, message)
+    if current_standing is Standing.SOAKED and soak_statement is not None:
+        return replace(soak_statement, type="UpToDate", status=False)
     return Statement("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
 
 
-def _serves_on(context: Context, newer: Statement) -> Iterator[Statement]:
+def _conditions_while_older_serves(context: Context, obstacle: Statement) -> Iterator[Statement]:
     """Ready and UpToDate while the spec is met, and something newer is worked on, waits or failed.
 
     The reason of Reconciling, which is False then, tells whether work goes on.
     """
-    words = f"revision {context.active_revision} serves, as the spec asks; UpToDate tells what is newer"
-    yield Statement("Ready", True, Reason.READY, words)
-    yield replace(newer, type="UpToDate", status=False)
+    message = f"revision {context.active_revision} serves, as the spec asks; UpToDate tells what is newer"
+    yield Statement("Ready", True, Reason.READY, message)
+    yield replace(obstacle, type="UpToDate", status=False)
 
 
-def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
-    """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
-    yield from _switch(old, new)
-    known = {each.type: (each.status, each.reason) for each in old.conditions}
-    stays_ready = "UpToDate" in known and all(_is_ready(status) for status in (old, new))
+def event_fields(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
+    """Type, reason, message and condition of the Events about conditions, candidates and revisions that changed."""
+    yield from _active_change_event(old, new)
+    old_states = {each.type: (each.status, each.reason) for each in old.conditions}
+    stays_ready = "UpToDate" in old_states and all(_is_ready(status) for status in (old, new))
     for each in new.conditions:
-        if not _is_told(new, each, stays_ready):
+        if not _has_event(new, each, stays_ready):
             continue
-        if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
+        if old_states.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
-        bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
-        bad |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
-        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}", each.type
-    yield from _of_candidates(old, new)
-    yield from _start(old, new)
+        is_warning = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
+        is_warning |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
+        yield "Warning" if is_warning else "Normal", each.reason, f"{each.type}: {each.message}", each.type
+    yield from _candidate_events(old, new)
+    yield from _target_start_event(old, new)
 
 
 def _is_ready(status: TritonDeploymentStatus) -> bool:
     return any((each.type, each.status) == ("Ready", "True") for each in status.conditions)
 
 
-def _is_told(new: TritonDeploymentStatus, condition: Condition, stays_ready: bool) -> bool:
+def _has_event(new: TritonDeploymentStatus, condition: Condition, stays_ready: bool) -> bool:
     """Whether an Event tells of a condition, if it has changed. ``stays_ready``: whether Ready stays True."""
     if condition.type == "UpToDate":
-        stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
-        failed = condition.reason not in QUIET and stopped
-        return stays_ready and (condition.status == "True" or failed)
+        is_stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
+        has_failed = condition.reason not in QUIET and is_stopped
+        return stays_ready and (condition.status == "True" or has_failed)
     # A stage's condition says why a summary does not hold.
     return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
 
 
-def _of_candidates(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
-    """The candidates that failed or were skipped."""
+def _candidate_events(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
+    """The Events of the candidates that failed or were skipped in this pass."""
     states = {each.name: each.state for each in old.candidates}
     for candidate in new.candidates:
         if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
@@ -309,8 +311,10 @@ def _of_candidates(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> 
             yield kind, candidate.reason or "", f"candidate {candidate.name}: {candidate.message}", ""
 
 
-def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
-    """The start of a target revision's server, of which no condition tells while another revision serves."""
+def _target_start_event(
+    old: TritonDeploymentStatus, new: TritonDeploymentStatus
+) -> Iterator[tuple[str, str, str, str]]:
+    """The Event of the start of a target's server, which no condition shows while another revision serves."""
     target, active = new.target, new.active
     if target is not None and active is not None and target != old.target:
         message = (
@@ -320,8 +324,10 @@ def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator
         yield "Normal", Reason.ROLLING_OUT, message, ""
 
 
-def _switch(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
-    """The change of the active revision, which the condition Available outlives."""
+def _active_change_event(
+    old: TritonDeploymentStatus, new: TritonDeploymentStatus
+) -> Iterator[tuple[str, str, str, str]]:
+    """The Event of a change of the active revision, during which the condition Available stays True."""
     before, after = old.active, new.active
     if before is not None and after is not None and before.revision != after.revision:
         message = (

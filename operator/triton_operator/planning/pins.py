@@ -20,38 +20,39 @@ from triton_operator.observed.history import History, State
 from triton_operator.settings import Settings
 
 
-def pinned(triton_deployment: TritonDeployment, history: History, settings: Settings) -> Images:
+def pinned_images(triton_deployment: TritonDeployment, history: History, settings: Settings) -> Images:
     """The images of the status or the history that were chosen for what the spec asks for, or else the settings'.
 
     Those that were chosen before somebody asked for others do not count.
     """
     digest, request = basis(triton_deployment.spec), triton_deployment.update_images
-    known = (each for each in (triton_deployment.status.images, *_recorded(history.served)) if each is not None)
-    found = next((each for each in known if each.spec_digest == digest and request in ("", each.request_digest)), None)
-    shipped = _shipped(triton_deployment.spec, settings)
-    return found or shipped.model_copy(update={"spec_digest": digest, "request_digest": request})
+    earlier = filter(None, (triton_deployment.status.images, *_recorded_images(history.served)))
+    matching = (each for each in earlier if each.spec_digest == digest and request in ("", each.request_digest))
+    installed = _installation_images(triton_deployment.spec, settings)
+    return next(matching, None) or installed.model_copy(update={"spec_digest": digest, "request_digest": request})
 
 
 def newer_images(context: Context) -> Images | None:
     """The installation's images, if what serves has others, or the next revision would have; None: neither."""
     spec, active = context.spec, context.active_server
-    shipped = _shipped(spec, context.settings)
-    served = (each for each in context.observed.history.served if each.revision and each.revision.server == active)
-    kept = (context.pins, *islice(_recorded(served), 1))
-    return shipped if any(differing(each, shipped, spec.serving.image) for each in kept) else None
+    installed = _installation_images(spec, context.settings)
+    served = context.observed.history.served
+    active_states = (each for each in served if each.revision and each.revision.server == active)
+    images_in_use = (context.pins, *islice(_recorded_images(active_states), 1))
+    return installed if any(differing_fields(each, installed, spec.serving.image) for each in images_in_use) else None
 
 
-def differing(kept: Images, shipped: Images, own_server: str | None) -> list[str]:
-    """Names of the fields that differ, as the status has them. ``own_server``: the spec's server image, if it has one.
+def differing_fields(own_images: Images, installed: Images, spec_server: str | None) -> list[str]:
+    """Names of the fields that differ, as the status has them. ``spec_server``: the spec's server image, if it has one.
 
-    What a newer operator knows and an older one did not say differs too: it is chosen together with the images.
+    A field that an older operator did not write differs too, because it is chosen together with the images.
     """
-    ignored = {"spec_digest", "request_digest"} | ({"server"} if own_server else set())
-    one, other = (each.model_dump(by_alias=True, exclude=ignored) for each in (kept, shipped))
-    return [name for name, value in other.items() if value != one[name]]
+    ignored = {"spec_digest", "request_digest"} | ({"server"} if spec_server else set())
+    own_values, installed_values = (each.model_dump(by_alias=True, exclude=ignored) for each in (own_images, installed))
+    return [name for name, value in installed_values.items() if value != own_values[name]]
 
 
-def _shipped(spec: TritonDeploymentSpec, settings: Settings) -> Images:
+def _installation_images(spec: TritonDeploymentSpec, settings: Settings) -> Images:
     """The set that the installation has for such an object."""
     on_gpu = spec.gpu_count > 0
     return Images(
@@ -65,7 +66,7 @@ def _shipped(spec: TritonDeploymentSpec, settings: Settings) -> Images:
     )
 
 
-def _recorded(states: Iterable[State]) -> Iterator[Images]:
+def _recorded_images(states: Iterable[State]) -> Iterator[Images]:
     """Yield the images of states that served; an entry that somebody edited is left out."""
     for state in states:
         try:

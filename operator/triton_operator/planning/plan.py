@@ -14,9 +14,9 @@ from triton_operator.jobs.run import is_unseen
 from triton_operator.jobs.source import source_works
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
-from triton_operator.planning.always import ALWAYS, Draft, begun
-from triton_operator.planning.pins import pinned
-from triton_operator.planning.resolving import resolved
+from triton_operator.planning.always import ALWAYS, Draft, first_draft
+from triton_operator.planning.pins import pinned_images
+from triton_operator.planning.resolving import with_resolved_spec
 from triton_operator.planning.retention import retained
 from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
@@ -102,24 +102,24 @@ class Plan:
 
 def plan(triton_deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole plan for one TritonDeployment. ``now``: aware, UTC."""
-    images = pinned(triton_deployment, observed.history, settings)
-    context = resolved(Context(triton_deployment, observed, settings, now, images))
-    draft = begun(context, _walk(context))
-    for do in ALWAYS:
-        draft = do(context, draft)
-    own = _requeue(context, draft.progress)
-    objects = (*_surroundings(context, draft), *draft.effects.objects)
+    images = pinned_images(triton_deployment, observed.history, settings)
+    context = with_resolved_spec(Context(triton_deployment, observed, settings, now, images))
+    draft = first_draft(context, _run_steps(context))
+    for complete in ALWAYS:
+        draft = complete(context, draft)
+    pause = _requeue_after(context, draft.progress)
+    objects = (*_prerequisites(context, draft), *draft.effects.objects)
     return Plan(
         objects=objects,
-        deletions=(*_deletions(context, draft.effects), *_closed(context, objects)),
+        deletions=(*_deletions(context, draft.effects), *_unneeded_policies(context, objects)),
         status=draft.status,
-        events=tuple(Event(*each) for each in conditions.transitions(triton_deployment.status, draft.status)),
-        requeue_after=min((*draft.again, *filter(None, [own, draft.progress.again_after])), default=None),
+        events=tuple(Event(*each) for each in conditions.event_fields(triton_deployment.status, draft.status)),
+        requeue_after=min((*draft.requeue_after, *filter(None, [pause, draft.progress.again_after])), default=None),
         facts=draft.outline.facts,
     )
 
 
-def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
+def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
     effects = draft.effects
     yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
@@ -131,14 +131,14 @@ def _surroundings(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     yield results_config_map(context, retained(context, replace(effects, active_record=active), draft.history))
 
 
-def _walk(context: Context) -> Progress:
+def _run_steps(context: Context) -> Progress:
     """Take the steps in order, as far as they go on; or none of them, if the spec names the revision to serve."""
     if context.spec.rollout.revision is not None:
-        permitted = permission.permit(context, Progress(attempts=()))
-        return permitted if permitted.waits else rollback.roll_back(context, permitted)
+        permission_progress = permission.permit(context, Progress(attempts=()))
+        return permission_progress if permission_progress.waits else rollback.roll_back(context, permission_progress)
     progress = Progress(attempts=skipping.first_attempts(context))
-    for take in STEPS:
-        progress = take(context, progress)
+    for run_step in STEPS:
+        progress = run_step(context, progress)
         if progress.waits:
             break
     return progress
@@ -146,23 +146,23 @@ def _walk(context: Context) -> Progress:
 
 def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
-    gone = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
-    kept = {context.active_server} | {
+    deletions = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
+    servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
-    gone += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
-    routed = context.observed.http_route
+    deletions += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in servers]
+    http_route = context.observed.http_route
     optional = (
-        (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, routed.name if routed is not None else None),
+        (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, http_route.name if http_route is not None else None),
         (names.KEDA_API_VERSION, names.SCALED_OBJECT, context.observed.scaled_object),
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
     desired = {each["kind"] for each in effects.objects}
-    gone += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
-    return tuple(gone)
+    deletions += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
+    return tuple(deletions)
 
 
-def _closed(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
+def _unneeded_policies(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
     """Yield the NetworkPolicies that open something to pods that nobody wants any more."""
     desired = {each["metadata"]["name"] for each in objects if each["kind"] == "NetworkPolicy"}
     for name in opening(context.name):
@@ -170,17 +170,17 @@ def _closed(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Del
             yield Deletion("networking.k8s.io/v1", "NetworkPolicy", name)
 
 
-def _requeue(context: Context, progress: Progress) -> float | None:
+def _requeue_after(context: Context, progress: Progress) -> float | None:
     """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
     Time alone alters it if a server has a deadline, a Job's last pod was not seen yet, or its pod goes on without need.
     """
-    rolling = progress.is_rolled_out and not (progress.is_complete or progress.stalled)
+    rolls_out = progress.is_rolled_out and not (progress.is_complete or progress.stalled)
     if progress.blocking is not None:
-        rolling &= progress.blocking.reason not in conditions.PAUSED
-    unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
-    lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
-    if rolling or unseen or lingers or skipping.is_patient(context):
+        rolls_out &= progress.blocking.reason not in conditions.PAUSED
+    has_unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
+    is_lingering = any(job.lingers_since is not None for job in context.observed.jobs.values())
+    if rolls_out or has_unseen or is_lingering or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.
     return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

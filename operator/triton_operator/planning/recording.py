@@ -27,10 +27,10 @@ def remembered(
     history = _after_trial(context, context.observed.history, effects)
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         state = _served(context, progress, effects, status)
-        return history.advanced(state, limit) if settled else history.trying(state)
+        return history.with_served(state, limit) if settled else history.with_trial(state)
     lost = _lost(context, history)
     # As the history names its directory, no clean Job of any version takes that from it.
-    return history.advanced(State.lost(lost), limit) if lost is not None else history
+    return history.with_served(State.without_results(lost), limit) if lost is not None else history
 
 
 def _lost(context: Context, history: History) -> Revision | None:
@@ -55,8 +55,8 @@ def _after_trial(context: Context, history: History, effects: Effects) -> Histor
         (each for each in promotions if each.server == state.revision.server), key=lambda each: each.at, default=None
     )
     if last is not None and last.reason is Reason.SOAK_FAILED:
-        return history.trying(None)
-    return history.advanced(state, context.spec.revision_history_limit)
+        return history.with_trial(None)
+    return history.with_served(state, context.spec.revision_history_limit)
 
 
 def _served(context: Context, progress: RolledOut, effects: Effects, status: TritonDeploymentStatus) -> State:

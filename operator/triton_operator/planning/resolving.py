@@ -28,9 +28,9 @@ from triton_operator.jobs.source import recorded_source as told_by
 from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting
 
-FOUND: tuple[SourceFormat, ...] = tuple(each for each in get_args(SourceFormat) if each in SHOWN)
-"""The formats that the source Job tells."""
-BATCH = 4
+SHOWN_FORMATS: tuple[SourceFormat, ...] = tuple(each for each in get_args(SourceFormat) if each in SHOWN)
+"""The formats that the source Job finds by itself from the files."""
+DEFAULT_MAX_BATCH_SIZE = 4
 """`maxBatchSize` of a graph with a batch dimension: as Triton itself takes it for a model whose configuration it
 completes, and as many samples as the default online sweep has in flight."""
 
@@ -43,61 +43,67 @@ class _Findings:
     """`Resolved.spec_digest`."""
     spec: TritonDeploymentSpec
     """The spec with the formats that were found."""
-    found: Mapping[str, FoundModel]
+    source_models: Mapping[str, FoundModel]
     """What the source shows of the models, by their names."""
     formats: Mapping[str, SourceFormat]
     repositories: Mapping[str, FromRepository]
-    kept: Mapping[str, ResolvedModel]
-    """What was chosen for the models before, by their names."""
+    recorded: Mapping[str, ResolvedModel]
+    """The choices for the models in the status or the history, by the models' names."""
 
     @property
     def has_batches(self) -> bool:
         """Whether any graph has a batch dimension."""
-        return any(each.graph is not None and each.graph.batched for each in self.found.values())
+        return any(each.graph is not None and each.graph.batched for each in self.source_models.values())
 
 
-def resolved(context: Context) -> Context:
+def with_resolved_spec(context: Context) -> Context:
     """Return the context with the spec that everything downstream reads: nothing is left out in it.
 
-    Until the source's record tells what is sought there, that is missing, and no candidates are chosen.
+    Until the source Job has answered, what its record would show is still missing, and no candidates are chosen.
     """
-    asks_source = bool(context.sought or context.graphs)
+    asks_source = bool(context.sought_models or context.graph_models)
     if not asks_source and not any(map(takes_defaults, context.spec.models)):
         return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
-    pinned, told = _pinned(context, digest), told_by(context, source_work(context))
-    if told is None and asks_source:
-        return replace(context, resolved=pinned)
-    findings = _findings(context, digest, pinned, found_models(context, told) if told else {})
+    recorded, source_result = _recorded_choice(context, digest), told_by(context, source_work(context))
+    if source_result is None and asks_source:
+        return replace(context, resolved=recorded)
+    findings = _findings(context, digest, recorded, found_models(context, source_result) if source_result else {})
     if any(model.is_sought for model in findings.spec.models):
-        return replace(context, resolved=pinned)
-    with_batches = _chosen(context, findings)
-    if told is None or fitting.asks_for_batches(findings.spec) or not findings.has_batches:
+        return replace(context, resolved=recorded)
+    with_batches = _with_choices(context, findings)
+    if source_result is None or fitting.asks_for_batches(findings.spec) or not findings.has_batches:
         return with_batches
-    failed = _batches_failed(with_batches, told)
+    failures = _batching_failures(with_batches, source_result)
     # The Job that failed is deleted before the status says what follows from it.
-    return replace(_chosen(context, findings, mixes=True), followed=failed) if failed else with_batches
-
-
-def _findings(context: Context, digest: str, pinned: Resolved | None, found: Mapping[str, FoundModel]) -> _Findings:
-    repositories = _repositories(found)
-    formats = _formats(context, found, repositories)
-    shown = [ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()]
-    chosen = pinned.models if pinned else ()
-    return _Findings(
-        digest=digest,
-        spec=Resolved(models=shown).applied_to(context.spec),
-        found=found,
-        formats=formats,
-        repositories=repositories,
-        kept={each.name: each for each in chosen if each.format == formats.get(each.name)},
+    return (
+        replace(_with_choices(context, findings, mixes=True), resolving_failures=failures) if failures else with_batches
     )
 
 
-def _chosen(context: Context, findings: _Findings, mixes: bool = False) -> Context:
+def _findings(
+    context: Context, digest: str, recorded: Resolved | None, source_models: Mapping[str, FoundModel]
+) -> _Findings:
+    repositories = _repositories(source_models)
+    formats = _formats(context, source_models, repositories)
+    models = [
+        ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()
+    ]
+    recorded_models = recorded.models if recorded else ()
+    return _Findings(
+        digest=digest,
+        spec=Resolved(models=models).applied_to(context.spec),
+        source_models=source_models,
+        formats=formats,
+        repositories=repositories,
+        recorded={each.name: each for each in recorded_models if each.format == formats.get(each.name)},
+    )
+
+
+def _with_choices(context: Context, findings: _Findings, mixes: bool = False) -> Context:
     """Return the context with all that is found or chosen. ``mixes``: samples must not share a batch."""
-    every = (_filled(context, findings, model, mixes) for model in findings.spec.models)
-    models = [each for each in every if each != ResolvedModel(name=each.name)]
+    resolved_models = (_resolved_model(context, findings, model, mixes) for model in findings.spec.models)
+    models = [each for each in resolved_models if each != ResolvedModel(name=each.name)]
     if not models:
         return context
     choice = Resolved(models=models, spec_digest=findings.digest)
@@ -105,64 +111,66 @@ def _chosen(context: Context, findings: _Findings, mixes: bool = False) -> Conte
     return replace(context, triton_deployment=replace(context.triton_deployment, spec=spec), resolved=choice)
 
 
-def _filled(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
+def _resolved_model(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
     """Return what is found or chosen for a model."""
-    old = findings.kept.get(model.name, ResolvedModel(name=model.name))
+    recorded = findings.recorded.get(model.name, ResolvedModel(name=model.name))
     candidates: list[Candidate] = []
     if takes_defaults(model):
-        candidates = old.candidates or list(default_candidates(findings.spec, model, context.images))
-    graph = findings.found.get(model.name, FoundModel()).graph
-    batch = None
+        candidates = recorded.candidates or list(default_candidates(findings.spec, model, context.images))
+    graph = findings.source_models.get(model.name, FoundModel()).graph
+    max_batch_size = None
     if graph is not None:
-        asks = fitting.asks_for_batches(findings.spec)
-        batch = _batch(model, graph.batched, 0 if mixes else _largest(old.max_batch_size, graph.length, asks))
+        needs_batches = fitting.asks_for_batches(findings.spec)
+        max_batch_size = _max_batch_size(
+            model, graph.batched, 0 if mixes else _largest_batch(recorded.max_batch_size, graph.length, needs_batches)
+        )
     return ResolvedModel(
         name=model.name,
         format=findings.formats.get(model.name),
-        max_batch_size=batch,
+        max_batch_size=max_batch_size,
         candidates=candidates,
         repository=findings.repositories.get(model.name),
     )
 
 
 def _formats(
-    context: Context, found: Mapping[str, FoundModel], repositories: Mapping[str, FromRepository]
+    context: Context, source_models: Mapping[str, FoundModel], repositories: Mapping[str, FromRepository]
 ) -> Mapping[str, SourceFormat]:
     """Return the formats that were found, by the names of the models whose format the source shows."""
-    shown = [model for model in context.sought if model.format is None or model.name in repositories]
-    return {model.name: known for model in shown for known in FOUND if known == found[model.name].format}
+    models = [model for model in context.sought_models if model.format is None or model.name in repositories]
+    return {model.name: form for model in models for form in SHOWN_FORMATS if form == source_models[model.name].format}
 
 
-def _repositories(found: Mapping[str, FoundModel]) -> Mapping[str, FromRepository]:
+def _repositories(source_models: Mapping[str, FoundModel]) -> Mapping[str, FromRepository]:
     """Return what the Triton repositories say, by the names of the models that lie in one."""
-    told = ((name, each.repository) for name, each in found.items())
+    repositories = ((name, each.repository) for name, each in source_models.items())
     try:
-        return {name: FromRepository.of(said) for name, said in told if said is not None}
+        return {name: FromRepository.of(repository) for name, repository in repositories if repository is not None}
     except ValidationError:
-        # No Job of ours tells what a spec could not say.
+        # A Job of ours never answers with a value that a spec could not have; somebody else wrote this one.
         return {}
 
 
-def _largest(old: int | None, length: bool, asks: bool) -> int:
+def _largest_batch(recorded: int | None, is_length: bool, needs_batches: bool) -> int:
     """Return `maxBatchSize` of a graph with a batch dimension: as chosen before, if the spec asks for no more.
 
-    ``length``: the dimension seems to count no samples. ``asks``: the spec has settings that need batches.
+    ``is_length``: the dimension seems to count no samples. ``needs_batches``: the spec has settings that need batches.
     """
-    if old is None or (asks and not old):
-        return 0 if length and not asks else BATCH
-    return old
+    if recorded is None or (needs_batches and not recorded):
+        return 0 if is_length and not needs_batches else DEFAULT_MAX_BATCH_SIZE
+    return recorded
 
 
-def _batch(model: Model, batched: bool | None, largest: int) -> int:
+def _max_batch_size(model: Model, is_batched: bool | None, largest: int) -> int:
     """Return `maxBatchSize` of a model whose spec leaves it out; ``largest``: if its graph has a batch dimension."""
     if isinstance(model, ModelOfRepository) and model.config.max_batch_size is not None:
         return model.config.max_batch_size
-    if batched is None or model.format not in DECLARING:
+    if is_batched is None or model.format not in DECLARING:
         return 1
-    return largest if batched else 0
+    return largest if is_batched else 0
 
 
-def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failure]:
+def _batching_failures(context: Context, source_result: SourceResult) -> Mapping[str, Failure]:
     """Return the failure of the reference Job with these batch sizes if it found that samples must not share a batch.
 
     By the Job's name; empty: it did not.
@@ -171,18 +179,20 @@ def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failur
     failures = [*(job.failure for job in observed.jobs.values()), *observed.failures.values()]
     if not any(each is not None and each.reason is Reason.BATCHING_UNSUPPORTED for each in failures):
         return {}
-    found = run(context, reference_work(context, told))
-    rejected = found.failure is not None and found.failure.reason is Reason.BATCHING_UNSUPPORTED
-    return found.effects.failures if rejected else {}
+    job_run = run(context, reference_work(context, source_result))
+    is_rejected = job_run.failure is not None and job_run.failure.reason is Reason.BATCHING_UNSUPPORTED
+    return job_run.effects.failures if is_rejected else {}
 
 
-def _pinned(context: Context, digest: str) -> Resolved | None:
-    """Return what was chosen for the same digest."""
-    known = (each for each in (context.triton_deployment.status.resolved, *_recorded(context)) if each is not None)
-    return next((each for each in known if each.spec_digest == digest), None)
+def _recorded_choice(context: Context, digest: str) -> Resolved | None:
+    """Return the choice for the same digest that the status or the history has; None: neither has one."""
+    recorded = (
+        each for each in (context.triton_deployment.status.resolved, *_recorded_choices(context)) if each is not None
+    )
+    return next((each for each in recorded if each.spec_digest == digest), None)
 
 
-def _recorded(context: Context) -> Iterator[Resolved]:
+def _recorded_choices(context: Context) -> Iterator[Resolved]:
     """Yield what was chosen for the states that served, newest first; an entry that somebody edited is left out."""
     for state in context.observed.history.served:
         try:

@@ -23,7 +23,7 @@ from triton_operator.api.triton_deployment import parse_status
 from triton_operator.effects import Statement, conditions_of
 from triton_operator.planning.conditions import CLEAR
 from triton_operator.planning.plan import Event, Plan
-from triton_operator.planning.summary import SUMMARY, Hindrance, SummaryFacts, hindered, holds
+from triton_operator.planning.summary import SUMMARY, Hindrance, SummaryFacts, hindered_conditions, summary_truths
 
 Body = dict[str, Any]
 STAYS: Mapping[ConditionType, str] = {
@@ -198,9 +198,9 @@ def _stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
 
 def _told(facts: SummaryFacts, setback: Setback, status: TritonDeploymentStatus) -> Iterator[Statement]:
     """The conditions that the setback changes."""
-    says = holds(facts)
+    says = summary_truths(facts)
     # A new object has no conditions that could stay.
-    changed = hindered(facts) if any(each.type == "Ready" for each in status.conditions) else SUMMARY
+    changed = hindered_conditions(facts) if any(each.type == "Ready" for each in status.conditions) else SUMMARY
     for type in changed:
         yield Statement(type, says[type], setback.reason, setback.message)
     if not says["Stalled"]:

@@ -39,7 +39,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.planning.conditions import Outline, conditions
 from triton_operator.planning.pins import newer_images
-from triton_operator.planning.status_limit import bounded
+from triton_operator.planning.status_limit import within_limit
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages.progress import Progress
@@ -56,46 +56,46 @@ VERSION_BYTES = 256
 
 
 def status_of(
-    context: Context, progress: Progress, known: Outline, soak: Soaking, extras: Sequence[Statement]
+    context: Context, progress: Progress, outline: Outline, soak: Soaking, optional_conditions: Sequence[Statement]
 ) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
-    ``known``: what the conditions are made of. ``extras``: what is stated of all that the spec may have besides a
+    ``outline``: what the conditions are made of. ``optional_conditions``: those of what the spec may ask for besides a
     server, such as a soak.
     """
-    up = context.active_server is not None
+    is_served = context.active_server is not None
     constraints = context.spec.selection.constraints
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.active_server
-    serving, accuracy, performance = _of_what_serves(context, progress, server)
-    read, new_images = _as_recorded(context, progress), newer_images(context)
-    whole = TritonDeploymentStatus(
+    serving, accuracy, performance = _active_part(context, progress, server)
+    recorded, new_images = _recorded_source_status(context, progress), newer_images(context)
+    status = TritonDeploymentStatus(
         observed_generation=context.triton_deployment.generation,
-        conditions=conditions(context, progress, known, extras, new_images),
+        conditions=conditions(context, progress, outline, optional_conditions, new_images),
         images=context.pins,
         new_images=new_images,
         resolved=context.resolved,
-        source=_source(context, progress) or read.source,
-        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else read.signature,
+        source=_source(context, progress) or recorded.source,
+        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
-        serving=_with_scale(context, serving if up else None, server),
+        serving=_serving_with_scale(context, serving if is_served else None, server),
         target=_target(progress),
         endpoint=endpoint(context) if context.observed.routed_server is not None else None,
-        accuracy=accuracy if up else [],
-        performance=performance if up else None,
+        accuracy=accuracy if is_served else [],
+        performance=performance if is_served else None,
     )
-    return bounded(whole)
+    return within_limit(status)
 
 
 def _source(context: Context, progress: Progress) -> SourceStatus | None:
     if not isinstance(progress, Sourced):
         return None
-    found, version = progress.source, context.spec.source.version
+    result, version = progress.source, context.spec.source.version
     return SourceStatus(
-        digest=f"sha256:{found.digest}",
+        digest=f"sha256:{result.digest}",
         version=version,
-        downloaded_version=shortened(found.resolved, VERSION_BYTES),
+        downloaded_version=shortened(result.resolved, VERSION_BYTES),
     )
 
 
@@ -130,11 +130,11 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         config=config_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
-        **(_standing(choice, constraints) if choice else {}),
+        **(_ranking_fields(choice, constraints) if choice else {}),
     )
 
 
-def _standing(choice: Choice, constraints: Constraints) -> dict[str, Any]:
+def _ranking_fields(choice: Choice, constraints: Constraints) -> dict[str, Any]:
     """The figures of a candidate's best row, and its place in the ranking."""
     row, binding = choice.row, choice.binding
     return {
@@ -174,37 +174,41 @@ def _target(progress: Progress) -> TargetStatus | None:
     return TargetStatus(revision=progress.rollout.revision, candidate=progress.rollout.candidate)
 
 
-def _recorded(progress: Progress) -> TritonDeploymentStatus:
-    """What was told of the revision that the spec names, once it serves; else nothing."""
+def _rolled_back_status(progress: Progress) -> TritonDeploymentStatus:
+    """The recorded status of the revision that the spec names, once that serves; until then an empty status."""
     if not isinstance(progress, RolledBack) or not progress.rollout.is_active:
         return TritonDeploymentStatus()
     return parse_status({"status": progress.revision.told})
 
 
-def _as_recorded(context: Context, progress: Progress) -> TritonDeploymentStatus:
-    """What was told of the source while the spec names the revision to serve, so that none is read; else nothing."""
+def _recorded_source_status(context: Context, progress: Progress) -> TritonDeploymentStatus:
+    """The recorded status of the source while the spec names the revision, so none is read; else an empty one."""
     if context.spec.rollout.revision is None:
         return TritonDeploymentStatus()
-    if (recorded := _recorded(progress)).active is not None:
-        return recorded
-    active = context.observed.history.of_server(context.active_server)
+    if (rolled_back := _rolled_back_status(progress)).active is not None:
+        return rolled_back
+    active = context.observed.history.revision_of_server(context.active_server)
     return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
 
 
-def _of_what_serves(
+def _active_part(
     context: Context, progress: Progress, server: str | None
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
     """The active revision's part: the target's once the Service points to it and it was measured, else the old one.
 
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
     """
-    old = recorded if (recorded := _recorded(progress)).active is not None else _told(context, server)
+    last = (
+        rolled_back
+        if (rolled_back := _rolled_back_status(progress)).active is not None
+        else _last_status_of(context, server)
+    )
     if not isinstance(progress, TargetRolledOut):
-        return old.serving, old.accuracy, old.performance
+        return last.serving, last.accuracy, last.performance
     rollout, attempt = progress.rollout, progress.target
     sweep, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
     if not rollout.is_active or rollout.undone is not None or sweep is None or best is None:
-        return old.serving, old.accuracy, old.performance
+        return last.serving, last.accuracy, last.performance
     assert profile is not None
     serving = ServingStatus(
         revision=attempt.key,
@@ -226,32 +230,30 @@ def _of_what_serves(
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
 
 
-def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
-    """What was told of a server: by the last status, before the Service moved on from it, or as the history keeps it.
+def _last_status_of(context: Context, server: str | None) -> TritonDeploymentStatus:
+    """The last status of a server: as it is, as it was when the Service moved on from it, or as the history keeps it.
 
-    The selector says of which one the last status tells; that of an older operator has none. Where nothing tells of the
-    server, as after statuses that were refused while the Service moved, it is better told of without figures than with
-    those of another one.
+    The selector in the last status names the Deployment that the status is about; that of an older operator has none.
+    Where nothing tells of the server, as after statuses that were refused while the Service moved, no figures are
+    better than those of another server.
     """
-    old = context.triton_deployment.status
-    if old.active is None or old.active.selector in ("", names.selector(context.name, server)):
-        return old
-    told = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
-    if told:
-        return parse_status({"status": max(told, key=lambda each: each.at).before})
-    kept = context.observed.history.of_server(server)
-    return parse_status({"status": kept.told}) if kept is not None else TritonDeploymentStatus()
+    last = context.triton_deployment.status
+    if last.active is None or last.active.selector in ("", names.selector(context.name, server)):
+        return last
+    promotions = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
+    if promotions:
+        return parse_status({"status": max(promotions, key=lambda each: each.at).before})
+    revision = context.observed.history.revision_of_server(server)
+    return parse_status({"status": revision.told}) if revision is not None else TritonDeploymentStatus()
 
 
-def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
+def _serving_with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
     """The active revision's part with its name and what /scale shows, also of an object without an active revision."""
     view = context.observed.servers.get(server or "")
-    called = (
-        context.served_name if serving is not None and server == context.active_server else context.spec.served_name
-    )
+    model = context.served_name if serving is not None and server == context.active_server else context.spec.served_name
     return (serving or ServingStatus()).model_copy(
         update={
-            "model": called if called != context.spec.served_name else None,
+            "model": model if model != context.spec.served_name else None,
             "replicas": view.pods if view is not None else 0,
             "selector": names.selector(context.name, server),
         }
@@ -266,8 +268,8 @@ def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
 def _headline(context: Context, attempt: Attempt) -> str:
     """The value of the first threshold's metric, or else of the first metric."""
     thresholds = context.spec.accuracy.thresholds
-    named = thresholds[0].metric if thresholds else None
-    values = [each for each in attempt.accuracy if each.metric == named] or list(attempt.accuracy)
+    metric = thresholds[0].metric if thresholds else None
+    values = [each for each in attempt.accuracy if each.metric == metric] or list(attempt.accuracy)
     return decimal(values[0].served) if values else ""
 
 
@@ -278,20 +280,20 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
 
 
 def _environment(context: Context, server: str, profile: ProfileResult, sweep: MeasureResult) -> EnvironmentStatus:
-    where, view = sweep.environment, context.observed.servers.get(server)
-    old = context.triton_deployment.status.performance
-    recorded = old.environment.image_digest if old and old.environment else ""
+    client_environment, view = sweep.environment, context.observed.servers.get(server)
+    performance = context.triton_deployment.status.performance
+    recorded_digest = performance.environment.image_digest if performance and performance.environment else ""
     return EnvironmentStatus(
-        device=where.device,
-        gpu_product=where.gpu_product,
-        tensorrt_version=where.tensorrt_version,
-        server_version=where.server_version,
+        device=client_environment.device,
+        gpu_product=client_environment.gpu_product,
+        tensorrt_version=client_environment.tensorrt_version,
+        server_version=client_environment.server_version,
         image=context.images.server,
-        image_digest=(view.image_id if view else "") or recorded,
-        cpu=where.cpu,
+        image_digest=(view.image_id if view else "") or recorded_digest,
+        cpu=client_environment.cpu,
         perf_analyzer=[
             *profile.environment.perf_analyzer[:1],
-            *where.perf_analyzer[:1],
+            *client_environment.perf_analyzer[:1],
             *[each for each in profile.environment.perf_analyzer[1:] if " --request-rate-range " in each],
         ],
     )

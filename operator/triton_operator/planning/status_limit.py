@@ -13,8 +13,8 @@ LIMIT_BYTES = 32 * 1024
 """The largest status, in bytes of JSON: the statuses of 1,000 objects are 32 MiB for every watcher then."""
 
 
-def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
-    """The status itself if it fits, else with less and less of what is least useful, in this order."""
+def within_limit(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+    """Return the status. If it is too large, its least useful parts are left out one by one until it fits."""
     steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
         _with_candidates(lambda each: _with_metrics(each, 3)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
@@ -45,21 +45,21 @@ def _with_candidates(
 
 
 def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
-    kept = candidate.metrics[:most]
-    omitted = (candidate.omitted_metrics or 0) + len(candidate.metrics) - len(kept)
-    return candidate.model_copy(update={"metrics": kept, "omitted_metrics": omitted or None})
+    metrics = candidate.metrics[:most]
+    omitted = (candidate.omitted_metrics or 0) + len(candidate.metrics) - len(metrics)
+    return candidate.model_copy(update={"metrics": metrics, "omitted_metrics": omitted or None})
 
 
 def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
     """Return what leaves out all but the first ``most`` inputs and outputs of a signature, and counts the rest."""
 
     def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
-        if (whole := status.signature) is None:
+        if (signature := status.signature) is None:
             return status
-        inputs, outputs = whole.inputs[:most], whole.outputs[:most]
-        omitted = (whole.omitted or 0) + len(whole.inputs) - len(inputs) + len(whole.outputs) - len(outputs)
-        fewer = whole.model_copy(update={"inputs": inputs, "outputs": outputs, "omitted": omitted or None})
-        return status.model_copy(update={"signature": fewer})
+        inputs, outputs = signature.inputs[:most], signature.outputs[:most]
+        omitted = (signature.omitted or 0) + len(signature.inputs) - len(inputs) + len(signature.outputs) - len(outputs)
+        shorter = signature.model_copy(update={"inputs": inputs, "outputs": outputs, "omitted": omitted or None})
+        return status.model_copy(update={"signature": shorter})
 
     return change
 

@@ -1,4 +1,4 @@
-"""What the conditions that summarize say, whatever becomes of the pass. Pure, with truth tables as its test.
+"""The tables of Ready, UpToDate, Reconciling and Stalled, also of a pass that fails. Pure; truth tables are its test.
 
 The facts have two answers, what serves and what the operator does, and from these follow the four conditions.
 """
@@ -81,9 +81,9 @@ class Activity(Enum):
 
 
 NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
-"""What the flow has come to its end for."""
+"""The standings in which the flow is complete."""
 WORKS = {Activity.SOAKS, Activity.GOES_ON, Activity.HINDERED}
-"""What is Reconciling, unless only something newer than the spec asks for is worked on."""
+"""The activities for which Reconciling is True, unless the spec is met and only something newer is worked on."""
 
 
 def standing(facts: SummaryFacts) -> Standing:
@@ -115,23 +115,23 @@ def activity(facts: SummaryFacts) -> Activity:
     return Activity.PAUSED if facts.paused else Activity.GOES_ON
 
 
-def holds(facts: SummaryFacts) -> Mapping[ConditionType, bool]:
+def summary_truths(facts: SummaryFacts) -> Mapping[ConditionType, bool]:
     """Return whether each condition that summarizes holds.
 
     While the spec is met, and only something newer is worked on, Reconciling and Stalled are False: to a tool that
     waits for a commit the object is done.
     """
-    stands, doing = standing(facts), activity(facts)
-    is_older = stands is Standing.SERVES_OLDER
+    current_standing, current_activity = standing(facts), activity(facts)
+    is_older = current_standing is Standing.SERVES_OLDER
     return {
-        "Ready": is_older or stands in NEWEST,
-        "UpToDate": stands is Standing.UP_TO_DATE,
-        "Reconciling": doing in WORKS and not is_older,
-        "Stalled": doing is Activity.STALLED and not is_older,
+        "Ready": is_older or current_standing in NEWEST,
+        "UpToDate": current_standing is Standing.UP_TO_DATE,
+        "Reconciling": current_activity in WORKS and not is_older,
+        "Stalled": current_activity is Activity.STALLED and not is_older,
     }
 
 
-def hindered(facts: SummaryFacts) -> tuple[ConditionType, ...]:
+def hindered_conditions(facts: SummaryFacts) -> tuple[ConditionType, ...]:
     """Return the conditions that name the hindrance as their reason; the others keep the one that they have."""
     if facts.hindrance is Hindrance.NONE:
         return ()

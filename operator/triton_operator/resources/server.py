@@ -86,7 +86,7 @@ def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
     fixed = {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "route": None}
     serving = spec.serving.model_copy(update={**fixed, "progress_deadline_seconds": 10, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
-    rare = [*context.arithmetic, *([] if user == CommonPod() else [user])]
+    rare = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user])]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *rare]
 
 

@@ -48,7 +48,7 @@ def _late_condition(context: Context, view: ServerView) -> Statement | None:
         return None
     # The active revision was ready once. Only the Deployment controller knows since when it is not any more.
     is_active = context.active_server == view.name
-    if not (view.progress_deadline_exceeded if is_active else view.waited(context.now) > seconds):
+    if not (view.progress_deadline_exceeded if is_active else view.waiting_seconds(context.now) > seconds):
         return None
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, f"{message}: {view.trouble.message}")
@@ -114,7 +114,7 @@ def availability(context: Context, target: str, view: ServerView | None, waits: 
         return waits
     assert view is not None
     message = f"Service {context.name} points to {target}{_unready_words(view)}{_one_node_words(context)}"
-    return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
+    return _unreached_condition(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
 
 
 def _one_node_words(context: Context) -> str:
@@ -133,13 +133,13 @@ def active_availability(context: Context) -> Statement:
         return STOPPED
     if view.answers:
         message = f"Deployment {view.name} stays active until another revision has passed{_unready_words(view)}"
-        return _astray(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
+        return _unreached_condition(context, view) or Statement("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
         return Statement("Available", False, view.trouble.reason, view.trouble.message)
     return _rolling_out_condition(f"Deployment {view.name} has no ready pod")
 
 
-def _astray(context: Context, view: ServerView) -> Statement | None:
+def _unreached_condition(context: Context, view: ServerView) -> Statement | None:
     """Return why no client reaches a server that is ready; None: the Service points to it, as observed.
 
     That a pass is about to write the Service makes no difference: the write may fail.

@@ -53,7 +53,7 @@ def is_spent(context: Context, target: ServerView | None) -> bool:
         return False
     deadline = context.spec.serving.progress_deadline_seconds
     if active.makes_way_since is None:
-        return target.waited(context.now) > deadline
+        return target.waiting_seconds(context.now) > deadline
     return (context.now - active.makes_way_since).total_seconds() > deadline
 
 
@@ -74,7 +74,7 @@ def is_barred(context: Context, target: ServerView) -> bool:
     active = _active_server(context, target)
     if not context.spec.suspend or active is None or not _has_lacking_gpus(active, target):
         return False
-    return target.waited(context.now) > context.spec.serving.progress_deadline_seconds
+    return target.waiting_seconds(context.now) > context.spec.serving.progress_deadline_seconds
 
 
 def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
@@ -136,7 +136,7 @@ def _needs_room(context: Context, active: ServerView, target: ServerView) -> boo
     if target.was_ready or context.spec.suspend or not _has_lacking_gpus(active, target):
         return False
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
-    return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
+    return target.waiting_seconds(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
 def _has_lacking_gpus(active: ServerView, target: ServerView) -> bool:

@@ -55,7 +55,7 @@ def _gateways_condition(context: Context, spec_route: Route, share: int) -> Stat
     parents = [each for each in (observed.parents if observed is not None else ()) if each.name in gateways]
     refusal = next((each for each in parents if each.accepts is False), None)
     if refusal is not None:
-        message = f"Gateway {refusal.name} does not accept HTTPRoute {context.name}: {refusal.words}"
+        message = f"Gateway {refusal.name} does not accept HTTPRoute {context.name}: {refusal.message}"
         return Statement("Routed", False, Reason.ROUTE_REFUSED, message)
     accepting = {each.name for each in parents if each.accepts}
     silent = [name for name in dict.fromkeys(gateways) if name not in accepting]

@@ -22,7 +22,7 @@ from triton_operator.stages.source import Sourced
 
 def check(context: Context, progress: Sourced) -> Sourced:
     """Wait if the spec asks for something that its models cannot do."""
-    formats = _misfits(context, progress.source) if context.sought else iter(())
+    formats = _misfits(context, progress.source) if context.sought_models else iter(())
     misfit = next(chain(formats, _batch_misfits(context)), None)
     if misfit is None:
         return progress

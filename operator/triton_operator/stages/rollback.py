@@ -35,7 +35,8 @@ class RolledBack(RolledOut):
 def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
     name, history = context.spec.rollout.revision or "", context.observed.history
-    revision = history.named(name, history.of_server(context.active_server) or active.recorded_revision(context))
+    active_revision = history.revision_of_server(context.active_server) or active.recorded_revision(context)
+    revision = history.revision_named(name, active_revision)
     progress = replace(progress, effects=progress.effects + _keep_ended_work(context, revision))
     if revision is None or revision.template is None:
         condition = Statement("SourceResolved", False, Reason.REVISION_UNKNOWN, _unknown_message(context, name))

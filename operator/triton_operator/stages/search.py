@@ -220,7 +220,7 @@ def _tuned_candidate(
     is_same_distance = choice.distance == base.distance
     if choice.distance > base.distance or (is_same_distance and improvement(choice, base) <= noise(choice, base)):
         return None
-    return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
+    return Combination(names.tuned_name(attempt.name), attempt.candidate.members, best.tuning)
 
 
 def _convert_and_profile(

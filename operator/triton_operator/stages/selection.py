@@ -44,9 +44,13 @@ class _Ranking:
 
     def named(self, candidate: str) -> Choice | None:
         """Return the candidate of that name, or the one that it was tuned from, if no search has found it this time."""
-        return next(
-            (each for name_of in (str, names.tuned) for each in self.choices if name_of(each.name) == candidate), None
+        matches = (
+            choice
+            for name_of in (str, names.tuned_name)
+            for choice in self.choices
+            if name_of(choice.name) == candidate
         )
+        return next(matches, None)
 
     def __str__(self) -> str:
         """Return the best candidates with their keys."""

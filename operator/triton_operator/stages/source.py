@@ -62,7 +62,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
 def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield messages about formats and batch dimensions that were found in the files of the models."""
     models = found_models(context, result)
-    for model in context.sought:
+    for model in context.sought_models:
         if (format_name := models[model.name].format) is not None:
             yield f"{model.path} is of format {format_name}"
     for model in context.spec.models:

@@ -42,7 +42,7 @@ def as_html(report: Report) -> str:
         milliseconds=columns.milliseconds,
         margin=margin,
         cells=columns.cells,
-        filled=columns.filled,
+        filled=columns.columns_with_values,
         light=Markup(variables(dark=False)),  # noqa: S704 - constants of this program
         dark=Markup(variables(dark=True)),  # noqa: S704 - constants of this program
         style=Markup(_read("report.css")),  # noqa: S704 - a file of this package

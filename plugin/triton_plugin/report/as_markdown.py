@@ -17,7 +17,7 @@ from triton_plugin.columns import (
     Column,
     cell,
     cells,
-    filled,
+    columns_with_values,
     milliseconds,
 )
 from triton_plugin.report import plots
@@ -138,7 +138,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
 
 
 def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
-    kept = filled(columns, rows)
+    kept = columns_with_values(columns, rows)
     lines = [[text(each) for each in cells(row, kept)] for row in rows]
     whole = table([column.heading for column in kept], lines)
     unstable = sum(not row.stable for row in rows)

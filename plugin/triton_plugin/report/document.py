@@ -28,7 +28,7 @@ from triton_operator.api.status import (
 )
 from triton_plugin.advice import advice
 from triton_plugin.subject import Subject
-from triton_plugin.tables import ranked
+from triton_plugin.tables import by_rank
 
 
 class Parameter(ApiType):
@@ -174,7 +174,7 @@ class Report(ApiType):
 def report(subject: Subject) -> Report:
     """Return the document of one object."""
     status, spec = subject.status, subject.spec
-    candidates = [_candidate(subject, each) for each in ranked(status.candidates)]
+    candidates = [_candidate(subject, each) for each in by_rank(status.candidates)]
     measured = None
     if status.performance is not None:
         found = status.performance
@@ -238,7 +238,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
                 profile.online, profile.request_rate, subject.spec.selection.constraints.asked
             ),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
-            measured_at=subject.finished("profile", status.profile_key),
+            measured_at=subject.finished_at("profile", status.profile_key),
         )
     return CandidateReport(
         status=status,
@@ -283,7 +283,7 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
 
 def _shown(subject: Subject) -> CandidateStatus | None:
     """Return the active candidate, or else the best so far, or else the first."""
-    candidates = ranked(subject.status.candidates)
+    candidates = by_rank(subject.status.candidates)
     serving = subject.status.active
     served = [each for each in candidates if serving is not None and each.name == serving.candidate]
     return next(iter(served or candidates), None)
