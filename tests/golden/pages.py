@@ -13,7 +13,7 @@ from tests.golden import shown as shown_by
 from tests.golden.record_names import readable
 from tests.simulation.deployments import a_spec
 from tests.states.passes import Report
-from triton_converters.contract.records import HISTORY
+from triton_converters.contract.records import ACTIVE, HISTORY
 from triton_operator import names
 from triton_operator.observed.revision import Revision
 from triton_operator.planning.plan import Event, Plan
@@ -110,7 +110,7 @@ def _event(event: Event) -> str:
 def _records(body: Body) -> Iterator[tuple[str, str]]:
     """Yield the records as they are shown."""
     for name, text in body.get("data", {}).items():
-        yield name, _history(text) if name == HISTORY else text
+        yield name, _SHORTENED[name](text) if name in _SHORTENED else text
 
 
 def _history(text: str) -> str:
@@ -123,6 +123,19 @@ def _history(text: str) -> str:
         revision = Revision.from_value(each)
         each["parts"] = names.digest([revision.template, revision.told], 16)
     return json.dumps(document, separators=(",", ":"))
+
+
+def _active(text: str) -> str:
+    """The record of the active server, with a digest in place of its Deployment, which a case of another pass shows."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    document["deployment"] = names.digest(document["deployment"], 16)
+    return json.dumps(document, **COMPACT)
+
+
+_SHORTENED = {HISTORY: _history, ACTIVE: _active}
 
 
 def _named(name: str, body: Body, known: Pages) -> str | Body:
