@@ -119,7 +119,7 @@ def _history(text: str) -> str:
         document = json.loads(text)
     except ValueError:
         return text
-    for each in filter(None, document.get("revisions", ())):
+    for each in filter(None, [*document.get("revisions", ()), (document.get("trial") or {}).get("revision")]):
         revision = Revision.from_value(each)
         each["parts"] = names.digest([revision.template, revision.told], 16)
     return json.dumps(document, separators=(",", ":"))

@@ -336,6 +336,20 @@ def test_a_pass_writes_one_status_also_where_that_is_refused(bench: Bench, tries
     assert counts == [1, 2, 3, 3, 4, 4], "and what is told already is not written again"
 
 
+@pytest.mark.parametrize("error", [ServerError("etcd: timed out"), UnavailableError("no answer")])
+def test_a_pass_tries_one_status_also_where_that_gets_no_answer(bench: Bench, error: Exception) -> None:
+    bench.edit()
+    bench.refuses = error
+    assert bench.reconcile().failed
+    bench.now += TOLD_AFTER
+    bench.calls.clear()
+    assert bench.reconcile().failed
+    assert bench.calls == ["status"]
+    bench.refuses = None
+    bench.reconcile()
+    assert bench.reconcile() == Result()
+
+
 def test_once_the_status_is_taken_the_refusal_is_over(
     bench: Bench, tries: list[set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,7 +369,7 @@ def test_once_the_status_is_taken_the_refusal_is_over(
     ("refusal", "words"),
     [
         (InvalidError("no"), "its status cannot report the error: StatusRefusedError: no"),
-        (UnavailableError("no answer"), "its status cannot report the error: UnavailableError: no answer"),
+        (UnavailableError("no answer"), "its status cannot report the error: UnwrittenStatusError: no answer"),
         (TypeError("a bug in the bug"), "its status cannot report the error because of another bug\nTraceback"),
     ],
 )

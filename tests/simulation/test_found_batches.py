@@ -197,7 +197,7 @@ def test_before_the_source_is_read_nothing_is_known() -> None:
 def test_a_newer_operator_that_would_take_more_keeps_to_what_it_chose(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = served(a_graph())
     before = list(cluster.story)
-    monkeypatch.setattr(resolving, "BATCH", 8)
+    monkeypatch.setattr(resolving, "DEFAULT_MAX_BATCH_SIZE", 8)
     cluster.settle()
     assert cluster.story == before
     cluster.edit(another_version())

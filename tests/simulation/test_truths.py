@@ -171,6 +171,6 @@ def test_statuses_that_were_refused_while_the_service_moved_leave_no_figures_of_
 def test_an_operator_that_tells_of_a_service_before_it_is_there_fails_the_test(
     monkeypatch: pytest.MonkeyPatch, alone: Cluster
 ) -> None:
-    monkeypatch.setattr(available, "_astray", lambda context, view: None)
+    monkeypatch.setattr(available, "_unreached_condition", lambda context, view: None)
     with pytest.raises(BrokenError, match="Available is True only while the Service points to a server whose model is"):
         alone.act()

@@ -1,4 +1,4 @@
-"""What a schema says of an apply, shown with a small one; tests/apiserver/test_drift.py asks a real API server."""
+"""What a schema says of an apply, shown with a small one; apiserver/test_drift_schemas.py asks a real API server."""
 
 from typing import Any
 

@@ -4,8 +4,8 @@ Pure. An apply that changes nothing is still a write in the audit log, so a pass
 others set (the API server's defaults, a service mesh's labels) are not drift, because an apply would not change them.
 
 What an apply merges and what it replaces is in the tables below and not read from the API server: its schemas are four
-megabytes of JSON, every pass would wait for them, and they leave out most defaults. tests/apiserver/test_drift.py holds
-the tables to the schemas of a real API server, over all objects that the operator makes.
+megabytes of JSON, every pass would wait for them, and they leave out most defaults. A test of tests/apiserver
+(test_drift_schemas.py) holds the tables to the schemas of a real API server, over all objects that the operator makes.
 """
 
 from collections.abc import Mapping, Sequence

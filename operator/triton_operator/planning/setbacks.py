@@ -130,40 +130,40 @@ def is_told(hindrance: Hindrance, since: datetime, now: datetime) -> bool:
     return hindrance is not Hindrance.FAILS or now - since >= TOLD_AFTER
 
 
-def report(owner: Body, setback: Setback, desired: Plan | None, now: datetime) -> Report:
+def report(owner: Body, setback: Setback, planned: Plan | None, now: datetime) -> Report:
     """Report a setback.
 
-    ``owner``: the TritonDeployment as it is stored. ``desired``: the plan that could not be carried out; None: there
+    ``owner``: the TritonDeployment as it is stored. ``planned``: the plan that could not be carried out; None: there
     was none, so all that the setback does not change stays as it is stored.
     """
     stored = parse_status(owner)
-    status, facts = (desired.status, desired.facts) if desired else (stored, _stored_facts(owner, stored))
+    status, facts = (planned.status, planned.facts) if planned else (stored, _stored_facts(owner, stored))
     told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
     known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
     events = () if known else (Event("Warning", setback.reason, setback.message),)
-    planned = desired.events if desired else ()
+    planned_events = planned.events if planned else ()
     if setback.hindrance is not Hindrance.FAILS:
         # Of a stalled object, the plan's own Events would tell what it was before it stalled.
-        planned = tuple(each for each in planned if each.reason == Reason.APPLY_REFUSED)
-    return Report(_with(owner, status, told, now), (*planned, *events))
+        planned_events = tuple(each for each in planned_events if each.reason == Reason.APPLY_REFUSED)
+    return Report(_with(owner, status, told, now), (*planned_events, *events))
 
 
-def without(owner: Body, desired: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
+def without(owner: Body, planned: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
     """Return the plan, except that the API server refused objects of it that nothing else needs.
 
     ``messages``: why each was refused, by the type of its condition; empty: none was.
     """
     if not messages:
-        return desired
+        return planned
     known = {each.type for each in parse_status(owner).conditions if each.reason == Reason.APPLY_REFUSED}
     told = {type: f"{message}; {STAYS[type]}" for type, message in messages.items()}
     # The plan took these objects for granted.
-    events = [each for each in desired.events if each.condition not in told]
+    events = [each for each in planned.events if each.condition not in told]
     for type, message in told.items():
         if type not in known:
             events.append(Event("Warning", Reason.APPLY_REFUSED, f"{type}: {message}"))
     new = [Statement(type, False, Reason.APPLY_REFUSED, message) for type, message in told.items()]
-    return replace(desired, status=_with(owner, desired.status, new, now), events=tuple(events))
+    return replace(planned, status=_with(owner, planned.status, new, now), events=tuple(events))
 
 
 def _failing(reason: Reason, message: str) -> Setback:

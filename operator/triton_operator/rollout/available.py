@@ -9,6 +9,7 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Server
+from triton_operator.rollout.wording import no_revision_condition
 
 STOPPED = Statement("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
@@ -128,7 +129,7 @@ def active_availability(context: Context) -> Statement:
     """Return the condition of the active revision while another revision is made ready."""
     view = context.observed.servers.get(context.active_server or "")
     if view is None:
-        return Statement("Available", None, Reason.WAITING, "no revision is active yet")
+        return no_revision_condition("Available")
     if context.spec.serving.replicas == 0:
         return STOPPED
     if view.answers:

@@ -9,6 +9,7 @@ from triton_operator.api.gateway import Route
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.resources.routing import http_route
+from triton_operator.rollout.wording import no_revision_condition
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def route(context: Context, share: int) -> Routing:
             " the operator"
         )
     if context.active_server is None:
-        return Routing(Statement("Routed", None, Reason.WAITING, "no revision is active yet"))
+        return Routing(no_revision_condition("Routed"))
     return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
 
 

@@ -9,6 +9,7 @@ from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, scaled_object
+from triton_operator.rollout.wording import no_revision_condition
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
         )
     active, performance = context.triton_deployment.status.active, context.triton_deployment.status.performance
     if active is None or context.active_server is None:
-        return Scaling(Statement("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
+        return Scaling(no_revision_condition("Autoscaling"))
     capacity = performance.saturation if performance is not None else None
     if performance is None or capacity is None or capacity.concurrency is None or float(capacity.throughput or 0) <= 0:
         return _not_scaled(

@@ -129,7 +129,7 @@ def _none(context: Context, observed: _ObservedSoak) -> Soaking:
 
 
 def _await_revision(context: Context, observed: _ObservedSoak) -> Soaking:
-    return Soaking(wording.no_revision_condition())
+    return Soaking(wording.no_revision_condition("Soaked"))
 
 
 def _await_next(context: Context, observed: _ObservedSoak) -> Soaking:

@@ -1,9 +1,10 @@
-"""The messages of conditions and records about soaks and canaries, a function for each. Pure; it decides nothing."""
+"""The messages of conditions and records about rollouts, a function for each. Pure; it decides nothing."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.observed.promotion import Promotion
@@ -11,9 +12,9 @@ from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.traffic import Traffic, Verdict
 
 
-def no_revision_condition() -> Statement:
-    """Return the condition of a soak that waits for a first revision."""
-    return Statement("Soaked", None, Reason.WAITING, "no revision is active yet")
+def no_revision_condition(kind: ConditionType) -> Statement:
+    """Return a condition that waits for a first revision."""
+    return Statement(kind, None, Reason.WAITING, "no revision is active yet")
 
 
 def not_recorded_condition() -> Statement:

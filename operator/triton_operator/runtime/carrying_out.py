@@ -41,14 +41,14 @@ TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUT
 class CarryingOut:
     """A plan as it is carried out in one pass."""
 
-    def __init__(self, writer: Writer, owner: Body, children: Children, desired: Plan) -> None:
+    def __init__(self, writer: Writer, owner: Body, children: Children, planned: Plan) -> None:
         """`children`: as they are observed."""
         self._writer = writer
         self._owner = owner
         self._children = children
-        self._plan = desired
+        self._plan = planned
         # A pass at rest looks at each object several times, and finds its kind once.
-        self._objects = [(kind_of(each), each) for each in desired.objects]
+        self._objects = [(kind_of(each), each) for each in planned.objects]
         self._written: Written = []
         self._failures = Failures()
         self._without: dict[ConditionType, Failures] = {}

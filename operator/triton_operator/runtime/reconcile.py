@@ -28,7 +28,7 @@ from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.outcome import Carried, told
 from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.queue import Result
-from triton_operator.runtime.reporting import Reporter, StatusRefusedError
+from triton_operator.runtime.reporting import Reporter, UnwrittenStatusError
 from triton_operator.runtime.store import Key
 from triton_operator.runtime.writing import Body, Writer, Written, by_key
 from triton_operator.settings import Settings
@@ -72,9 +72,10 @@ class Reconciler:
         with self._metrics.reconcile_seconds.time(), log_fields.fields(namespace=key.namespace, object=key.name):
             try:
                 return self._pass(key)
-            except StatusRefusedError as error:
-                log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
-                # The pass has written its one status, so the next one tells of it.
+            except UnwrittenStatusError as error:
+                # The pass has tried its one status, so the next one tells of a refusal.
+                level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
+                log.log(level, "%s: the status was not written, and the pass is repeated after a pause: %s", key, error)
                 self._metrics.failed(error)
                 return _after_a_pause(error.retry_after)
             except NotLeaderError as error:
@@ -106,8 +107,8 @@ class Reconciler:
         children = ownership.ours(owner, known)
         observed = self._observe(key, triton_deployment, children, known)
         self._metrics.jobs_seen(key, observed, now)
-        desired = plan(triton_deployment, observed, self._settings, now)
-        return self._fulfil(key, owner, CarryingOut(self._writer, owner, by_key(children), desired), now)
+        planned = plan(triton_deployment, observed, self._settings, now)
+        return self._fulfil(key, owner, CarryingOut(self._writer, owner, by_key(children), planned), now)
 
     def _forget(self, key: Key) -> Result:
         """Leave an object that is gone or goes: the garbage collector deletes its children."""
@@ -168,11 +169,11 @@ class Reconciler:
 
     def _tell(self, key: Key, owner: Body, carried: Carried, now: datetime) -> bool:
         """Report what became of the plan. Return whether a status was written; one of a failure wakes no pass."""
-        desired, setback = told(owner, carried, now)
+        planned, setback = told(owner, carried, now)
         if setback is not None:
-            self._reporter.fails(key, owner, setback, desired, now)
+            self._reporter.fails(key, owner, setback, planned, now)
             return False
-        return self._reporter.report(key, owner, Report(desired.status, desired.events), now)
+        return self._reporter.report(key, owner, Report(planned.status, planned.events), now)
 
     def _next(self, key: Key, owner: Body, carried: Carried, written: Written, now: datetime) -> Result:
         """Return when the next pass is due. ``written``: what this one wrote; empty: nothing."""

@@ -3,9 +3,10 @@
 import logging
 from datetime import datetime
 
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
-from triton_operator.kube.cluster import ClusterError, NotFoundError, RefusedError
+from triton_operator.kube.cluster import ClusterError, NotFoundError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Event, Plan
@@ -17,7 +18,11 @@ from triton_operator.runtime.writing import Body, Writer
 log = logging.getLogger(__name__)
 
 
-class StatusRefusedError(RefusedError):
+class UnwrittenStatusError(ClusterError):
+    """The status of a pass could not be written. The pass has no other one."""
+
+
+class StatusRefusedError(UnwrittenStatusError, RefusedError):
     """The API server refuses the status of a pass, or refused that of the pass before."""
 
 
@@ -44,20 +49,20 @@ class Reporter:
     def report(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
         """Report a pass that did not fail. Return whether a status was written.
 
-        Raises StatusRefusedError, and ClusterError for what may pass by itself.
+        Raises StatusRefusedError, UnwrittenStatusError for what may pass by itself, and NotLeaderError.
         """
         told = self._tell(key, owner, report, now)
         self._failing_since.pop(key, None)
         return told
 
-    def fails(self, key: Key, owner: Body, setback: Setback, desired: Plan | None, now: datetime) -> None:
+    def fails(self, key: Key, owner: Body, setback: Setback, planned: Plan | None, now: datetime) -> None:
         """Report what kept a pass from being done, if it is time to. Raises as `report` does.
 
-        ``desired``: the plan that could not be carried out; None: there was none.
+        ``planned``: the plan that could not be carried out; None: there was none.
         """
         since = self._fails_since(key, owner, now)
         if setbacks.is_told(setback.hindrance, since, now):
-            self._tell(key, owner, setbacks.report(owner, setback, desired, now), now)
+            self._tell(key, owner, setbacks.report(owner, setback, planned, now), now)
 
     def post(self, owner: Body, event: Event, now: datetime) -> None:
         """Post an Event. It is a courtesy, so a failure is only logged: the status or the log says the same."""
@@ -81,23 +86,28 @@ class Reporter:
         return self._write(key, owner, report, now)
 
     def _write(self, key: Key, owner: Body, report: Report, now: datetime) -> bool:
-        """Write the status if it differs, then post the Events. Return whether the status was written.
-
-        Of a TritonDeployment that was deleted in the meantime nothing is written.
-        """
-        if report.status == parse_status(owner):
+        """Write the status if it differs, then post the Events. Return whether the status was written."""
+        if report.status == parse_status(owner) or not self._apply(key, owner, report.status, now):
             return False
+        ready = next((item for item in report.status.conditions if item.type == "Ready"), None)
+        self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
+        for event in report.events:
+            self.post(owner, event, now)
+        return True
+
+    def _apply(self, key: Key, owner: Body, status: TritonDeploymentStatus, now: datetime) -> bool:
+        """Apply the status. Return whether there is a TritonDeployment, which may have been deleted in the meantime."""
         try:
-            written = self._cluster.apply_status(status_body(owner, report.status))
+            written = self._cluster.apply_status(status_body(owner, status))
         except NotFoundError:
             return False
         except RefusedError as error:
             self._fails_since(key, owner, now)
             self._refused[key] = StatusRefusedError(str(error), error.retry_after)
             raise self._refused[key] from error
+        except NotLeaderError:
+            raise
+        except ClusterError as error:
+            raise UnwrittenStatusError(str(error), error.retry_after) from error
         self._store.put(TRITON_DEPLOYMENT, written)
-        ready = next((item for item in report.status.conditions if item.type == "Ready"), None)
-        self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
-        for event in report.events:
-            self.post(owner, event, now)
         return True
