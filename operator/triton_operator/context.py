@@ -154,8 +154,8 @@ class Context:
 
     @property
     def _record_state(self) -> RecordState:
-        active, record = self.triton_deployment.status.active, self.observed.active_record
-        if active is None or record is None or not self._status_names(active, record.server, record.revision):
+        serving, record = self.triton_deployment.status.serving, self.observed.active_record
+        if serving is None or record is None or not self._status_names(serving, record.server, record.revision):
             return RecordState.NOTHING
         view = self.observed.servers.get(record.server)
         return RecordState.THERE if view is not None and view.uid == record.uid else RecordState.GONE
@@ -172,16 +172,21 @@ class Context:
     @property
     def _status_server(self) -> str | None:
         """The Deployment of which the last status tells: one that answers, else the oldest; None: none is there."""
-        active = self.triton_deployment.status.active
-        if active is None:
+        serving = self.triton_deployment.status.serving
+        if serving is None:
             return None
         servers = self.observed.servers.values()
-        named_servers = [each for each in servers if self._status_names(active, each.name, each.revision_key)]
+        named_servers = [each for each in servers if self._status_names(serving, each.name, each.revision_key)]
         return min(named_servers, key=lambda each: (not each.answers, each.created_at)).name if named_servers else None
 
-    def _status_names(self, active: ServingStatus, server: str, revision: str) -> bool:
-        """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers."""
-        return active.selector == names.selector(self.name, server) if active.selector else active.revision == revision
+    def _status_names(self, serving: ServingStatus, server: str, revision: str) -> bool:
+        """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers.
+
+        The selector says so also where nothing else is told of it; that of an older operator has none.
+        """
+        if serving.selector:
+            return serving.selector == names.selector(self.name, server)
+        return bool(serving.revision) and serving.revision == revision
 
     @property
     def served_name(self) -> str:

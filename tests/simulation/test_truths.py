@@ -8,7 +8,7 @@ import pytest
 from tests.simulation import truths
 from tests.simulation.api_server import BrokenError
 from tests.simulation.cluster import Cluster
-from tests.simulation.edits import a_wider_batch, the_usual_batch
+from tests.simulation.edits import a_narrower_batch, a_wider_batch, the_usual_batch
 from tests.simulation.truths import AT_REST, PLANNED, STATUS, Told, Truth
 from tests.states.moments import MOMENTS, SERVING
 from triton_operator.rollout import available
@@ -166,6 +166,20 @@ def test_statuses_that_were_refused_while_the_service_moved_leave_no_figures_of_
     assert told.get("revision") != old["revision"]
     cluster.settle()
     assert cluster.status["serving"] == old
+
+
+def test_a_revision_without_figures_stays_active_when_its_service_is_deleted() -> None:
+    """Its figures are told by the pass after the move, which an edit may take to another target."""
+    first = SERVING.cluster().serving()
+    cluster = SERVING.edited(a_wider_batch()).cluster().until(lambda each: each.serving() != first)
+    cluster.edit(a_narrower_batch())
+    cluster.act()
+    server = cluster.serving()
+    assert "revision" not in cluster.status["serving"]
+    cluster.delete("Service", "digits")
+    cluster.run(2)
+    assert ("Deployment", server) in cluster.objects
+    assert cluster.serving() == server
 
 
 def test_an_operator_that_tells_of_a_service_before_it_is_there_fails_the_test(

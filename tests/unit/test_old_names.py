@@ -1,10 +1,12 @@
 """The table of names that the spec had before, and what follows from it in the CRD, in messages and in digests."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
+from tests.simulation.cluster import SETTINGS
 from triton_converters.contract.layout import DATA_MOUNT
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.renamed import FIELDS, FORMATS, METRICS, VALUES, RenamedField, as_before, found, rewritten
@@ -12,8 +14,12 @@ from triton_operator.api.resolved import FromRepository
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.triton_deployment import FieldRenamedError, parse
+from triton_operator.context import Context
 from triton_operator.crdgen import crd
-from triton_operator.jobs.reference import entrypoint, model_code
+from triton_operator.jobs.reference import basis, entrypoint, model_code, surroundings
+from triton_operator.observed.history import History
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.pins import pinned_images
 from triton_plugin.validation.structural import faults
 from triton_plugin.validation.validate import check
 
@@ -156,6 +162,23 @@ def test_the_digest_that_pins_images_has_the_old_word_for_a_repository() -> None
     model = {"name": "ocr", "format": "triton-repository", "path": "ocr"}
     spec = TritonDeploymentSpec.model_validate({"source": {"uri": "pvc://models"}, "models": [model]})
     assert model_code(spec, spec.models[0]).format == "repository"
+
+
+def with_versions() -> TritonDeploymentSpec:
+    files = {"uri": "pvc://models/a", "version": "v1"}
+    return TritonDeploymentSpec.model_validate({**MINIMAL["spec"], "source": files, "weights": files, "dataset": files})
+
+
+def test_the_digest_that_pins_images_has_the_old_name_of_a_version() -> None:
+    """Otherwise the rename alone would have every model converted and measured again, with newer images."""
+    assert basis(with_versions()) == "05b2bf3a429a19c1", "as it was of `revision` and `data`"
+
+
+def test_the_keys_of_what_reads_a_mounted_dataset_have_the_old_name_of_its_version() -> None:
+    deployment = parse({"metadata": IDENTITY, "spec": with_versions().model_dump(mode="json", by_alias=True)})
+    pins = pinned_images(deployment, History(), SETTINGS)
+    context = Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 26, tzinfo=UTC), pins)
+    assert surroundings(context)[0] == {"uri": "pvc://models/a", "revision": "v1"}
 
 
 def test_an_argument_may_have_the_old_word_for_the_dataset() -> None:

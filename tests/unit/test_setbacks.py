@@ -171,6 +171,9 @@ SAME = {
         "the ResourceVersion in the precondition (812) does not match the ResourceVersion in record (813)",
         "the ResourceVersion in the precondition (814) does not match the ResourceVersion in record (820)",
     ),
+    "stream": ("stream error: stream ID 17; INTERNAL_ERROR", "stream error: stream ID 19; INTERNAL_ERROR"),
+    "last stream": ("GOAWAY; LastStreamID=1999, ErrCode=NO_ERROR", "GOAWAY; LastStreamID=2001, ErrCode=NO_ERROR"),
+    "length": ("IncompleteRead(512 bytes read, 70 more expected)", "IncompleteRead(98 bytes read, 484 more expected)"),
     "request": ("request 123456 was dropped", "request 9876543 was dropped"),
 }
 OTHER = {

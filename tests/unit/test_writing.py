@@ -3,6 +3,7 @@
 from typing import Any
 
 from triton_operator import names
+from triton_operator.kube.cluster import ForbiddenError
 from triton_operator.kube.kinds import CLAIM, NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
@@ -128,3 +129,20 @@ def test_a_claim_that_is_to_outlive_its_object_loses_its_owners_and_gets_them_ba
     assert (a_pass([]), "ownerReferences" in api.metadata) == (["disown"], False)
     assert a_pass([]) == []
     assert (a_pass(owned), api.metadata["ownerReferences"]) == (["apply"], owned)
+
+
+def test_a_claim_loses_its_owners_although_the_rest_of_it_is_refused() -> None:
+    """Whatever else of it differs: the models of a user must not go because nobody may enlarge a volume."""
+
+    class Refusing(ClaimApi):
+        def apply(self, body: JSON) -> JSON:
+            raise ForbiddenError("only dynamically provisioned pvc can be resized")
+
+    api, store = Refusing(), Store()
+    store.put(CLAIM, api.stored())
+    desired = api.stored()
+    labels = {TRITON_DEPLOYMENT_LABEL: "digits", "app.kubernetes.io/component": "repository"}
+    desired["metadata"] = {"name": "digits-repository", "namespace": "vision", "labels": labels, "ownerReferences": []}
+    writer, failures = Writer(api, store, Metrics()), Failures()  # type: ignore[arg-type]  # a stand-in
+    writer.apply_all(OWNER, by_key(store.children(Key("vision", "digits"))), [desired], failures)
+    assert (api.asked, "ownerReferences" in api.metadata) == (["disown"], False)

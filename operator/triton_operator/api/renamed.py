@@ -121,7 +121,8 @@ def _with_version(files: Mapping[str, Any]) -> dict[str, Any]:
     return {"version" if name == "revision" else name: value for name, value in files.items()}
 
 
-def _with_revision(files: Mapping[str, Any]) -> dict[str, Any]:
+def files_as_before(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a source, weights or a dataset with the old names, so that a digest of it is what it was before."""
     return {"revision" if name == "version" else name: value for name, value in files.items()}
 
 
@@ -160,7 +161,7 @@ FIELDS = (
         {"uri": "pvc://datasets/imagenet", "revision": "2012-val"},
         _DATA,
         _with_version,
-        _with_revision,
+        files_as_before,
     ),
     _duration(f"{_MEASUREMENT}.intervalMilliseconds", f"{_MEASUREMENT}.interval", "ms", 5000, (100, 600_000)),
     RenamedField(f"{_MEASUREMENT}.stabilityPercentage", f"{_MEASUREMENT}.stabilityPercent", 10),

@@ -10,8 +10,8 @@ from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
-from triton_operator.api.renamed import FORMATS
-from triton_operator.api.source import UserEntrypoint
+from triton_operator.api.renamed import FORMATS, files_as_before
+from triton_operator.api.source import Source, UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
@@ -56,7 +56,9 @@ def basis(spec: TritonDeploymentSpec) -> str:
     """Return a digest of everything in the spec that changes the reference's batches, and so every conversion."""
     # Who may read the files does not change them.
     file_fields = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
-    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in file_fields]
+    sources = [
+        _hashed(each.model_copy(update={"secret_ref": None, "service_account_name": None})) for each in file_fields
+    ]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
     others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *filter(None, [spec.conversion.requirements])]
     return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
@@ -88,9 +90,15 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
 def surroundings(context: Context) -> list[Any]:
     """Return what decides what the user's code computes, besides the request.
 
-    Data that is mounted from a claim has a revision instead of a digest.
+    Data that is mounted from a claim has a version instead of a digest.
     """
-    return [context.spec.mounted_dataset, *context.framework_inputs]
+    dataset = context.spec.mounted_dataset
+    return [None if dataset is None else _hashed(dataset), *context.framework_inputs]
+
+
+def _hashed(files: Source) -> dict[str, Any]:
+    """Return files as keys and digests cover them: with the old name of the version, so that these stay the same."""
+    return files_as_before(files.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:

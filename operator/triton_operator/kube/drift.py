@@ -57,8 +57,6 @@ COMPLETED = {
     "protocol": ("TCP",),
 }
 """What the API server puts below them where the operator says nothing, by the name of the field."""
-OWNERS = "metadata.ownerReferences"
-"""The path of the owners, as `drift` tells it."""
 _EMPTY_MEANS_NONE = {"ownerReferences"}
 """Lists merged by key of which an empty one says that no item may be there."""
 

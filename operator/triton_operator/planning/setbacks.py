@@ -42,6 +42,8 @@ VARYING: Mapping[str, str] = {
     "host and port of either end of a connection": r"(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])(?::\d+)?",
     "duration": r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)? ?(?:ns|µs|ms|s|seconds?)\b",
     "resource version, as of a conflict": r"[Rr]esource ?[Vv]ersion\D{1,30}\d+",
+    "stream of a connection by HTTP/2": r"[Ss]tream ?ID[ =]\d+",
+    "length of an answer that was cut": r"\d+ (?:bytes read|more expected)",
     "port, or number of a process or a request": r"\d{5,}",
 }
 """What varies in the words of the same failure, as regular expressions: of Go, of Python's libraries, and of the API

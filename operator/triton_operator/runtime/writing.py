@@ -6,7 +6,7 @@ from typing import Any
 
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
-from triton_operator.kube.drift import OWNERS, drift
+from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import JOB, Kind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
@@ -142,7 +142,8 @@ class Writer:
         """Apply an object over the one that was observed. Return whether that changed it."""
         kind, version = kind_of(desired), observed["metadata"]["resourceVersion"]
         versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
-        outlives = difference == OWNERS and not desired["metadata"].get("ownerReferences")
+        # Before all else of the claim, which may be refused, such as its size.
+        outlives = desired["metadata"].get("ownerReferences") == [] and observed["metadata"].get("ownerReferences")
         applied = self._write(owner, versioned, difference, self._cluster.disown if outlives else self._cluster.apply)
         if not kind.created and not is_applied(applied):
             # An earlier version of the operator created it. The next pass removes what of that is no longer desired.
