@@ -16,7 +16,8 @@ and the active revision stays as it is, with its pods. `kubectl triton validate 
 
 The CustomResourceDefinition keeps the old names for one release, so that stored objects do too. Durations are texts
 with a unit now (`us`, `ms`, `s`, `m` or `h`). Fields that Kubernetes has as well, such as `activeDeadlineSeconds`, stay
-numbers. [Upgrade](install.md#upgrade) says what to do when. This page is generated: `make generate`.
+numbers. In the arguments of your code, `$(DATA)` is `$(DATASET)` now; the operator replaces both, and to write the new
+word repeats no Job. [Upgrade](install.md#upgrade) says what to do when. This page is generated: `make generate`.
 
 ## Spec
 
