@@ -62,7 +62,8 @@ def run(suite: Suite) -> Downloaded:
         },
     }
     first, second = (suite.new(name) for name in places)
-    ready = [each.wait_ready(each.apply({**READING, **places[each.name], "dataset": by_data})) for each in (first, second)]
+    specs = {name: {**READING, **place, "dataset": by_data} for name, place in places.items()}
+    ready = [each.wait_ready(each.apply(specs[each.name])) for each in (first, second)]
     return Downloaded(
         first=ready[0].state,
         second=ready[1].state,
