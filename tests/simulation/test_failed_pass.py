@@ -345,6 +345,8 @@ def test_a_pass_tries_one_status_also_where_that_gets_no_answer(bench: Bench, er
     bench.calls.clear()
     assert bench.reconcile().failed
     assert bench.calls == ["status"]
+    counted = {"reason": type(error).__name__.removesuffix("Error")}
+    assert bench.metrics.registry.get_sample_value("triton_operator_reconcile_errors_total", counted) == 2
     bench.refuses = None
     bench.reconcile()
     assert bench.reconcile() == Result()

@@ -76,7 +76,7 @@ class Reconciler:
                 # The pass has tried its one status, so the next one tells of a refusal.
                 level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
                 log.log(level, "%s: the status was not written, and the pass is repeated after a pause: %s", key, error)
-                self._metrics.failed(error)
+                self._metrics.failed(error.counted)
                 return _after_a_pause(error.retry_after)
             except NotLeaderError as error:
                 # Another replica works now. Once this one does again, nothing is known of the time between.

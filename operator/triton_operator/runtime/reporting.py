@@ -21,9 +21,19 @@ log = logging.getLogger(__name__)
 class UnwrittenStatusError(ClusterError):
     """The status of a pass could not be written. The pass has no other one."""
 
+    def __init__(self, cause: ClusterError) -> None:
+        """Return the error that tells of another one, which is the one to count."""
+        super().__init__(str(cause), cause.retry_after)
+        self.counted: ClusterError = cause
+
 
 class StatusRefusedError(UnwrittenStatusError, RefusedError):
     """The API server refuses the status of a pass, or refused that of the pass before."""
+
+    def __init__(self, cause: RefusedError) -> None:
+        """Return the error that tells of a refusal, and is counted apart from those of other objects."""
+        super().__init__(cause)
+        self.counted = self
 
 
 class Reporter:
@@ -103,11 +113,11 @@ class Reporter:
             return False
         except RefusedError as error:
             self._fails_since(key, owner, now)
-            self._refused[key] = StatusRefusedError(str(error), error.retry_after)
+            self._refused[key] = StatusRefusedError(error)
             raise self._refused[key] from error
         except NotLeaderError:
             raise
         except ClusterError as error:
-            raise UnwrittenStatusError(str(error), error.retry_after) from error
+            raise UnwrittenStatusError(error) from error
         self._store.put(TRITON_DEPLOYMENT, written)
         return True
