@@ -174,18 +174,19 @@ def _target(progress: Progress) -> TargetStatus | None:
     return TargetStatus(revision=progress.rollout.revision, candidate=progress.rollout.candidate)
 
 
-def _rolled_back_status(progress: Progress) -> TritonDeploymentStatus:
-    """The recorded status of the revision that the spec names, once that serves; until then an empty status."""
+def _rolled_back_status(progress: Progress) -> TritonDeploymentStatus | None:
+    """The recorded status of the revision that the spec names, once that serves; None: it does not, or none is kept."""
     if not isinstance(progress, RolledBack) or not progress.rollout.is_active:
-        return TritonDeploymentStatus()
-    return parse_status({"status": progress.revision.told})
+        return None
+    recorded = parse_status({"status": progress.revision.told})
+    return recorded if recorded.active is not None else None
 
 
 def _recorded_source_status(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The recorded status of the source while the spec names the revision, so none is read; else an empty one."""
     if context.spec.rollout.revision is None:
         return TritonDeploymentStatus()
-    if (rolled_back := _rolled_back_status(progress)).active is not None:
+    if (rolled_back := _rolled_back_status(progress)) is not None:
         return rolled_back
     active = context.observed.history.revision_of_server(context.active_server)
     return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
@@ -198,11 +199,7 @@ def _active_part(
 
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
     """
-    last = (
-        rolled_back
-        if (rolled_back := _rolled_back_status(progress)).active is not None
-        else _last_status_of(context, server)
-    )
+    last = _rolled_back_status(progress) or _last_status_of(context, server)
     if not isinstance(progress, TargetRolledOut):
         return last.serving, last.accuracy, last.performance
     rollout, attempt = progress.rollout, progress.target

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -151,7 +150,7 @@ def _begin(context: Context, canary: ObservedCanary) -> Canary:
 def _go_on(context: Context, canary: ObservedCanary) -> Canary:
     """Return the canary at its present step, with its share."""
     promotion, answers = canary.promotion, canary.target.answers
-    end = due_time(promotion, _duration(context))
+    end = due_time(context, promotion)
     reason = reason_of(context, promotion, Reason.CANARY)
     return Canary(
         condition=wording.canary_condition(context, reason, promotion, _steps(context), end, answers),
@@ -174,13 +173,11 @@ def _undo(context: Context, canary: ObservedCanary) -> Canary:
 
 
 def _hold(context: Context, canary: ObservedCanary) -> Canary:
-    return _go_on(
-        context, _with_record(canary, held_record(context, canary.promotion, canary.verdict, _duration(context)))
-    )
+    return _go_on(context, _with_record(canary, held_record(context, canary.promotion, canary.verdict)))
 
 
 def _begin_anew(context: Context, canary: ObservedCanary) -> Canary:
-    promotion = held_record(context, canary.promotion, canary.verdict, _duration(context))
+    promotion = held_record(context, canary.promotion, canary.verdict)
     return _go_on(context, _with_record(canary, replace(promotion, canary_since=context.now.isoformat())))
 
 
@@ -201,11 +198,6 @@ def _share(context: Context, promotion: Promotion) -> int:
     """Return the percent of the requests that the present step gives. That of the last step stays until the move."""
     steps = _steps(context)
     return steps[min(len(promotion.steps), len(steps) - 1)]
-
-
-def _duration(context: Context) -> float:
-    """Return the seconds that a step takes."""
-    return seconds(_soak(context).duration)
 
 
 def _soak(context: Context) -> Soak:
@@ -266,7 +258,7 @@ def _verdict(
     step, since = len(promotion.steps), promotion.canary_since
     first_reading = counters(context, target, f"canary {step}", since, active)
     verdict = restart_verdict(target, active, datetime.fromisoformat(since), "the canary began")
-    verdict, end = verdict or waived_verdict(context, promotion), due_time(promotion, _duration(context))
+    verdict, end = verdict or waived_verdict(context, promotion), due_time(context, promotion)
     if verdict is not None or context.now < end or context.spec.suspend:
         return verdict, first_reading.effects
     verdict = unread_verdict(context, first_reading, "at the start of the step", end, spoiled=True)

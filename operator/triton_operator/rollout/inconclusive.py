@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.duration import seconds
 from triton_operator.api.rollout import OnInconclusive
 from triton_operator.context import Context
 from triton_operator.observed.promotion import Promotion
@@ -41,17 +42,24 @@ def next_course(policy: OnInconclusive, verdict: Verdict) -> Course:
     return Course.BEGIN_ANEW if verdict.spoiled else Course.WAIT
 
 
-def held_record(context: Context, promotion: Promotion, verdict: Verdict, seconds: float) -> Promotion:
-    """Return the record of a held soak or step, which is judged again after ``seconds``."""
-    now, again_at = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
+def held_record(context: Context, promotion: Promotion, verdict: Verdict) -> Promotion:
+    """Return the record of a held soak or step, which is judged again after its own time."""
+    now, again_at = context.now.isoformat(), (context.now + _duration(context)).isoformat()
     return replace(promotion, message=verdict.message, held_since=promotion.held_since or now, again_at=again_at)
 
 
-def due_time(promotion: Promotion, seconds: float) -> datetime:
-    """Return when a soak or a canary's step is judged next. ``seconds``: how long it takes if it is not held."""
-    return datetime.fromisoformat(promotion.again_at or promotion.at) + timedelta(
-        seconds=0 if promotion.again_at else seconds
-    )
+def due_time(context: Context, promotion: Promotion) -> datetime:
+    """Return when a soak or a canary's step is judged next."""
+    if promotion.again_at:
+        return datetime.fromisoformat(promotion.again_at)
+    return datetime.fromisoformat(promotion.at) + _duration(context)
+
+
+def _duration(context: Context) -> timedelta:
+    """Return the time that a soak, or each step of a canary, takes if it is not held."""
+    bounds = context.spec.serving.soak
+    assert bounds is not None
+    return timedelta(seconds=seconds(bounds.duration))
 
 
 def reading_name(name: str, promotion: Promotion) -> str:

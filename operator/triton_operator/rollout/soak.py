@@ -13,7 +13,6 @@ from datetime import datetime
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SnapshotResult
-from triton_operator.api.duration import seconds
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -145,13 +144,11 @@ def _undo(context: Context, observed: _ObservedSoak) -> Soaking:
 
 
 def _hold(context: Context, observed: _ObservedSoak) -> Soaking:
-    return _go_on(
-        context, _with_record(observed, held_record(context, observed.promotion, observed.verdict, _duration(context)))
-    )
+    return _go_on(context, _with_record(observed, held_record(context, observed.promotion, observed.verdict)))
 
 
 def _begin_anew(context: Context, observed: _ObservedSoak) -> Soaking:
-    promotion = held_record(context, observed.promotion, observed.verdict, _duration(context))
+    promotion = held_record(context, observed.promotion, observed.verdict)
     return _go_on(context, _with_record(observed, replace(promotion, window_since=context.now.isoformat())))
 
 
@@ -160,13 +157,6 @@ def _with_record(observed: _ObservedSoak, promotion: Promotion) -> _ObservedSoak
     return replace(
         observed, move_record=promotion, effects=observed.effects + Effects(promotions={observed.uid: promotion})
     )
-
-
-def _duration(context: Context) -> float:
-    """Return how long the spec's soak takes, in seconds."""
-    bounds = context.spec.serving.soak
-    assert bounds is not None
-    return seconds(bounds.duration)
 
 
 def _verdict(
@@ -188,7 +178,7 @@ def _verdict(
     if promotion.window_since:
         start_reading = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
         effects += start_reading.effects
-    end = due_time(promotion, seconds(bounds.duration))
+    end = due_time(context, promotion)
     if context.now < end:
         return None, effects
     if start_reading.record is None:
@@ -216,7 +206,7 @@ def _verdict(
 
 def _go_on(context: Context, observed: _ObservedSoak) -> Soaking:
     """Return a soak that goes on. The previous revision keeps its pods."""
-    promotion, end = observed.promotion, due_time(observed.promotion, _duration(context))
+    promotion, end = observed.promotion, due_time(context, observed.promotion)
     condition = wording.soaking_condition(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
     seconds_left = (end - context.now).total_seconds()
     # Once the counters are no longer waited for, only an edit or an event of the queue changes the soak.

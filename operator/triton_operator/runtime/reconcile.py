@@ -74,8 +74,12 @@ class Reconciler:
                 return self._pass(key)
             except UnwrittenStatusError as error:
                 # The pass has tried its one status, so the next one tells of a refusal.
-                level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
-                log.log(level, "%s: the status was not written, and the pass is repeated after a pause: %s", key, error)
+                log.log(
+                    _level(error),
+                    "%s: the status was not written, and the pass is repeated after a pause: %s",
+                    key,
+                    error,
+                )
                 self._metrics.failed(error.counted)
                 return _after_a_pause(error.retry_after)
             except NotLeaderError as error:
@@ -85,8 +89,7 @@ class Reconciler:
                 return _after_a_pause(error.retry_after)
             except ClusterError as error:
                 # Refused objects are collected, so what is refused here is a read, which the chart should grant.
-                level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
-                log.log(level, "%s: the pass failed and is repeated after a pause: %s", key, error)
+                log.log(_level(error), "%s: the pass failed and is repeated after a pause: %s", key, error)
                 return self._ended(key, error, setbacks.request_failed(error))
             except Exception as error:
                 log.exception("%s: the pass failed because of a bug and is repeated after a pause", key)
@@ -218,3 +221,8 @@ class Reconciler:
 def _after_a_pause(seconds: float) -> Result:
     """Have a pass repeated after a pause of at least so many seconds, as the API server asks."""
     return Result(again_after=min(seconds, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
+
+
+def _level(error: ClusterError) -> int:
+    """Return the level to log at: a refusal waits for a person, all else may pass by itself."""
+    return logging.WARNING if isinstance(error, RefusedError) else logging.INFO
