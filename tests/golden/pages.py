@@ -110,32 +110,32 @@ def _event(event: Event) -> str:
 def _records(body: Body) -> Iterator[tuple[str, str]]:
     """Yield the records as they are shown."""
     for name, text in body.get("data", {}).items():
-        yield name, _SHORTENED[name](text) if name in _SHORTENED else text
+        yield name, _shortened(text, _SHORTENED[name]) if name in _SHORTENED else text
 
 
-def _history(text: str) -> str:
-    """The history with a digest in place of what it keeps compressed, because how that looks depends on zlib."""
+def _shortened(text: str, shorten: Callable[[Body], None]) -> str:
+    """A record with less in it; as it is, if it is no JSON."""
     try:
         document = json.loads(text)
     except ValueError:
         return text
-    for each in filter(None, [*document.get("revisions", ()), (document.get("trial") or {}).get("revision")]):
-        revision = Revision.from_value(each)
-        each["parts"] = names.digest([revision.template, revision.told], 16)
+    shorten(document)
     return json.dumps(document, separators=(",", ":"))
 
 
-def _active(text: str) -> str:
-    """The record of the active server, with a digest in place of its Deployment, which a case of another pass shows."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return text
+def _shorten_history(document: Body) -> None:
+    """Put a digest in place of what the history keeps compressed, because how that looks depends on zlib."""
+    for each in filter(None, [*document.get("revisions", ()), (document.get("trial") or {}).get("revision")]):
+        revision = Revision.from_value(each)
+        each["parts"] = names.digest([revision.template, revision.told], 16)
+
+
+def _shorten_active(document: Body) -> None:
+    """Put a digest in place of the active server's Deployment, which a case of another pass shows."""
     document["deployment"] = names.digest(document["deployment"], 16)
-    return json.dumps(document, **COMPACT)
 
 
-_SHORTENED = {HISTORY: _history, ACTIVE: _active}
+_SHORTENED = {HISTORY: _shorten_history, ACTIVE: _shorten_active}
 
 
 def _named(name: str, body: Body, known: Pages) -> str | Body:

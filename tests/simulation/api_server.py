@@ -138,13 +138,11 @@ class ApiServer:
     def rests(self, result: Result) -> None:
         """See that the status tells of what is there, if that was a pass that wrote nothing and did not fail."""
         if not result.failed and result.again_after != 0.0:
-            self._check(self.cluster.status, result)
+            self._check(self.cluster.status, rests=True)
 
-    def _check(self, status: Body, rests: Result | None = None) -> None:
-        told = Told(
-            self.cluster.body() | {"status": status}, self.cluster.objects, rests.again_after if rests else None
-        )
-        require(not (found := next(broken(told, rests=rests is not None), "")), found)
+    def _check(self, status: Body, *, rests: bool = False) -> None:
+        told = Told(self.cluster.body() | {"status": status}, self.cluster.objects)
+        require(not (found := next(broken(told, rests=rests), "")), found)
 
     def _answer(self, verb: str, body: Body) -> None:
         if self.fails_after is not None:

@@ -34,8 +34,6 @@ class Told:
     """The TritonDeployment with that status."""
     objects: Mapping[tuple[str, str], Body]
     """Its children, by kind and name."""
-    again_after: float | None = None
-    """Seconds until the operator looks again by itself; None: a change wakes it."""
 
     @property
     def name(self) -> str:
@@ -138,7 +136,7 @@ class Told:
         jobs = {each["metadata"]["name"]: bool(each["spec"].get("suspend")) for each in self.jobs}
         return (
             f"Told: {said}; serving {self.serving}, target {self.status.get('target')}. There: servers (wanted, ready)"
-            f" {servers}, the Service points {points}, Jobs (suspended) {jobs}; next pass after {self.again_after} s"
+            f" {servers}, the Service points {points}, Jobs (suspended) {jobs}"
         )
 
 
