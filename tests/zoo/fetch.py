@@ -6,15 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from hack.deploy.command import ROOT
 from hack.devcluster.paths import cache_home
-from tests.zoo.models import ZooModel
+from tests.zoo.models import MODELS, ZooModel
 from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
 
 PACKAGES = Path(__file__).with_name("packages.txt")
@@ -49,6 +50,13 @@ def fetch(model: ZooModel, target: Path) -> str:
     return path.name
 
 
+def fetch_all(names: Iterable[str]) -> None:
+    """Download or make these models, so that processes that run side by side find them."""
+    for name in sorted(set(names)):
+        with tempfile.TemporaryDirectory() as folder:
+            fetch(next(each for each in MODELS if each.name == name), Path(folder))
+
+
 def _copy(path: Traversable, target: Path) -> None:
     """Copy a file or a directory."""
     if path.is_dir():
@@ -62,7 +70,7 @@ def _copy(path: Traversable, target: Path) -> None:
 
 def _made(maker: str) -> Path:
     """Return the folder with what a maker makes, which it does once for each state of its program and packages."""
-    program, packages = MAKERS / f"{maker}.py", _packages()
+    program, packages = MAKERS / f"{maker}.py", unpacked(MAKERS / "packages.txt", "3.13")
     content = hashlib.sha256(program.read_bytes() + packages.name.encode()).hexdigest()
 
     def make(folder: Path) -> None:
@@ -77,9 +85,9 @@ def _made(maker: str) -> Path:
     return _once(f"zoo-{maker}-{content[:12]}", make)
 
 
-def _packages() -> Path:
-    """Return the folder with the makers' packages, for the images' Python."""
-    wheels = _wheels(MAKERS / "packages.txt", "3.13")
+def unpacked(packages: Path, python: str) -> Path:
+    """Return the folder with the content of a list's wheels, for that version of Python."""
+    wheels = _wheels(packages, python)
 
     def unpack(folder: Path) -> None:
         for wheel in wheels.glob("*.whl"):

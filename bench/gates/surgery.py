@@ -1,0 +1,127 @@
+"""Changes of an ONNX graph at its inputs, outputs and weights, without a change of its signature."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from triton_converters.claim_store.dump import Array
+
+FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+INTEGERS = (TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8)
+Nodes = tuple[list[Any], list[Any]]
+"""Nodes, and the weights that they need."""
+
+
+class Surgery:
+    """A copy of a graph, and changes to it. Names of its own begin with PREFIX."""
+
+    PREFIX = "gates_"
+
+    def __init__(self, model: Any) -> None:
+        self.model = onnx.ModelProto()
+        self.model.CopyFrom(model)
+        self.graph = self.model.graph
+        self._made = 0
+        if not any(entry.domain in ("", "ai.onnx") for entry in self.model.opset_import):
+            self.model.opset_import.append(helper.make_opsetid("", 13))
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard operators."""
+        return next(int(entry.version) for entry in self.model.opset_import if entry.domain in ("", "ai.onnx"))
+
+    def name(self) -> str:
+        """Return a name that the graph does not have."""
+        self._made += 1
+        return f"{self.PREFIX}{self._made}"
+
+    def weight(self, values: Array) -> str:
+        """Add a weight; return its name."""
+        name = self.name()
+        self.graph.initializer.append(numpy_helper.from_array(values, name))
+        return name
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the types of the inputs that a request has, by name."""
+        weights = {tensor.name for tensor in self.graph.initializer}
+        return {each.name: each.type.tensor_type for each in self.graph.input if each.name not in weights}
+
+    def outputs(self) -> dict[str, Any]:
+        """Return the types of the outputs that are tensors, by name."""
+        return {each.name: each.type.tensor_type for each in self.graph.output if each.type.HasField("tensor_type")}
+
+    def split_input(self, name: str) -> str:
+        """Let all that reads an input read another tensor, which is to be computed; return that one's name."""
+        changed = self.name()
+        for graph in _graphs(self.graph):
+            for node in graph.node:
+                for index, each in enumerate(node.input):
+                    if each == name:
+                        node.input[index] = changed
+        return changed
+
+    def split_output(self, name: str) -> tuple[str, int]:
+        """Rename a tensor where it is computed; return that name, and the place after its node. All others read on.
+
+        Raises ValueError if no node computes it.
+        """
+        true = self.name()
+        for place, node in enumerate(self.graph.node, start=1):
+            for index, each in enumerate(node.output):
+                if each == name:
+                    node.output[index] = true
+                    return true, place
+        raise ValueError(f"no node computes {name}")
+
+    def insert(self, place: int, *nodes: Any) -> None:
+        """Put nodes in front of the one that has this place, from 0."""
+        rest = list(self.graph.node)
+        del self.graph.node[:]
+        self.graph.node.extend([*rest[:place], *nodes, *rest[place:]])
+
+    def weights(self, kinds: Sequence[int] = (TensorProto.FLOAT,), rank: int = 2) -> dict[str, Array]:
+        """Return the weights of some types and at least so many dimensions, by name, in the nodes' order."""
+        tensors = {tensor.name: tensor for tensor in self.graph.initializer if tensor.data_type in kinds}
+        read = (name for node in self.graph.node for name in node.input if name in tensors)
+        found = {name: numpy_helper.to_array(tensors[name]) for name in dict.fromkeys(read)}
+        return {name: values for name, values in found.items() if values.ndim >= rank and values.size > 8}
+
+    def set_weight(self, name: str, values: Array) -> None:
+        """Give other values to a weight."""
+        tensor = next(each for each in self.graph.initializer if each.name == name)
+        tensor.CopyFrom(numpy_helper.from_array(numpy.ascontiguousarray(values), name))
+
+    def scalar(self, value: float, kind: int) -> str:
+        """Add a number of an element type; return its name."""
+        return self.weight(numpy.array(value, dtype=helper.tensor_dtype_to_np_dtype(kind)))
+
+
+def lifted(model: Any) -> Any:
+    """Return a copy in which constants of nodes are weights, as to_fp16 has them too."""
+    copy = Surgery(model)
+    kept = []
+    for node in copy.graph.node:
+        value = next((each.t for each in node.attribute if each.name == "value"), None)
+        if node.op_type == "Constant" and not node.domain and value is not None:
+            copy.graph.initializer.append(numpy_helper.from_array(numpy_helper.to_array(value), node.output[0]))
+        else:
+            kept.append(node)
+    del copy.graph.node[:]
+    copy.graph.node.extend(kept)
+    return copy.model
+
+
+def sizes(kind: Any) -> list[int | str]:
+    """Return the sizes of a tensor's type: a number, or the name of an open one."""
+    return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in kind.shape.dim]
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+                yield from _graphs(inner)
