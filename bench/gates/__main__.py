@@ -10,34 +10,16 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.gates import packages
 from bench.gates.rates import Rates, rates, share
 from bench.gates.row import Row
-from bench.gates.run import rows
+from bench.gates.run import Done, run
 from bench.gates.subjects import SUBJECTS
 from bench.machine import cpu_model
 from tests.zoo.fetch import fetch_all
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of one subject."""
-
-    subject: str
-    rows: list[Row]
-    told: list[str]
-    seconds: float
-
-
-def _run(name: str) -> Done:
-    subject = next(each for each in SUBJECTS if each.name == name)
-    told: list[str] = []
-    started = time.monotonic()
-    found = list(rows(subject, told.append))
-    return Done(name, found, told, round(time.monotonic() - started, 1))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,13 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     packages.fetch()
     done, failed = [], []
     with multiprocessing.get_context("spawn").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        waiting = [(each, pool.apply_async(_run, (each.name,))) for each in chosen]
-        for subject, result in waiting:
+        waiting = [(each.name, pool.apply_async(run, (each.name,))) for each in chosen]
+        for name, result in waiting:
             try:
                 done.append(result.get())
             except Exception as error:
-                failed.append(subject.name)
-                print(f"{subject.name}: {type(error).__name__}: {error}", file=sys.stderr)
+                failed.append(name)
+                print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 continue
             print(f"{done[-1].subject}: {len(done[-1].rows)} rows, {done[-1].seconds} s", flush=True)
     for each in rates(row for subject in done for row in subject.rows):

@@ -14,7 +14,7 @@ from bench.gates import right
 from bench.gates.decisions import Truth, truth
 from bench.gates.right import Run
 from bench.gates.row import Row
-from bench.gates.subjects import Subject
+from bench.gates.subjects import SUBJECTS, Subject
 from bench.gates.surgery import Surgery, lifted
 from bench.gates.trial import FILE, LARGEST_BATCH, Reference, batched, reference, verdict
 from bench.gates.wrong import WRONG, Known
@@ -66,6 +66,24 @@ class Case:
     """The framework's outputs for the hidden samples."""
     references: dict[bool, Reference]
     """The references that the operator makes, with and without a dataloader."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of one subject."""
+
+    subject: str
+    rows: list[Row]
+    told: list[str]
+    seconds: float
+
+
+def run(name: str) -> Done:
+    """Try all variants of the subject of that name."""
+    told: list[str] = []
+    started = time.monotonic()
+    found = list(rows(next(each for each in SUBJECTS if each.name == name), told.append))
+    return Done(name, found, told, round(time.monotonic() - started, 1))
 
 
 def rows(subject: Subject, tell: Tell) -> Iterator[Row]:
@@ -126,12 +144,12 @@ def _references(
                 break
 
 
-def _answers(run: Run, samples: list[dict[str, Array]], size: int) -> dict[str, list[Array]] | None:
+def _answers(ask: Run, samples: list[dict[str, Array]], size: int) -> dict[str, list[Array]] | None:
     """Return the outputs of all samples, by name, in the samples' order; None: a request failed."""
     found: dict[int, dict[str, Array]] = {}
     try:
         for numbers, inputs in batched(samples, size):
-            answered = {name: numpy.asarray(array) for name, array in run(inputs).items()}
+            answered = {name: numpy.asarray(array) for name, array in ask(inputs).items()}
             for index, number in enumerate(numbers):
                 found[number] = {name: array[index] if size else array for name, array in answered.items()}
     except Exception:
@@ -215,13 +233,13 @@ def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterato
         if precision == "fp16" and "FP64" in weight_data_types(path, "onnx"):
             tell(f"{label}: a model in double precision has no fp16 variant")
             return
-        run = variant.open(graph, tuple(case.framework))
+        ask = variant.open(graph, tuple(case.framework))
     except Exception as error:
         tell(f"{label}: cannot be made or opened: {type(error).__name__}: {str(error)[:200]}")
         return
-    worth = _truth(case, _answers(run, case.hidden, case.size))
+    worth = _truth(case, _answers(ask, case.hidden, case.size))
     for loads, made in case.references.items():
-        failed = verdict(run, path, precision, made)
+        failed = verdict(ask, path, precision, made)
         yield Row(
             subject=case.subject.name,
             rule=variant.rule,
