@@ -72,7 +72,9 @@ FULL: JSON = {
         "conversion": {
             "parallelism": 2,
             "activeDeadlineSeconds": 3600,
-            "tolerances": [{"precision": "fp16", "absolute": 1e-2, "relative": 0.01}],
+            "tolerances": [
+                {"precision": "fp16", "absolute": 1e-2, "relative": 0.01, "integers": {"steps": 1, "share": 0.05}}
+            ],
             "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
             "pod": {
                 "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi", "nvidia.com/gpu": 1}},

@@ -253,6 +253,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.conversion.tolerances.0.relative": -1e-3},
         "relative in body should be greater than or equal to 0",
     ),
+    "share of integers above one": (
+        {"spec.conversion.tolerances.0.integers": {"share": 2}},
+        "share in body should be less than or equal to 1",
+    ),
     "constraint as a list": (
         {"spec.selection.constraints": [{"metric": "throughput", "min": "300"}]},
         "must be of type object",

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import numpy
@@ -53,9 +54,17 @@ def total(x: Array) -> dict[str, Array]:
     return {"y": x.sum(axis=-1, dtype=x.dtype), "z": x * 2}
 
 
+Record = Callable[..., tuple[Signature, int, int, tuple[str, ...]]]
+Dump = Callable[..., tuple[Signature, int, int]]
+
+
 @pytest.fixture
-def dump(write_source: WriteSource, tmp_path: Path) -> Callable[..., tuple[Signature, int, int]]:
-    def run(forward: Forward, shapes: str, max_batch_size: int = 4, **arguments: str) -> tuple[Signature, int, int]:
+def record(write_source: WriteSource, tmp_path: Path) -> Record:
+    """Makes the reference, and returns the signature, the numbers of samples and batches, and the warnings."""
+
+    def run(
+        forward: Forward, shapes: str, max_batch_size: int = 4, **arguments: str
+    ) -> tuple[Signature, int, int, tuple[str, ...]]:
         code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
         loader = Entrypoint("loader.py", {"shapes": shapes, **arguments})
         request = ReferenceRequest("k" * 16, "d" * 64, code, loader, 256, needs_labels=False)
@@ -64,12 +73,15 @@ def dump(write_source: WriteSource, tmp_path: Path) -> Callable[..., tuple[Signa
         directory.mkdir()
         model = Numpy(forward)
         produce.record(model, request, write_source({"loader.py": LOADER}), incoming)
-        return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)[:3]
+        return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)
 
     return run
 
 
-Dump = Callable[..., tuple[Signature, int, int]]
+@pytest.fixture
+def dump(record: Record) -> Dump:
+    """As ``record``, without the warnings."""
+    return lambda *asked, **arguments: record(*asked, **arguments)[:3]
 
 
 def refusal(dump: Dump, forward: Forward, shapes: str, **arguments: str) -> StageError:
@@ -139,14 +151,27 @@ def test_perf_analyzer_s_input_is_bounded_and_never_empty() -> None:
     assert [step["x"]["shape"] for step in json.loads(small.to_json())["data"]] == [[10, 300]]
 
 
-def test_an_output_with_nan_or_infinity_is_refused(dump: Dump) -> None:
-    def divide(x: Array) -> dict[str, Array]:
-        with numpy.errstate(all="ignore"):
-            return {"y": x / (x > 0).astype(x.dtype)}
-
-    error = refusal(dump, divide, "[(4, 3)]")
+@pytest.mark.parametrize("value", [numpy.nan, numpy.inf])
+def test_an_output_with_nan_or_with_infinities_alone_is_refused(dump: Dump, value: float) -> None:
+    error = refusal(dump, lambda x: {"y": x * numpy.float32(value)}, "[(4, 3)]")
     assert error.reason is Reason.REFERENCE_NOT_FINITE
     assert "output y" in error.message
+
+
+def test_infinities_among_numbers_are_right_and_told(record: Record, tmp_path: Path) -> None:
+    def masked(x: Array) -> dict[str, Array]:
+        return {"scores": numpy.where(numpy.arange(3) == 1, numpy.float32(-numpy.inf), x)}
+
+    *_, warnings = record(masked, "[(4, 3), (4, 3)]")
+    words = "the framework's answers in scores hold infinities, which a candidate must have in the same places"
+    assert warnings == (words,)
+    assert numpy.isneginf(next(read_batches(tmp_path / "dump")).outputs["scores"][:, 1]).all()
+
+
+def test_an_infinity_that_comes_and_goes_is_no_reproducible_answer(dump: Dump) -> None:
+    signs = cycle((1, -1))
+    error = refusal(dump, lambda x: {"y": numpy.where(x < 0, x, next(signs) * numpy.float32(numpy.inf))}, "[(4, 3)]")
+    assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
 
 
 def test_a_model_that_disagrees_with_itself_is_refused(dump: Dump) -> None:
@@ -250,19 +275,27 @@ def test_the_outputs_of_single_samples_count_for_the_signature(dump: Dump) -> No
     assert signature.outputs[0].dims == (-1,)
 
 
-def test_a_constant_output_is_refused(dump: Dump) -> None:
-    def ignore(x: Array) -> dict[str, Array]:
-        return {"y": x, "z": numpy.ones((len(x), 2), numpy.float32)}
-
-    error = refusal(dump, ignore, "[(4, 3), (4, 3)]")
+def test_a_model_whose_outputs_are_all_constant_is_refused(dump: Dump) -> None:
+    error = refusal(dump, lambda x: {"z": numpy.ones((len(x), 2), numpy.float32)}, "[(4, 3), (4, 3)]")
     assert error.reason is Reason.REFERENCE_CONSTANT
     assert "output z" in error.message
     assert "all 8 samples" in error.message
     assert "uses its input" in error.message
 
 
-def test_an_output_that_is_always_empty_is_refused_in_words_of_its_own(dump: Dump) -> None:
-    error = refusal(dump, lambda x: {"y": x, "boxes": x[:, :0]}, "[(4, 3), (4, 3)]")
+def test_a_constant_output_beside_one_that_varies_is_told(record: Record) -> None:
+    *_, warnings = record(lambda x: {"y": x, "anchors": numpy.ones((len(x), 2), numpy.float32)}, "[(4, 3), (4, 3)]")
+    assert len(warnings) == 1
+    assert warnings[0].startswith("output anchors is the same for all 8 samples")
+
+
+def test_an_output_that_is_always_empty_is_told_in_words_of_its_own(record: Record, dump: Dump) -> None:
+    *_, warnings = record(lambda x: {"y": x, "boxes": x[:, :0]}, "[(4, 3), (4, 3)]")
+    assert warnings[0].startswith("the model finds nothing in the dataloader's samples (boxes empty)")
+
+
+def test_a_model_that_finds_nothing_at_all_is_refused(dump: Dump) -> None:
+    error = refusal(dump, lambda x: {"boxes": x[:, :0]}, "[(4, 3), (4, 3)]")
     assert error.reason is Reason.REFERENCE_CONSTANT
     assert error.message == "output boxes is empty for all 8 samples (the model finds nothing in them)"
 

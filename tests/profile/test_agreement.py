@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as st_numpy
 
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.gates.agreement import Agreement, compare, describe
+from triton_converters.gates.exact import RULES
 from triton_converters.gates.scale import Scale
 
 TOLERANCE = Tolerance(absolute=1e-3, relative=1e-2)
@@ -47,7 +48,7 @@ def test_the_rule_holds_element_by_element(pair: tuple[numpy.ndarray, numpy.ndar
     ]
     found = compare("OUT", framework, served, names(len(served)), TOLERANCE)
     assert (found.elements, found.outside, found.not_finite) == (framework.size, len(outside), 0)
-    assert found.holds(1.0) is (not outside)
+    assert found.holds(RULES["fp32"]) is (not outside)
     assert (found.worst is None) is (not outside)
 
 
@@ -78,7 +79,7 @@ def test_one_broken_element_is_counted_and_never_passes(
     served.ravel()[index] = broken
     found = compare("OUT", framework, served, names(len(served)), Tolerance(1e30, 1e30))
     assert (found.not_finite, found.outside) == (1, 1)
-    assert not found.holds(0.0)
+    assert not found.holds(RULES["fp16"])
     assert found.worst is not None
     assert found.worst.sample == f"id{index // (framework.size // len(framework))}"
 
@@ -90,8 +91,8 @@ def test_a_difference_at_the_bound_is_inside() -> None:
 
 def test_the_tolerance_is_relative_to_the_framework_and_not_to_the_server() -> None:
     tolerance = Tolerance(0.0, 0.5)
-    assert compare("OUT", floats(2.0), floats(1.0), ["a"], tolerance).holds(1.0)
-    assert not compare("OUT", floats(1.0), floats(2.0), ["a"], tolerance).holds(1.0)
+    assert compare("OUT", floats(2.0), floats(1.0), ["a"], tolerance).holds(RULES["fp32"])
+    assert not compare("OUT", floats(1.0), floats(2.0), ["a"], tolerance).holds(RULES["fp32"])
 
 
 def test_the_difference_of_large_numbers_does_not_overflow() -> None:
@@ -101,9 +102,9 @@ def test_the_difference_of_large_numbers_does_not_overflow() -> None:
 
 
 def test_an_infinity_of_the_framework_must_be_the_same_one() -> None:
-    assert compare("OUT", floats(numpy.inf), floats(numpy.inf), ["a"], EXACT).holds(1.0)
+    assert compare("OUT", floats(numpy.inf), floats(numpy.inf), ["a"], EXACT).holds(RULES["fp32"])
     other = compare("OUT", floats(numpy.inf), floats(-numpy.inf), ["a"], TOLERANCE)
-    assert (other.outside, other.not_finite, other.holds(1.0)) == (1, 0, False)
+    assert (other.outside, other.not_finite, other.holds(RULES["fp32"])) == (1, 0, False)
 
 
 @pytest.mark.parametrize("width", [2, 4])
@@ -115,7 +116,7 @@ def test_another_length_is_compared_on_the_common_prefix_and_the_rest_is_outside
     assert found.other_lengths == 2
     assert found.outside == 2
     assert found.elements == 2 * max(3, width)
-    assert not found.holds(1.0)
+    assert not found.holds(RULES["fp32"])
 
 
 @pytest.mark.parametrize("width", [2, 5])
@@ -125,7 +126,7 @@ def test_zeros_beyond_the_common_prefix_are_padding(width: int) -> None:
     served[:, :2] = framework[:, :2]
     found = compare("OUT", framework, served, ["a", "b"], EXACT)
     assert (found.other_lengths, found.outside, found.elements) == (0, 0, 2 * min(3, width))
-    assert found.holds(1.0)
+    assert found.holds(RULES["fp32"])
 
 
 def test_a_sample_that_is_longer_by_more_than_padding_is_counted() -> None:
@@ -133,7 +134,7 @@ def test_a_sample_that_is_longer_by_more_than_padding_is_counted() -> None:
     served = numpy.array([[1, 2, 0, 0], [3, 0, 0, 4]], dtype=numpy.float32)
     found = compare("OUT", framework, served, ["a", "b"], EXACT)
     assert (found.other_lengths, found.outside) == (1, 1)
-    assert "1 samples have another length" in describe(found, TOLERANCE, 1.0)
+    assert "1 samples have another length" in describe(found, TOLERANCE, RULES["fp32"])
 
 
 def test_what_is_broken_beyond_the_common_prefix_is_counted_too() -> None:
@@ -148,8 +149,8 @@ def test_integers_agree_by_the_fraction_that_is_equal(wrong: int, passes: bool) 
     served[:wrong] += 1
     found = compare("OUT", framework, served, names(100), TOLERANCE)
     assert (found.outside, found.max_absolute_error) == (wrong, 0.0)
-    assert found.holds(0.99) is passes
-    assert found.holds(1.0) is (wrong == 0)
+    assert found.holds(RULES["fp16"]) is passes
+    assert found.holds(RULES["fp32"]) is (wrong == 0)
 
 
 def test_a_large_answer_is_compared_in_slices() -> None:
@@ -169,20 +170,20 @@ def test_a_large_answer_is_compared_in_slices() -> None:
 
 def test_large_integers_that_differ_do_not_look_the_same_in_the_message() -> None:
     found = compare("OUT", integers(2**60, 1), integers(2**60 + 1, 1), names(2), EXACT)
-    assert "served 1152921504606846977, framework 1152921504606846976" in describe(found, EXACT, 1.0)
+    assert "served 1152921504606846977, framework 1152921504606846976" in describe(found, EXACT, RULES["fp32"])
 
 
 @pytest.mark.parametrize("kind", [numpy.float32, numpy.int64, numpy.bool_, numpy.str_])
 def test_what_is_empty_on_both_sides_agrees(kind: type) -> None:
     empty = numpy.zeros((2, 0), dtype=kind)
     found = compare("OUT", empty, empty, ["a", "b"], TOLERANCE)
-    assert (found.elements, found.holds(1.0), found.holds(0.99)) == (0, True, True)
+    assert (found.elements, found.holds(RULES["fp32"]), found.holds(RULES["fp16"])) == (0, True, True)
 
 
 @pytest.mark.parametrize("served", [0, 3])
 def test_what_only_one_side_has_is_outside(served: int) -> None:
     framework, answer = (numpy.ones((2, size), numpy.float32) for size in (3 - served, served))
-    assert not compare("OUT", framework, answer, ["a", "b"], TOLERANCE).holds(1.0)
+    assert not compare("OUT", framework, answer, ["a", "b"], TOLERANCE).holds(RULES["fp32"])
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_the_message_names_output_sample_both_values_and_counts() -> None:
     framework = numpy.array([[1.0, 2.0], [3.0, 4.0]], dtype=numpy.float32)
     served = numpy.array([[1.0, 2.5], [3.0, 5.0]], dtype=numpy.float32)
     found = compare("LOGITS", framework, served, ["cat.png", "dog.png"], TOLERANCE)
-    assert describe(found, TOLERANCE, 1.0) == (
+    assert describe(found, TOLERANCE, RULES["fp32"]) == (
         "output LOGITS: 2 of 4 elements are outside |served - framework| <= 0.001 + 0.01 * |framework|;"
         " the worst is element [1] of sample dog.png: served 5, framework 4; largest absolute error 1"
     )
@@ -215,13 +216,13 @@ def test_the_message_names_output_sample_both_values_and_counts() -> None:
 
 def test_the_message_about_integers_says_how_many_must_be_equal() -> None:
     found = compare("CLASS", integers(1, 2), integers(1, 3), ["a", "b"], TOLERANCE)
-    assert "output CLASS: 1 of 2 elements are not equal, but all must be" in describe(found, TOLERANCE, 1.0)
-    assert "99% must be" in describe(found, TOLERANCE, 0.99)
+    assert "output CLASS: 1 of 2 elements are not equal: at most 0 may be" in describe(found, TOLERANCE, RULES["fp32"])
 
 
 def test_strings_agree_where_they_are_equal() -> None:
     framework, served = numpy.array([["a", "bc"], ["d", ""]]), numpy.array([["a", "longer"], ["d", ""]])
     found = compare("words", framework, served, ["0", "1"], Tolerance(1.0, 1.0))
     assert (found.elements, found.outside, found.is_floating) == (4, 1, False)
-    assert not found.holds(1.0)
-    assert describe(found, Tolerance(1.0, 1.0), 1.0) == "output words: 1 of 4 elements are not equal, but all must be"
+    assert not found.holds(RULES["fp32"])
+    said = describe(found, Tolerance(1.0, 1.0), RULES["fp32"])
+    assert said == "output words: 1 of 4 elements are not equal: at most 0 may be"

@@ -32,7 +32,7 @@ from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult, Signature, SourceResult
 from triton_converters.convert import comparison
-from triton_converters.gates import agreement
+from triton_converters.gates import agreement, exact
 from triton_converters.gates.scale import measure
 from triton_converters.incoming import documents
 from triton_converters.load import framework
@@ -109,10 +109,10 @@ def _agreement(request: ConvertRequest, signature: Signature, precision: str) ->
             scale = scales.get(output)
             compared = agreement.compare(output, expected, answers[output], samples, tolerance, scale)
             found[output] = found[output] + compared if output in found else compared
-    fraction = agreement.EQUAL_FRACTION[precision]
-    outside = [each for each in found.values() if not each.holds(fraction, agreement.ERROR_SHARE[precision])]
+    rule = exact.RULES[precision]
+    outside = [each for each in found.values() if not each.holds(rule, agreement.ERROR_SHARE)]
     if outside:
-        return False, f"OutputsDiffer: {agreement.describe(outside[0], tolerance, fraction)}"
+        return False, f"OutputsDiffer: {agreement.describe(outside[0], tolerance, rule)}"
     return True, f"agrees, largest error {max(each.max_absolute_error for each in found.values()):.2g}"
 
 

@@ -11,6 +11,16 @@ from triton_converters.contract.results import Tuning
 
 
 @dataclass(frozen=True)
+class IntegerTolerance:
+    """How far integer outputs may be from the framework's: those that hold amounts, such as a picture's."""
+
+    steps: int = 0
+    """The largest difference by which two elements agree."""
+    share: float | None = None
+    """The largest share of elements that may differ by more; None: the default of the precision."""
+
+
+@dataclass(frozen=True)
 class Tolerance:
     """|a - b| <= absolute + relative * |b| for every element of a floating point output.
 
@@ -19,13 +29,15 @@ class Tolerance:
 
     absolute: float
     relative: float
+    integers: IntegerTolerance = IntegerTolerance()
 
     def is_default(self, precision: str = "") -> bool:
-        """Whether the tolerance is the default of a precision, or of any (empty).
+        """Whether the tolerance of floating point outputs is the default of a precision, or of any (empty).
 
         The absolute part of a default follows the output's scale.
         """
-        return self in ([DEFAULT_TOLERANCES[precision]] if precision else DEFAULT_TOLERANCES.values())
+        defaults = [DEFAULT_TOLERANCES[precision]] if precision else DEFAULT_TOLERANCES.values()
+        return (self.absolute, self.relative) in [(each.absolute, each.relative) for each in defaults]
 
 
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}

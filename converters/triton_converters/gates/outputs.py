@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import EQUAL_FRACTION, ERROR_SHARE, Agreement, describe
+from triton_converters.gates.agreement import ERROR_SHARE, Agreement, describe
 from triton_converters.gates.answers import Answers
+from triton_converters.gates.exact import rule_of
+
+MOST_STEPS = 4
+"""Farther apart, integers are no amounts that only round differently."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,6 @@ class Failed:
         """How much of it does not agree."""
         return self.agreement.outside / max(1, self.agreement.elements)
 
-    @property
-    def a_tolerance_helps(self) -> bool:
-        """Whether the output would pass with a wider tolerance."""
-        return self.agreement.is_floating and not self.agreement.other_lengths and not self.complaint
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -41,26 +40,49 @@ class Judged:
 
     def described(self, worst: Failed) -> str:
         """Return how much of the worst output disagrees."""
-        return describe(worst.agreement, self.tolerance, EQUAL_FRACTION[self.precision])
+        return describe(worst.agreement, self.tolerance, rule_of(self.precision, self.tolerance.integers))
 
     def range_of_halves(self) -> str:
         """Return what may have made values infinite."""
         return " (a float16 holds at most 65504)" if self.precision == "fp16" else ""
 
     def wider(self) -> str:
-        """Return the tolerance by which all floating point outputs agree; empty if there is none that helps."""
+        """Return the tolerance by which all outputs agree; empty if there is none that helps."""
+        if any(each.agreement.other_lengths or each.complaint for each in self.failed):
+            return ""
+        floating = [each.agreement.is_floating for each in self.failed]
+        return self._wider() if all(floating) else "" if any(floating) else self._more_steps()
+
+    def _wider(self) -> str:
+        """Return the tolerance by which all floating point outputs agree."""
         needed = max(each.needed for each in self.answers.agreements.values())
-        if not math.isfinite(needed) or not all(each.a_tolerance_helps for each in self.failed):
+        if not math.isfinite(needed):
             return ""
         precision, tolerance = self.precision, self.tolerance
         wider = replace(tolerance, absolute=_rounded_up(needed))
         if wider.is_default(precision):
             wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
-        words = f"[{{precision: {precision}, absolute: {wider.absolute:g}, relative: {wider.relative:g}}}]"
-        advice = f". If this error is acceptable for {precision}, set spec.conversion.tolerances to {words}"
+        advice = f". If this error is acceptable for {precision}, set {self._field(wider)}"
         if not tolerance.is_default(precision):
             return advice
         return f"{advice}: it is not scaled, and ends the rule for the size of the whole output's errors"
+
+    def _more_steps(self) -> str:
+        """Return the tolerance for outputs that hold amounts; empty where they are far apart, or are no integers."""
+        steps = [each.agreement.largest_step for each in self.failed]
+        if not 0 < min(steps) <= max(steps) <= MOST_STEPS:
+            return ""
+        names = " and ".join(each.agreement.output for each in self.failed)
+        field = self._field(replace(self.tolerance, integers=replace(self.tolerance.integers, steps=max(steps))))
+        return f". If {names} holds amounts, as a picture does, and no class numbers, set {field}"
+
+    def _field(self, tolerance: Tolerance) -> str:
+        """Return the field of the spec with a tolerance, to be copied."""
+        given = [("steps", tolerance.integers.steps or None), ("share", tolerance.integers.share)]
+        integers = ", ".join(f"{name}: {value:g}" for name, value in given if value is not None)
+        more = f", integers: {{{integers}}}" if integers else ""
+        numbers = f"absolute: {tolerance.absolute:g}, relative: {tolerance.relative:g}"
+        return f"spec.conversion.tolerances to [{{precision: {self.precision}, {numbers}{more}}}]"
 
 
 @dataclass(frozen=True)
@@ -95,7 +117,7 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> Non
     """
     if not answers.agreements or not answers.requests:
         raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
-    judged = Judged(answers, precision, tolerance, tuple(_failed(answers, precision)))
+    judged = Judged(answers, precision, tolerance, tuple(_failed(answers, precision, tolerance)))
     for rule in RULES:
         if broken := [each for each in judged.failed if rule.is_broken(each)]:
             worst = max(broken, key=lambda each: each.share)
@@ -104,9 +126,9 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> Non
             raise StageError(rule.reason, f"{rule.words(judged, worst)}{also}{rule.advice(judged)}")
 
 
-def _failed(answers: Answers, precision: str) -> Iterator[Failed]:
+def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(EQUAL_FRACTION[precision], ERROR_SHARE[precision])
+        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""

@@ -11,6 +11,17 @@ from triton_operator.api.schema import ApiType, Image, PositiveOrZero, list_map,
 RequirementsFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^(({SEGMENT}/)*{SEGMENT}\.txt)?$")]
 
 
+class IntegerTolerance(ApiType):
+    """A tolerance for integer outputs, which must else be equal but for a few near ties (docs/measuring.md)."""
+
+    steps: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    """Largest difference by which two elements agree, for outputs that hold amounts, as a picture does, and no class
+    numbers. Default: 0."""
+    share: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Largest share of elements that may differ by more, without background. Default: 0.00001 for fp32, 0.01 for
+    fp16."""
+
+
 class PrecisionTolerance(ApiType):
     """A tolerance of the agreement gate: |served - reference| <= absolute + relative * |reference| for each element."""
 
@@ -20,6 +31,8 @@ class PrecisionTolerance(ApiType):
     """Absolute tolerance in the unit of the output, whatever its scale."""
     relative: PositiveOrZero
     """Relative tolerance as a fraction of the reference's value."""
+    integers: IntegerTolerance = Field(default_factory=IntegerTolerance)
+    """How far integer outputs may differ. Default: they are equal, but for near ties."""
 
 
 class Conversion(ApiType):

@@ -8,6 +8,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import (
     DEFAULT_TOLERANCES,
     InputShape,
+    IntegerTolerance,
     Load,
     Measurement,
     OpenLoop,
@@ -137,5 +138,6 @@ def tolerance(context: Context, precision: str) -> Tolerance:
     """Return by how much served outputs may differ from the framework's, by the spec or else by default."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
-            return Tolerance(float(each.absolute), float(each.relative))
+            share = None if each.integers.share is None else float(each.integers.share)
+            return Tolerance(float(each.absolute), float(each.relative), IntegerTolerance(each.integers.steps, share))
     return DEFAULT_TOLERANCES[precision]

@@ -104,7 +104,7 @@ def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, 
 def _accepted(
     model: Framework, inputs: tuple[GraphInput, ...], batch_size: int | None, random: numpy.random.Generator
 ) -> Recipe:
-    """Return the first way to make inputs that the model answers with finite numbers.
+    """Return the first way to make inputs that the model answers with finite numbers or, failing that, with numbers.
 
     Sizes are tried with one sample: that is quicker, and ONNX Runtime was seen to divide by zero, which ends the
     process, where a batch has a size that the model does not take.
@@ -112,6 +112,7 @@ def _accepted(
     one = None if batch_size is None else 1
     first: tuple[dict[str, Array], StageError] | None = None
     mixed: StageError | None = None
+    infinite: Recipe | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
     for sizes in _tries(inputs, batch_size):
         for ones in fills:
@@ -119,12 +120,18 @@ def _accepted(
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
                 continue
             made = recipe.make(one, random)
-            error = _refusal(model, made, one)
-            if error is None:
+            answered, error = _answered(model, made, one)
+            if error is not None:
+                first = first or (made, error)
+                mixed = mixed or (error if error.reason is Reason.BATCHING_UNSUPPORTED else None)
+            elif soundness.has_infinities(answered):
+                infinite = infinite or recipe
+            else:
                 _check_batch(model, recipe, batch_size, random)
                 return recipe
-            first = first or (made, error)
-            mixed = mixed or (error if error.reason is Reason.BATCHING_UNSUPPORTED else None)
+    if infinite is not None:
+        _check_batch(model, infinite, batch_size, random)
+        return infinite
     if mixed is not None:
         raise mixed
     if first is None:
@@ -151,7 +158,7 @@ def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, rando
     """Check that a model that answers one sample answers a whole batch. Raises what ``no_batch`` returns."""
     if batch_size is None or batch_size == 1:
         return
-    error = _refusal(model, recipe.make(batch_size, random), batch_size)
+    _, error = _answered(model, recipe.make(batch_size, random), batch_size)
     if error is not None:
         raise soundness.no_batch(error, batch_size)
 
@@ -204,21 +211,21 @@ def _choices(names: Sequence[str]) -> Iterator[Sizes]:
             yield from ({**dict.fromkeys(names, usual), name: size} for name in names for size in others)
 
 
-def _refusal(model: Framework, inputs: Arrays, batch_size: int | None) -> StageError | None:
-    """Return why the model does not answer the inputs; None: it does."""
+def _answered(model: Framework, inputs: Arrays, batch_size: int | None) -> tuple[Arrays, StageError | None]:
+    """Return the model's outputs, and why they are no answer; None: they are one."""
     try:
         answered = Batch(numpy.arange(batch_size or 1), inputs, NO_ARRAYS, model(inputs))
     except StageError as error:
         if error.reason is not Reason.FRAMEWORK_FAILED:
             raise
-        return error
+        return NO_ARRAYS, error
     # Other inputs would change no type.
     soundness.check_types(answered.outputs)
     try:
         soundness.check_outputs(answered, batched=batch_size is not None)
     except StageError as error:
-        return error
-    return None
+        return answered.outputs, error
+    return answered.outputs, None
 
 
 def _failed(message: str) -> StageError:

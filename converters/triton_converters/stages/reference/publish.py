@@ -1,6 +1,6 @@
 """Judge what the framework answered, and publish it as the reference."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from triton_converters.claim_store.dump import SIZES, Arrays, Batch, write_batch
@@ -9,7 +9,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Dump, Names
@@ -72,27 +72,32 @@ def record(
     for number, size in enumerate(request.other_batch_sizes):
         first = _record_size(number, size, names, incoming, directory)
         _observe(observed, (first.inputs, first.outputs))
-    warnings: tuple[str, ...] = ()
-    if request.dataloader is None:
-        warnings = tuple(_warnings(names, observed, variety))
-    else:
+    if request.dataloader is not None:
         variety.check()
+    made = (observed[name].tensor() for name in names.inputs) if request.dataloader is None else ()
+    warnings = tuple(_warnings(tuple(made), variety))
     file = file_name(request.model.max_batch_size, request.largest_batch_size)
     (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
     return _signature(names, observed, request.model), samples, batches, warnings
 
 
-def _warnings(names: Names, observed: Mapping[str, Observed], variety: Variety) -> Iterator[str]:
-    """Yield what generated inputs were like, and what their answers do not prove."""
-    tensors = [observed[name].tensor() for name in names.inputs]
-    made = ", ".join(f"{each.name} {each.data_type}{list(each.dims)}" for each in tensors)
-    yield shortened(f"inputs were generated: {made}", WARNING_BYTES)
+def _warnings(generated: Sequence[Tensor], variety: Variety) -> Iterator[str]:
+    """Yield what ``generated`` inputs were like, and what the answers to the reference's do not prove."""
+    if generated:
+        made = ", ".join(f"{each.name} {each.data_type}{list(each.dims)}" for each in generated)
+        yield shortened(f"inputs were generated: {made}", WARNING_BYTES)
     if nothing := variety.nothing:
+        found = (
+            "the model finds nothing in them" if generated else "the model finds nothing in the dataloader's samples"
+        )
         advice = "so nothing is compared there; write a dataloader whose samples hold something"
-        yield shortened(f"the model finds nothing in them ({', '.join(nothing)} empty), {advice}", WARNING_BYTES)
+        yield shortened(f"{found} ({', '.join(nothing)} empty), {advice}", WARNING_BYTES)
     complaint = variety.complaint()
     if complaint and not nothing:
         yield shortened(f"{complaint}: agreement proves nothing there", WARNING_BYTES)
+    if infinite := variety.infinite:
+        words = "hold infinities, which a candidate must have in the same places"
+        yield shortened(f"the framework's answers in {', '.join(infinite)} {words}", WARNING_BYTES)
 
 
 def _check_others(

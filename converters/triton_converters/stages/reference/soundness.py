@@ -1,7 +1,8 @@
 """What a reference must be worth. Pure NumPy.
 
-Its outputs are finite, different between samples, equal when computed again, and independent of the other samples of a
-batch.
+Its outputs are numbers, different between samples, equal when computed again, and independent of the other samples of a
+batch. An infinity may be right, such as that of a masked class or of log(0): then a candidate must have it in the same
+places.
 """
 
 import re
@@ -52,7 +53,7 @@ def no_batch(error: StageError, size: int) -> StageError:
 
 
 def check_outputs(batch: Batch, batched: bool) -> None:
-    """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity.
+    """Check that outputs have a type that can be served and the batch's size, hold no NaN, and are not all infinite.
 
     Raises StageError: FrameworkFailed, BatchingUnsupported (another size), ReferenceNotFinite.
     """
@@ -61,12 +62,19 @@ def check_outputs(batch: Batch, batched: bool) -> None:
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
             raise unbatched(f"{message}, so its first dimension is not the batch")
-        broken = int(numpy.count_nonzero(~numpy.isfinite(array))) if array.dtype.kind == "f" else 0
-        if broken:
-            message = (
-                f"{broken} of {array.size} elements of output {name} are NaN or infinite in fp32, before any conversion"
-            )
-            raise StageError(Reason.REFERENCE_NOT_FINITE, message)
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        broken, infinite = (int(numpy.count_nonzero(each(array))) for each in (numpy.isnan, numpy.isinf))
+        if broken or infinite == array.size:
+            what = f"{broken} of {array.size} elements of output {name} are NaN"
+            if not broken:
+                what = f"all {array.size} elements of output {name} are infinite"
+            raise StageError(Reason.REFERENCE_NOT_FINITE, f"{what} in fp32, before any conversion")
+
+
+def has_infinities(outputs: Arrays) -> bool:
+    """Whether a floating point output holds an infinity."""
+    return any(array.dtype.kind == "f" and bool(numpy.isinf(array).any()) for array in outputs.values())
 
 
 def check_types(outputs: Arrays) -> None:
@@ -113,7 +121,9 @@ def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
 def _usual(outputs: Arrays) -> dict[str, float]:
     """Return the largest magnitude of a sample, the median of a batch's: one number alone may be near 0 by chance."""
     return {
-        name: float(numpy.median([numpy.max(numpy.abs(sample), initial=0.0) for sample in array]))
+        name: float(
+            numpy.median([numpy.max(numpy.abs(sample[numpy.isfinite(sample)]), initial=0.0) for sample in array])
+        )
         for name, array in outputs.items()
         if array.dtype.kind == "f"
     }
@@ -141,13 +151,21 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
         if beyond(one[name], actual) or beyond(whole, expected):
             return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
-            difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
-            scale = float(numpy.max(numpy.abs(expected), initial=usual.get(name, 0.0)))
+            difference = _largest_difference(actual, expected)
+            finite = numpy.abs(expected[numpy.isfinite(expected)])
+            scale = float(numpy.max(finite, initial=usual.get(name, 0.0)))
             if not difference <= max(SMALLEST, AGREEMENT * scale):
                 return f"{name}: largest difference {difference:.3g} in values of up to {scale:.3g}"
         elif not numpy.array_equal(actual, expected):
             return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"
     return None
+
+
+def _largest_difference(one: Array, other: Array) -> float:
+    """Return the largest difference; infinite where only one is, or where they are NaN or of different signs."""
+    with numpy.errstate(invalid="ignore"):
+        difference = numpy.where(one == other, 0.0, numpy.abs(one - other))
+    return float(numpy.max(numpy.nan_to_num(difference, nan=numpy.inf, posinf=numpy.inf), initial=0.0))
 
 
 class Variety:
@@ -159,6 +177,7 @@ class Variety:
         self.first: Batch | None = None
         self.constant: dict[str, bool] = {}
         self.empty: dict[str, bool] = {}
+        self._infinite: dict[str, None] = {}
         self.same_inputs = True
 
     def add(self, batch: Batch) -> None:
@@ -170,6 +189,8 @@ class Variety:
         for name, array in batch.outputs.items():
             self.empty[name] = self.empty[name] and not array.size
             self.constant[name] = self.constant[name] and self._equal(self.first.outputs[name], array)
+            if has_infinities({name: array}):
+                self._infinite[name] = None
         self.same_inputs = self.same_inputs and all(
             self._equal(self.first.inputs[name], array) for name, array in batch.inputs.items()
         )
@@ -181,8 +202,11 @@ class Variety:
         return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
 
     def check(self) -> None:
-        """Raise StageError(ReferenceConstant) if there is something to complain about."""
-        if complaint := self.complaint():
+        """Raise StageError(ReferenceConstant) if no output varies.
+
+        One alone may be constant by design, such as a detector's anchors.
+        """
+        if all(self.constant.values()) and (complaint := self.complaint()):
             raise StageError(Reason.REFERENCE_CONSTANT, complaint)
 
     def complaint(self) -> str:
@@ -202,6 +226,11 @@ class Variety:
             why = "all inputs are the same" if self.same_inputs else "check that the model uses its input"
             return f"output {name} is the same for all {self.samples} samples ({why})"
         return ""
+
+    @property
+    def infinite(self) -> tuple[str, ...]:
+        """The outputs that hold an infinity."""
+        return tuple(self._infinite)
 
     @property
     def nothing(self) -> tuple[str, ...]:

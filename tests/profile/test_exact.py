@@ -1,0 +1,130 @@
+"""Class numbers, flags, words and amounts: what is lost never passes, and near ties and last steps do not fail."""
+
+import numpy
+import pytest
+
+from triton_converters.claim_store.dump import Array
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, IntegerTolerance, Tolerance
+from triton_converters.contract.reasons import Reason
+from triton_converters.gates.agreement import compare
+from triton_converters.gates.answers import Answers
+from triton_converters.gates.exact import distances
+from triton_converters.gates.outputs import check_outputs
+from triton_converters.gates.variation import Variation
+
+RANDOM = numpy.random.default_rng(3)
+BACKGROUND = numpy.zeros((16, 64, 64), dtype=numpy.uint8)
+
+
+def verdict(framework: Array, served: Array, precision: str, integers: IntegerTolerance | None = None) -> str:
+    """The gate's complaint about one output, [samples, ...]; empty: it passes."""
+    default = DEFAULT_TOLERANCES[precision]
+    tolerance = Tolerance(default.absolute, default.relative, integers or IntegerTolerance())
+    names = [str(number) for number in range(len(framework))]
+    variation = Variation()
+    variation.add(framework, served)
+    agreement = compare("OUT", framework, served, names, tolerance)
+    try:
+        check_outputs(Answers({"OUT": agreement}, requests=1, variations={"OUT": variation}), precision, tolerance)
+    except StageError as error:
+        return error.message if error.reason is Reason.OUTPUTS_DIFFER else str(error)
+    return ""
+
+
+def segmented(pixels: int, samples: int = 16) -> Array:
+    """Masks in which the first pixels are an object."""
+    masks = BACKGROUND[:samples].copy()
+    masks.reshape(samples, -1)[:, :pixels] = 1
+    return masks
+
+
+def tags(entities: int, samples: int = 200) -> Array:
+    """Sentences of 40 words with so many names."""
+    found = numpy.zeros((samples, 40), dtype=numpy.int64)
+    found[:, :entities] = 1 + RANDOM.integers(0, 8, (samples, entities))
+    return found
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize(
+    ("framework", "served"),
+    [
+        (segmented(30), BACKGROUND),
+        (segmented(3), segmented(0)),
+        (tags(1), tags(0)),
+        (segmented(30), numpy.roll(segmented(30), 32, axis=2)),
+        (segmented(400), numpy.concatenate([segmented(400, 15), BACKGROUND[:1]])),
+        (numpy.repeat(["ORG", "", ""], 20)[None], numpy.repeat(["", "", ""], 20)[None]),
+    ],
+    ids=["no object", "no small object", "no entity", "object elsewhere", "no object in one sample", "no word"],
+)
+def test_what_is_lost_among_background_fails(framework: Array, served: Array, precision: str) -> None:
+    assert verdict(framework, served, precision)
+
+
+@pytest.mark.parametrize(("lost", "fails"), [(8, False), (40, True)])
+def test_half_precision_may_lose_a_few_pixels_of_a_sample(lost: int, fails: bool) -> None:
+    framework = segmented(400)
+    served = framework.copy()
+    served[5].reshape(-1)[:lost] = 0
+    assert bool(verdict(framework, served, "fp16")) is fails
+    assert verdict(framework, served, "fp32")
+
+
+def test_an_argmax_of_two_million_voxels_may_turn_two_near_ties() -> None:
+    framework = RANDOM.integers(0, 4, (1, 128, 128, 128)).astype(numpy.int32)
+    served = framework.copy()
+    served.reshape(-1)[[5, 500_000]] += 1
+    assert not verdict(framework, served, "fp32")
+    served.reshape(-1)[:100] += 1
+    assert verdict(framework, served, "fp32")
+
+
+@pytest.mark.parametrize(("wrong", "fails"), [(0, False), (2, False), (3, True)])
+def test_a_lone_class_number_is_no_background(wrong: int, fails: bool) -> None:
+    framework = RANDOM.integers(0, 10, (256, 1))
+    served = framework.copy()
+    served[:wrong] += 1
+    assert bool(verdict(framework, served, "fp16")) is fails
+    assert bool(verdict(framework, served, "fp32")) is (wrong > 0)
+
+
+def picture() -> Array:
+    return RANDOM.integers(0, 256, (8, 32, 32, 3)).astype(numpy.uint8)
+
+
+def test_a_picture_that_rounds_otherwise_is_told_of_steps_and_passes_with_them() -> None:
+    framework = picture()
+    changed = RANDOM.random(framework.shape) < 0.04
+    served = numpy.where(changed, numpy.minimum(framework, 254) + 1, framework).astype(numpy.uint8)
+    words = verdict(framework, served, "fp32")
+    advice = (
+        "If OUT holds amounts, as a picture does, and no class numbers, set spec.conversion.tolerances to"
+        " [{precision: fp32, absolute: 0.0001, relative: 0.0001, integers: {steps: 1}}]"
+    )
+    assert words.endswith(advice)
+    assert not verdict(framework, served, "fp32", IntegerTolerance(steps=1))
+    assert "differ by more than 1" in verdict(framework, framework // 2, "fp32", IntegerTolerance(steps=1))
+
+
+def test_a_share_of_the_spec_replaces_the_default() -> None:
+    framework = RANDOM.integers(0, 10, (100, 1))
+    served = framework.copy()
+    served[:4] += 1
+    assert not verdict(framework, served, "fp16", IntegerTolerance(share=0.05))
+    assert verdict(framework, served, "fp16", IntegerTolerance(share=0.03))
+
+
+@pytest.mark.parametrize("kind", ["classes far apart", "flags"])
+def test_no_steps_are_advised_for_what_holds_no_amounts(kind: str) -> None:
+    framework = RANDOM.integers(0, 100, (50, 9)) if kind != "flags" else RANDOM.random((50, 9)) < 0.5
+    assert "steps" not in verdict(framework, framework[::-1].copy(), "fp32")
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "uint8", "int8"])
+def test_the_ends_of_a_type_are_as_far_apart_as_they_are(kind: str) -> None:
+    limits = numpy.iinfo(kind)
+    ends = numpy.array([limits.min, limits.max], dtype=kind)
+    span = int(limits.max) - int(limits.min)
+    assert distances(ends, ends[::-1].copy()).tolist() == [span, span]
