@@ -87,6 +87,13 @@ bench-search: venv ## Compare the search with Model Analyzer's on one model, and
 	python3 -m bench.search
 	python3 -m bench.search.cluster
 
+.PHONY: bench-gates bench-gates-served
+bench-gates: venv ## Count how often the gates pass a wrong variant of 39 models, or fail a right one: an hour; NAME="a b" runs some
+	python3 -W ignore -m bench.gates $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
+
+bench-gates-served: venv ## Put 22 of those variants through the profile stage and a real tritonserver: the same verdicts?
+	python3 -W ignore -m bench.gates.served
+
 bench-service: venv ## Measure three examples in the profile's pod, through the Service and next to a busy pod: 25 minutes
 	python3 -m bench.service
 

@@ -222,13 +222,18 @@ def _tried(rule: str, make: Callable[[], Any], tell: Tell) -> Any:
     return made
 
 
+def graph_of(variant: Variant, precision: str) -> Any:
+    """Return the variant's graph in a precision. Raises what ``to_fp16`` raises."""
+    graph = onnx.ModelProto()
+    graph.CopyFrom(variant.graph)
+    return to_fp16(graph) if precision == "fp16" else graph
+
+
 def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterator[Row]:
     label = f"{variant.rule} {variant.place} {precision}"
     path, started = case.folder / "variant.onnx", time.monotonic()
     try:
-        graph = onnx.ModelProto()
-        graph.CopyFrom(variant.graph)
-        graph = to_fp16(graph) if precision == "fp16" else graph
+        graph = graph_of(variant, precision)
         onnx.save(graph, str(path))
         if precision == "fp16" and "FP64" in weight_data_types(path, "onnx"):
             tell(f"{label}: a model in double precision has no fp16 variant")

@@ -76,6 +76,17 @@ class Surgery:
                     return true, place
         raise ValueError(f"no node computes {name}")
 
+    def rename(self, name: str) -> str:
+        """Rename a tensor where it is computed and read, which leaves the output of its name without one."""
+        true = self.name()
+        for graph in _graphs(self.graph):
+            for node in graph.node:
+                for side in (node.input, node.output):
+                    for index, each in enumerate(side):
+                        if each == name:
+                            side[index] = true
+        return true
+
     def insert(self, place: int, *nodes: Any) -> None:
         """Put nodes in front of the one that has this place, from 0."""
         rest = list(self.graph.node)

@@ -45,6 +45,7 @@ class Reference:
     directory: Path
     signature: Signature
     samples: int
+    batches: int
 
     @property
     def batched(self) -> bool:
@@ -60,13 +61,14 @@ def reference(source: Path, max_batch_size: int, directory: Path, rows: list[dic
     dataloader = None if rows is None else _dataloader(source, rows, max_batch_size)
     model = ModelCode("onnx", Entrypoint(FILE, {}), max_batch_size)
     request = ReferenceRequest("k", SOURCE, model, dataloader, MOST_SAMPLES, needs_labels=False)
-    incoming = directory / "incoming"
+    incoming = directory.with_name(f"{directory.name}-incoming")
     incoming.mkdir(parents=True)
+    directory.mkdir()
     framework = load(source, model, "onnx")
     produce.record(framework, request, source, incoming)
     names = Names(framework.inputs, framework.outputs, framework.open_axes)
-    signature, samples, _, _ = publish.record(request, names, incoming, directory)
-    return Reference(directory, signature, samples)
+    signature, samples, batches, _ = publish.record(request, names, incoming, directory)
+    return Reference(directory, signature, samples, batches)
 
 
 def _dataloader(source: Path, rows: list[dict[str, Array]], max_batch_size: int) -> Entrypoint:

@@ -71,7 +71,7 @@ def outputs_swapped(model: Any, known: Known) -> Variants:
     names = [name for name, _ in computed(model)]
     for one, other in _pairs({name: known.outputs[name] for name in names}):
         variant = Surgery(model)
-        trues = {name: variant.split_output(name)[0] for name in (one, other)}
+        trues = {name: variant.rename(name) for name in (one, other)}
         for given, name in ((one, other), (other, one)):
             variant.insert(len(variant.graph.node), node("Identity", [trues[given]], [name]))
         yield f"{one}/{other}", variant.model

@@ -1,0 +1,84 @@
+"""The tables of docs/gates.md, from the rows that `make bench-gates` wrote."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.gates.rates import Rates, rates, share
+from bench.gates.right import RIGHT
+from bench.gates.row import Row
+from bench.gates.wrong import WRONG
+from hack.docs.examples import table
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "bench/results/gates.json"
+PAGE = ROOT / "docs/gates.md"
+BLOCK = re.compile(r"(<!-- tables of bench/results/gates.json -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> dict[Path, str]:
+    """Return the page by its path, with its tables made anew."""
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows = [Row(**row) for row in document["rows"]]
+    found = rates(rows)
+    parts = [_facts(document["facts"], rows), _rates(found), _rules(found), _left(found)]
+    text = "\n".join(parts)
+    return {PAGE: BLOCK.sub(lambda match: f"{match[1]}{text}\n{match[2]}", PAGE.read_text(encoding="utf-8"))}
+
+
+def _facts(facts: dict[str, Any], rows: Sequence[Row]) -> str:
+    subjects = len({row.subject for row in rows})
+    variants = len({(row.subject, row.rule, row.place, row.precision) for row in rows})
+    return f"{subjects} models, {variants} variants; {facts['date']}, {facts['machine']}.\n"
+
+
+def _name(found: Rates) -> str:
+    return f"{found.precision}, {'with' if found.dataloader else 'without'} a dataloader"
+
+
+def _rates(found: Sequence[Rates]) -> str:
+    lines = [
+        [
+            _name(each),
+            share([row for row in each.wrong if row not in each.missed], each.wrong),
+            share([row for row in each.right if row not in each.refused], each.right),
+            ", ".join(f"{count} `{reason}`" for reason, count in each.caught_by().most_common()),
+            str(len(each.harmless)),
+        ]
+        for each in found
+    ]
+    return table(("Gates", "Wrong ones fail", "Right ones pass", "By reason", "Neither"), lines)
+
+
+def _rules(found: Sequence[Rates]) -> str:
+    """Return how many variants of each rule were judged rightly; those that are neither are left out."""
+    lines = []
+    for rule in (*WRONG, *RIGHT):
+        cells = [f"{rule}"]
+        for each in found:
+            judged = [row for row in (*each.wrong, *each.right) if row.rule == rule]
+            failed = [row for row in (*each.missed, *each.refused) if row.rule == rule]
+            cells.append(f"{len(judged) - len(failed)} of {len(judged)}" if judged else "")
+        lines.append(cells)
+    return table(("Rule", *(_name(each) for each in found)), lines)
+
+
+def _left(found: Sequence[Rates]) -> str:
+    """Return what is judged wrongly, most of it first."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for each in found:
+        for row in each.missed:
+            counts[_name(each), "passes, but is wrong", row.subject] += 1
+        for row in each.refused:
+            counts[_name(each), "fails, but is right", row.subject] += 1
+    order = {(_name(each), kind): index for index, each in enumerate(found) for kind in ("passes, but is wrong", "")}
+    lines = [
+        [gates, kind, f"`{subject}`", str(count)]
+        for (gates, kind, subject), count in sorted(
+            counts.items(), key=lambda item: (order.get((item[0][0], item[0][1]), len(found)), item[0][1], -item[1])
+        )
+    ]
+    return table(("Gates", "What", "Model", "Variants"), lines)
