@@ -174,6 +174,14 @@ def test_an_infinity_that_comes_and_goes_is_no_reproducible_answer(dump: Dump) -
     assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
 
 
+@pytest.mark.parametrize(("turned", "agrees"), [(2, True), (200, False)])
+def test_a_near_tie_may_turn_in_an_argmax_of_many_voxels(turned: int, agrees: bool) -> None:
+    voxels = numpy.random.default_rng(0).integers(0, 4, (1, 600_000))
+    again = voxels.copy()
+    again[0, :turned] += 1
+    assert (disagreement({"y": again}, {"y": voxels}) is None) is agrees
+
+
 def test_a_model_that_disagrees_with_itself_is_refused(dump: Dump) -> None:
     random = numpy.random.default_rng(1)
 

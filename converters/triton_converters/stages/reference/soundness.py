@@ -14,7 +14,9 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.gates import exact
 from triton_converters.gates.agreement import beyond, common
+from triton_converters.gates.exact import Part
 from triton_converters.gates.scale import SMALLEST
 from triton_converters.model_config.data_types import is_served
 
@@ -138,7 +140,7 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int, usual: 
 
 
 def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZES) -> str | None:
-    """Return in words which output differs; None if all agree within AGREEMENT (integers: exactly).
+    """Return in words which output differs; None if all agree within AGREEMENT (what is no floating point number: but for near ties).
 
     Zeros that only one side has are padding: a batch is as long as its longest sample. ``usual``: the least that an
     output is taken to be large, by name.
@@ -156,9 +158,17 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
             scale = float(numpy.max(finite, initial=usual.get(name, 0.0)))
             if not difference <= max(SMALLEST, AGREEMENT * scale):
                 return f"{name}: largest difference {difference:.3g} in values of up to {scale:.3g}"
-        elif not numpy.array_equal(actual, expected):
-            return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"
+        elif differing := _differing(actual, expected):
+            return f"{name}: {differing} of {expected.size} elements differ"
     return None
+
+
+def _differing(one: Array, other: Array) -> int:
+    """Return how many elements differ, [samples, ...]; 0 if they are no more than near ties, which rounding turns."""
+    differs = exact.distances(other, one) > 0
+    counts = exact.counted(other, one) if other.ndim else numpy.ones((), dtype=bool)
+    few = Part(int(numpy.count_nonzero(differs)), int(numpy.count_nonzero(counts)))
+    return 0 if exact.RULES["fp32"].allows(few, Part()) else few.differing
 
 
 def _largest_difference(one: Array, other: Array) -> float:
