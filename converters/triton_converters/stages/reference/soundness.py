@@ -140,7 +140,7 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int, usual: 
 
 
 def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZES) -> str | None:
-    """Return in words which output differs; None if all agree within AGREEMENT (what is no floating point number: but for near ties).
+    """Return in words which output differs; None if all agree: floats within AGREEMENT, others but for near ties.
 
     Zeros that only one side has are padding: a batch is as long as its longest sample. ``usual``: the least that an
     output is taken to be large, by name.
