@@ -1,7 +1,8 @@
 """The floating point types of a converted file, read back from the file itself."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,14 @@ def by_elements(weights: Iterable[tuple[str, int]]) -> tuple[str, ...]:
 
 
 def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield type and number of elements of every floating point initializer and constant, subgraphs included."""
+    """Yield type and number of elements of every floating point initializer and constant, subgraphs included.
+
+    Single numbers are no weights, nor is what operators read that have no fp16, such as the scales of Resize.
+    """
     import onnx
+
+    from triton_converters.graph.opsets import by_domain
+    from triton_converters.graph.walk import graphs
 
     names = {
         onnx.TensorProto.FLOAT: "FP32",
@@ -68,30 +75,29 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
         onnx.TensorProto.BFLOAT16: "BF16",
     }
     model = onnx.load(str(path), load_external_data=False)
-    if not model.graph.node:
+    if not model.graph.output:
         raise ValueError("it has no graph")
-    graphs = [model.graph, *model.functions]
-    while graphs:
-        graph = graphs.pop()
-        tensors = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
-        casts: dict[str, int] = {}
-        for node in graph.node:
-            for attribute in node.attribute:
-                graphs += [attribute.g] if attribute.HasField("g") else []
-                graphs += attribute.graphs
-                if node.op_type == "Constant" and attribute.name == "value":
-                    tensors[node.output[0]] = attribute.t
-                if node.op_type == "Cast" and attribute.name == "to":
-                    casts[node.input[0]] = attribute.i
-        for name, tensor in tensors.items():
-            kind = names.get(casts.get(name, tensor.data_type))
-            if tensor.data_type in names and kind is not None:
-                yield kind, _count(tensor.dims)
+    found = [graph for each in (model.graph, *model.functions) for graph in graphs(each)]
+    nodes = [node for graph in found for node in graph.node]
+    read = _read_in_half(nodes, by_domain(model))
+    casts = {node.input[0]: attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute}
+    weights = [(tensor.name, tensor) for graph in found for tensor in getattr(graph, "initializer", ())]
+    constants = [(node.output[0], each.t) for node in nodes if node.op_type == "Constant" for each in node.attribute]
+    for name, tensor in (*weights, *constants):
+        kind = names.get(casts.get(name, tensor.data_type))
+        elements = math.prod(tensor.dims)
+        if tensor.data_type in names and kind is not None and elements != 1 and read.get(name, True):
+            yield kind, elements
 
 
-def _count(dims: Any) -> int:
-    """Return the number of elements; 1 for a scalar."""
-    product = 1
-    for size in dims:
-        product *= size
-    return product
+def _read_in_half(nodes: Iterable[Any], opsets: Mapping[str, int]) -> dict[str, bool]:
+    """Return for each name that nodes read whether any of the operators has fp16 there."""
+    from triton_converters.graph.opsets import allows_half, schema
+
+    found: dict[str, bool] = {}
+    for node in nodes:
+        declared = schema(node, opsets)
+        for index, name in enumerate(node.input):
+            takes_half = declared is None or allows_half(declared.inputs, index, declared)
+            found[name] = takes_half or found.get(name, False)
+    return found
