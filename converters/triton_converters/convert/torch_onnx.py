@@ -21,7 +21,7 @@ def convert(task: Task, directory: Path) -> None:
     """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
     Raises StageError: ConversionUnsupported (operator set), ConversionFailed (the exporter fixed a dimension that
-    varies, or changed a type); what torch.onnx and onnx.checker raise.
+    varies, or changed a type); what torch.onnx raises.
     """
     path = directory / FORMATS["onnx"].file
     # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards; so are TorchScript files.

@@ -64,12 +64,12 @@ class OnnxFramework:
 
 
 def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
-    """Return the axes that have another size than declared: all, if the rank is another. Nothing declared: none."""
-    if declared and len(declared) != len(shape):
+    """Return the axes that have another size than declared: all, if the rank is another, or not declared."""
+    if len(declared) != len(shape):
         return list(range(len(shape)))
     return [
         axis
-        for axis, (said, size) in enumerate(zip(declared, shape, strict=False))
+        for axis, (said, size) in enumerate(zip(declared, shape, strict=True))
         if isinstance(said, int) and said != size
     ]
 
@@ -106,7 +106,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         for value in (*inputs, *outputs)
     }
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path, _declared(inputs, rows(graph.graph)))
+    ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
+    declared = _declared(inputs, rows(graph.graph)) if ranked.issuperset(names[0]) else ()
+    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared)
 
 
 def _domains(model: Any) -> set[str]:
