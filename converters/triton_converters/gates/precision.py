@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,23 @@ from triton_converters.contract.reasons import Reason
 
 TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",)}
 """The types that most weights may have. A model with weights in double precision keeps them in an fp32 candidate."""
+HALVES = ("FP16", "BF16")
+"""The types that a model's own file may have, and keeps in an fp32 candidate."""
 
 READABLE = frozenset({"onnx", HPS})
 """Formats whose types can be told from the file by anybody; every other format has an inspection."""
 
 
-def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, ...]:
+def check_precision(path: Path, format_name: str, precision: str, kept: Collection[str] = ()) -> tuple[str, ...]:
     """Return ``weight_data_types`` of the file, after checking that it has the requested precision.
 
-    ``precision``: fp32 or fp16. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
+    ``precision``: fp32 or fp16. ``kept``: more types that an fp32 file may have, because nothing is cast for fp32 and
+    its source has them. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
     graph keeps some constants (such as the scales of Resize) and what the model itself casts in fp32. A file without
     floating point weights has no precision and passes.
     """
     found = weight_data_types(path, format_name)
-    if found and found[0] not in TYPES_BY_PRECISION[precision]:
+    if found and found[0] not in (*TYPES_BY_PRECISION[precision], *(kept if precision == "fp32" else ())):
         message = f"{path.name} should be {precision}, but its weights are {', '.join(found)}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
     return found
