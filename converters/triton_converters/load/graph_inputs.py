@@ -25,6 +25,11 @@ class GraphInput:
         return self.limit == FLAGS and not self.type.startswith(("float", "str"))
 
     @property
+    def is_bytes(self) -> bool:
+        """Whether the input holds bytes that choose nothing that is known: most are the pixels of a picture."""
+        return self.is_flags and self.type == "uint8"
+
+    @property
     def is_lengths(self) -> bool:
         """Whether the input seems to hold lengths of sequences: integers, one a sample, with "len" in the name."""
         counts = self.is_flags and self.type != "bool"

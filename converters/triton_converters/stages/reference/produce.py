@@ -55,7 +55,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         else generated.batches(model, request)
     )
     for number, batch in enumerate(given):
-        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer(model, batch, batched))
+        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, batched, loads))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched)
         write_batch(incoming, number, answered)
@@ -68,6 +68,16 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
     _record_sizes(model, request, source, incoming)
+
+
+def _answer_to(model: Framework, batch: Batch, batched: bool, is_given: bool) -> dict[str, Array]:
+    """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave."""
+    try:
+        return _answer(model, batch, batched)
+    except StageError as error:
+        if is_given or error.reason not in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED):
+            raise
+        raise generated.refused(model, batch, error) from error
 
 
 def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
