@@ -18,7 +18,7 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult
-from triton_converters.load import onnx_tables
+from triton_converters.load import onnx_tables, randomness
 
 SOURCE, REFERENCE = "d" * 64, "e" * 16
 Refer = Callable[..., ReferenceResult]
@@ -346,7 +346,54 @@ def test_a_random_answer_is_a_failure_all_the_same(refer: Refer) -> None:
     graph = Graph()
     noise = graph.add("RandomNormalLike", "x")
     model = graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (noise, TensorProto.FLOAT, ["batch", 4])})
-    assert refusal(refer, model).reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    failure = refusal(refer, model)
+    assert failure.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    assert failure.message.startswith(
+        "model.onnx draws random numbers by RandomNormalLike (node RandomNormalLike_0): give 0 for an input that scales"
+        " the noise, or export the model with the noise as an input (the first batch gives different outputs"
+    )
+
+
+def noise_in_a_branch() -> Any:
+    """As Piper's, whose lengths are random too."""
+    branches = {}
+    for name in ("then_branch", "else_branch"):
+        node = helper.make_node("RandomUniformLike", ["x"], [name], name="/flows/noise")
+        output = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4])
+        branches[name] = helper.make_graph([node], name, [], [output])
+    graph = Graph()
+    y = graph.add("If", graph.constant(numpy.array(True)), **branches)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+
+
+def dropout(training: bool) -> Any:
+    graph = Graph()
+    rest = [graph.constant(numpy.float32(0.5)), graph.constant(numpy.array(True))] if training else []
+    y = graph.add("Dropout", "x", *rest)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+
+
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        (noise_in_a_branch(), ("RandomUniformLike (node /flows/noise)",)),
+        (dropout(training=True), ("Dropout (node Dropout_0)",)),
+        (dropout(training=False), ()),
+    ],
+    ids=["branch", "dropout", "no dropout"],
+)
+def test_what_is_random_in_a_graph_is_named(model: Any, found: tuple[str, ...]) -> None:
+    assert randomness.of_onnx(model) == found
+
+
+def test_a_model_that_draws_numbers_and_loses_them_is_served(refer: Refer) -> None:
+    graph = Graph()
+    nothing = graph.add("Mul", graph.add("RandomNormalLike", "x"), graph.constant(numpy.float32(0)))
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 4])},
+        {"y": (graph.add("Add", "x", nothing), TensorProto.FLOAT, ["batch", 4])},
+    )
+    assert refer(model).samples == 32
 
 
 def impossible() -> Any:

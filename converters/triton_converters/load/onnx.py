@@ -17,6 +17,7 @@ from triton_converters.found.axes import UNNAMED
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
+from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
@@ -39,6 +40,8 @@ class OnnxFramework:
     source: Path
     path: str
     declared: tuple[GraphInput, ...]
+    random: tuple[str, ...] = ()
+    """The operators that draw random numbers."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
@@ -108,7 +111,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
     ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
     declared = _declared(inputs, rows(graph.graph)) if ranked.issuperset(names[0]) else ()
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared)
+    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
 
 
 def _domains(model: Any) -> set[str]:

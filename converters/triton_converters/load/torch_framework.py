@@ -15,6 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import binding
 from triton_converters.load.graph_inputs import GraphInput
+from triton_converters.load.randomness import of_torchscript
 from triton_converters.user.user_code import running
 
 
@@ -54,6 +55,12 @@ class TorchFramework:
     def open_axes(self) -> OpenAxes:
         """None: a torch module does not say which sizes may vary."""
         return {}
+
+    @property
+    def random(self) -> tuple[str, ...]:
+        """The operators of a TorchScript file that draw random numbers; Python code does not tell."""
+        is_file = isinstance(self.module, torch.jit.ScriptModule)
+        return of_torchscript(self.module.inlined_graph) if is_file else ()
 
     def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
         """Return the inputs in the order of their names, on the model's device."""

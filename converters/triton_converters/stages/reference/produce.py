@@ -18,6 +18,7 @@ from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
+from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
 
@@ -60,7 +61,9 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         soundness.check_outputs(answered, batched)
         write_batch(incoming, number, answered)
         if number == 0:
-            _write_answer(incoming / evidence.AGAIN, 0, model(batch.inputs))
+            again = model(batch.inputs)
+            _check_again(model, again, answered)
+            _write_answer(incoming / evidence.AGAIN, 0, again)
             _run_alone(model, answered, evidence.singles(request, answered), incoming)
         elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
             both = {name: numpy.concatenate([previous.inputs[name], batch.inputs[name]]) for name in batch.inputs}
@@ -92,6 +95,23 @@ def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
         except StageError:
             raise error from None
         raise soundness.no_batch(error, len(batch.ids)) from error
+
+
+def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
+    """End early with what only the model's own graph tells of randomness; the publisher judges again.
+
+    Raises StageError(ReferenceNotReproducible).
+    """
+    random = model.random if isinstance(model, KnowsRandomness) else ()
+    try:
+        soundness.check_reproducible(again, first)
+    except StageError as error:
+        if not random:
+            raise
+        advice = "give 0 for an input that scales the noise, or export the model with the noise as an input"
+        raise StageError(
+            error.reason, f"{model.path} draws random numbers by {', '.join(random[:4])}: {advice} ({error.message})"
+        ) from error
 
 
 def _doubles(model: Framework) -> tuple[str, ...]:
