@@ -136,6 +136,18 @@ def test_what_the_runtime_runs_is_served(serve: Callable[..., ConvertResult], na
         assert dims[each.name] == [size if isinstance(size, int) else -1 for size in each.shape[1:]]
 
 
+@pytest.mark.parametrize(("opset", "written"), [(17, 10), (21, 10), (23, 11)])
+def test_a_file_is_of_a_format_that_older_servers_read(
+    serve: Callable[..., ConvertResult], opset: int, written: int
+) -> None:
+    """onnx writes its newest version by default, which a server refuses whose ONNX Runtime is older."""
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    model = model_of(nodes, [value("x")], [value("y")], opsets=[helper.make_opsetid("", opset)])
+    model.ir_version = 11
+    serve(model, "fp32")
+    assert onnx.load(str(model_file(REQUEST.key, "small", "onnx"))).ir_version == written
+
+
 def test_an_output_that_the_graph_says_nothing_of_is_open(serve: Callable[..., ConvertResult]) -> None:
     """Another request may give another size than those of the reference."""
     nodes = [helper.make_node("NonZero", ["x"], ["y"])]

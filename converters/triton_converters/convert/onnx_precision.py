@@ -19,7 +19,7 @@ from triton_converters.convert import onnx_constants
 from triton_converters.convert.onnx_counts import kept_outputs
 from triton_converters.convert.onnx_types import element_types, light
 from triton_converters.convert.task import ConversionWarning
-from triton_converters.graph.opsets import add_missing, allows_half, by_domain, schema
+from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
 from triton_converters.graph.walk import Names, bodies, graphs, read_by
 
 HALF = "_fp16"
@@ -38,7 +38,6 @@ KEPT_IF_REDUCING = frozenset({"ScatterElements", "ScatterND"})
 """Operators that stay fp32 where they add up or compare, which ONNX Runtime's CPU does not do in fp16."""
 IR_VERSION = 4
 """The first version of ONNX's file format in which weights need not be inputs."""
-_TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype"})
 _FLOAT_BY_DEFAULT: Mapping[str, Any] = {
     "ConstantOfShape": helper.make_attribute("value", numpy_helper.from_array(numpy.zeros(1, numpy.float16))),
     "SequenceEmpty": helper.make_attribute("dtype", TensorProto.FLOAT16),
@@ -252,7 +251,7 @@ def _stays(node: Any) -> bool:
 def _halve_attributes(node: Any) -> None:
     """Halve constants, and the type that Cast and similar operators produce, also if it is fp32 by default."""
     for attribute in node.attribute:
-        if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
+        if attribute.name in TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
             attribute.i = TensorProto.FLOAT16
         elif attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT:
             onnx_constants.halve_attribute(attribute.t)

@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from onnx import defs, helper
+from onnx import TensorProto, defs, helper
+
+from triton_converters.graph.walk import graphs
 
 OWN_DOMAINS = frozenset({"", "ai.onnx"})
 """ONNX's own domain has two names."""
+
+READ_BY_ALL = 10
+"""The newest version of ONNX's file format that ONNX Runtime 1.18 reads, which Triton's release 24.05 has."""
+TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype"})
+"""Attributes that hold an element type."""
+_NEWER_TYPES = frozenset({TensorProto.FLOAT4E2M1, TensorProto.FLOAT8E8M0, TensorProto.INT2, TensorProto.UINT2})
+"""Element types that later versions of the file format brought."""
 
 
 def newest(domain: str, ir_version: int) -> int:
@@ -35,6 +44,19 @@ def add_missing(model: Any, used: frozenset[str]) -> int:
 
 def _one_name(domain: str) -> str:
     return "" if domain in OWN_DOMAINS else domain
+
+
+def lower_ir_version(model: Any) -> None:
+    """Declare READ_BY_ALL if a newer version of the file format is declared and nothing of the model needs it.
+
+    What onnx writes by default is newer than its operator set needs, and a server of NVIDIA's refuses it for that.
+    """
+    needed = max((entry.version for entry in model.opset_import if entry.domain in OWN_DOMAINS), default=0)
+    types = {tensor.data_type for graph in graphs(model.graph) for tensor in graph.initializer}
+    attributes = (each for graph in graphs(model.graph) for node in graph.node for each in node.attribute)
+    casts = {each.i for each in attributes if each.name in TYPE_ATTRIBUTES}
+    if needed <= newest("", READ_BY_ALL) and not _NEWER_TYPES & (types | casts):
+        model.ir_version = min(model.ir_version, READ_BY_ALL)
 
 
 def by_domain(model: Any) -> dict[str, int]:
