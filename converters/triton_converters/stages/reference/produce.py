@@ -56,7 +56,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         else generated.batches(model, request)
     )
     for number, batch in enumerate(given):
-        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, batched, loads))
+        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched)
         write_batch(incoming, number, answered)
@@ -73,12 +73,18 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
     _record_sizes(model, request, source, incoming)
 
 
-def _answer_to(model: Framework, batch: Batch, batched: bool, is_given: bool) -> dict[str, Array]:
-    """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave."""
+def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dict[str, Array]:
+    """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave.
+
+    A batch of another size than the one that was tried may also fail for its size.
+    """
+    batched = request.model.max_batch_size > 0
     try:
         return _answer(model, batch, batched)
     except StageError as error:
-        if is_given or error.reason not in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED):
+        was_tried = not batched or len(batch.ids) == request.largest_batch_size
+        is_refused = error.reason in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED) and was_tried
+        if request.dataloader is not None or not is_refused:
             raise
         raise generated.refused(model, batch, error) from error
 
