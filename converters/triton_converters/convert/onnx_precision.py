@@ -5,7 +5,7 @@ Resize, all of NonMaxSuppression) stays fp32 behind a cast. Values do not matter
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -156,8 +156,7 @@ class _Cast:
         # What was inferred about the old graph.
         del self.graph.node[:], self.graph.value_info[:]
         self.graph.node.extend(self.nodes)
-        for tensor in weights:
-            self._halve_weight(tensor, read)
+        self._halve_weights(weights, read)
         return self.is_half
 
     def _convert(self, node: Any) -> None:
@@ -226,19 +225,23 @@ class _Cast:
         self.nodes = kept[::-1]
         return read
 
-    def _halve_weight(self, tensor: Any, read: set[str]) -> None:
-        """Turn a weight into fp16, or into two if the graph returns it; drop what nobody reads in fp16."""
-        twin = self.known.twins.get(tensor.name, tensor.name)
-        is_factor = tensor.name in self.known.factors
-        if twin not in read:
-            if twin == tensor.name:
-                self.graph.initializer.remove(tensor)
-            return
-        if twin != tensor.name:
-            self.graph.initializer.append(tensor)
-            tensor = self.graph.initializer[-1]
-            tensor.name = twin
-        onnx_constants.halve(tensor, is_factor)
+    def _halve_weights(self, weights: Sequence[Any], read: Collection[str]) -> None:
+        """Turn weights into fp16, or into two if the graph returns them; drop what nobody reads in fp16."""
+        unread = set()
+        for tensor in weights:
+            twin = self.known.twins.get(tensor.name, tensor.name)
+            is_factor = tensor.name in self.known.factors
+            if twin not in read:
+                unread |= {tensor.name} - self.known.twins.keys()
+            elif twin == tensor.name:
+                onnx_constants.halve(tensor, is_factor)
+            else:
+                self.graph.initializer.append(tensor)
+                self.graph.initializer[-1].name = twin
+                onnx_constants.halve(self.graph.initializer[-1], is_factor)
+        for place in reversed(range(len(self.graph.initializer))):
+            if self.graph.initializer[place].name in unread:
+                del self.graph.initializer[place]
 
 
 def _stays(node: Any) -> bool:
