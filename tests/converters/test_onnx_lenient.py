@@ -155,6 +155,14 @@ def test_an_output_that_the_graph_says_nothing_of_is_open(serve: Callable[..., C
     assert [*config().output[0].dims] == [2, -1]
 
 
+def test_an_input_of_no_elements_is_open(serve: Callable[..., ConvertResult]) -> None:
+    """Axes as an input, of which there are none: the sum is that of all."""
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=1)]
+    model = model_of(nodes, [value("x", [2, 3]), value("axes", [0], TensorProto.INT64)], [value("y", [1, 1])])
+    serve(model, "fp32", 0, x=X, axes=numpy.zeros(0, numpy.int64))
+    assert {each.name: [*each.dims] for each in config().input} == {"x": [2, 3], "axes": [-1]}
+
+
 def returned_number() -> Any:
     """A weight that is a number, and that a node reads too, is an output."""
     nodes = [helper.make_node("Mul", ["x", "temperature"], ["y"])]

@@ -232,7 +232,10 @@ def _sizes(kind: Any) -> list[int]:
 
 def _fits(kind: Any, expected: list[int]) -> bool:
     sizes = _sizes(kind)
-    return len(sizes) == len(expected) and all(size in (-1, want) for size, want in zip(sizes, expected, strict=True))
+    # Triton takes no size of 0, so that the signature opens it.
+    return len(sizes) == len(expected) and all(
+        size in (-1, want) or (size == 0 and want == -1) for size, want in zip(sizes, expected, strict=True)
+    )
 
 
 def _is_misplaced(path: Path) -> bool:
