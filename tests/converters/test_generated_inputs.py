@@ -18,7 +18,7 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult
-from triton_converters.load import onnx_tables
+from triton_converters.load import onnx_tables, randomness
 
 SOURCE, REFERENCE = "d" * 64, "e" * 16
 Refer = Callable[..., ReferenceResult]
@@ -128,13 +128,128 @@ def test_a_one_hot_code_bounds_the_classes() -> None:
     ("kind", "values"),
     [
         (TensorProto.INT64, {0, 1}),
-        (TensorProto.UINT8, {0, 1}),
         (TensorProto.BOOL, {False, True}),
     ],
 )
 def test_integers_of_which_nothing_is_known_are_0_and_1(refer: Refer, kind: int, values: set[Any]) -> None:
     refer(identity(kind, ["batch", 6]))
     assert {value for batch in batches() for value in batch.inputs["x"].flat} == values
+
+
+def pixels(source: str = SOURCE) -> Any:
+    return numpy.concatenate([batch.inputs["x"] for batch in batches(source)])
+
+
+def test_bytes_are_pixels_from_0_to_255(refer: Refer) -> None:
+    refer(identity(TensorProto.UINT8, ["batch", 16, 16, 3]))
+    assert (pixels().min(), pixels().max()) == (0, 255)
+    assert len(numpy.unique(pixels())) == 256
+
+
+def test_bytes_that_index_a_table_are_its_rows(refer: Refer) -> None:
+    graph = Graph()
+    rows = graph.add("Gather", graph.weight(10, 4), graph.add("Cast", "x", to=TensorProto.INT64))
+    refer(graph.model({"x": (TensorProto.UINT8, ["batch", 32])}, {"y": (rows, TensorProto.FLOAT, ["batch", 32, 4])}))
+    assert set(numpy.unique(pixels())) == set(range(10))
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "rows"),
+    [("GatherElements", {"axis": 0}, 9), ("GatherND", {}, 4), ("OneHot", {}, 9)],
+)
+def test_other_operators_that_choose_rows_bound_their_index_too(
+    kind: str, attributes: dict[str, Any], rows: int
+) -> None:
+    graph = Graph()
+    table = graph.weight(9, 4)
+    if kind == "OneHot":
+        depth = graph.constant(numpy.array([9]))
+        y = graph.add(kind, "ids", depth, graph.constant(numpy.array([0, 1], numpy.float32)))
+    else:
+        y = graph.add(kind, table, "ids", **attributes)
+    model = graph.model({"ids": (TensorProto.INT64, ["n", 1])}, {"y": (y, TensorProto.FLOAT, None)})
+    assert onnx_tables.rows(model.graph) == {"ids": rows}
+
+
+def test_bytes_that_the_model_refuses_are_flags(refer: Refer) -> None:
+    """What they index is computed, so that no table tells how large they may be."""
+    graph = Graph()
+    pair = graph.add("Concat", graph.add("ReduceMin", "x"), graph.add("ReduceMax", "x"), axis=0)
+    table = graph.add("Reshape", graph.add("Identity", pair), graph.constant(numpy.array([2])))
+    chosen = graph.add("Gather", table, graph.add("Cast", "flags", to=TensorProto.INT64))
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 4]), "flags": (TensorProto.UINT8, ["batch", 8])},
+        {"y": (chosen, TensorProto.FLOAT, ["batch", 8])},
+    )
+    refer(model, max_batch_size=1)
+    assert {value for batch in batches() for value in batch.inputs["flags"].flat} == {0, 1}
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.UINT8])
+def test_the_last_sample_is_a_black_picture(refer: Refer, kind: int) -> None:
+    """An fp16 file that divides by a norm is NaN for it, and for nothing else."""
+    refer(identity(kind, ["batch", 4, 4]))
+    assert not pixels()[-1].any()
+    assert all(picture.any() for picture in pixels()[:-1])
+
+
+def test_without_a_batch_dimension_the_last_request_is_black(refer: Refer) -> None:
+    refer(identity(TensorProto.FLOAT, [1, 4]), max_batch_size=0)
+    assert [bool(batch.inputs["x"].any()) for batch in batches()] == [True] * 7 + [False]
+
+
+def test_zeros_for_which_the_model_has_no_finite_answer_are_left_out(refer: Refer) -> None:
+    graph = Graph()
+    y = graph.add("Div", "x", graph.add("ReduceL2", "x", axes=[1], keepdims=1))
+    model = graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+    result = refer(model)
+    assert pixels()[-1].any()
+    assert result.samples == 32
+
+
+def test_words_and_flags_are_as_in_every_sample_where_pictures_are_black(refer: Refer) -> None:
+    """A text of nothing but padding, and a mask that hides all of it, are nobody's request."""
+    model = transformer()
+    refer(model, max_batch_size=2)
+    assert all(tokens.any() for batch in batches() for tokens in batch.inputs["tokens"])
+
+
+def test_one_sample_alone_is_not_black(refer: Refer) -> None:
+    refer(identity(TensorProto.FLOAT, ["batch", 4]), max_samples=2)
+    assert pixels().any(axis=1).all()
+
+
+def graph_network() -> Any:
+    """Nodes, and edges between them: what its edges may be depends on how many nodes there are."""
+    graph = Graph()
+    ends = graph.add("Gather", "edges", graph.constant(numpy.array(0)))
+    y = graph.add("Gather", "nodes", ends)
+    return graph.model(
+        {"nodes": (TensorProto.FLOAT, ["n", 4]), "edges": (TensorProto.INT64, [2, 1])},
+        {"y": (y, TensorProto.FLOAT, ["e", 4])},
+    )
+
+
+def test_an_index_of_0_is_tried(refer: Refer) -> None:
+    """A graph of one node has no other."""
+    refer(graph_network(), max_batch_size=0)
+    found = batches()
+    assert all(batch.inputs["edges"].max() < len(batch.inputs["nodes"]) for batch in found)
+
+
+def test_inputs_that_the_graph_refuses_later_were_not_generated(refer: Refer) -> None:
+    """The chance of each batch to hold a number above 0.995 is about a third, and 0.03 of them are in the first."""
+    graph = Graph()
+    largest = graph.add("ReduceMax", "x", keepdims=0)
+    index = graph.add("Cast", graph.add("Greater", largest, graph.constant(numpy.float32(0.995))), to=TensorProto.INT64)
+    chosen = graph.add("Gather", graph.add("Reshape", "x", graph.constant(numpy.array([1, 1, 80]))), index)
+    model = graph.model({"x": (TensorProto.FLOAT, [1, 80])}, {"y": (chosen, TensorProto.FLOAT, [1, 80])})
+    failure = refusal(refer, model, max_batch_size=0)
+    assert failure.reason is Reason.INPUTS_NOT_GENERATED
+    assert failure.message.startswith(
+        "model.onnx accepts the first inputs that were generated, but not others like them, x float32[1, 80]: "
+    )
+    assert failure.message.endswith("write a dataloader and name it in spec.dataloader")
 
 
 def test_lengths_are_those_of_the_sequences(refer: Refer) -> None:
@@ -231,7 +346,54 @@ def test_a_random_answer_is_a_failure_all_the_same(refer: Refer) -> None:
     graph = Graph()
     noise = graph.add("RandomNormalLike", "x")
     model = graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (noise, TensorProto.FLOAT, ["batch", 4])})
-    assert refusal(refer, model).reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    failure = refusal(refer, model)
+    assert failure.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    assert failure.message.startswith(
+        "model.onnx draws random numbers by RandomNormalLike (node RandomNormalLike_0): give 0 for an input that scales"
+        " the noise, or export the model with the noise as an input (the first batch gives different outputs"
+    )
+
+
+def noise_in_a_branch() -> Any:
+    """As Piper's, whose lengths are random too."""
+    branches = {}
+    for name in ("then_branch", "else_branch"):
+        node = helper.make_node("RandomUniformLike", ["x"], [name], name="/flows/noise")
+        output = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4])
+        branches[name] = helper.make_graph([node], name, [], [output])
+    graph = Graph()
+    y = graph.add("If", graph.constant(numpy.array(True)), **branches)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+
+
+def dropout(training: bool) -> Any:
+    graph = Graph()
+    rest = [graph.constant(numpy.float32(0.5)), graph.constant(numpy.array(True))] if training else []
+    y = graph.add("Dropout", "x", *rest)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+
+
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        (noise_in_a_branch(), ("RandomUniformLike (node /flows/noise)",)),
+        (dropout(training=True), ("Dropout (node Dropout_0)",)),
+        (dropout(training=False), ()),
+    ],
+    ids=["branch", "dropout", "no dropout"],
+)
+def test_what_is_random_in_a_graph_is_named(model: Any, found: tuple[str, ...]) -> None:
+    assert randomness.of_onnx(model) == found
+
+
+def test_a_model_that_draws_numbers_and_loses_them_is_served(refer: Refer) -> None:
+    graph = Graph()
+    nothing = graph.add("Mul", graph.add("RandomNormalLike", "x"), graph.constant(numpy.float32(0)))
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 4])},
+        {"y": (graph.add("Add", "x", nothing), TensorProto.FLOAT, ["batch", 4])},
+    )
+    assert refer(model).samples == 32
 
 
 def impossible() -> Any:
@@ -375,3 +537,22 @@ def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount
     code = ModelCode("onnx", Entrypoint("model.onnx", {}), 0)
     with pytest.raises(StageError, match="only a dataloader knows what a request of several samples looks like"):
         run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 8, needs_labels=False, batch_sizes=(1, 256)))
+
+
+def test_rows_of_a_table_lie_where_its_trees_split(refer: Refer) -> None:
+    graph = Graph()
+    tree = {
+        "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0],
+        "nodes_values": [5000.0, 0.0, 0.0], "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0],
+        "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0], "n_targets": 1,
+    }  # fmt: skip
+    answer = graph.add("TreeEnsembleRegressor", "x", domain="ai.onnx.ml", **tree)
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", 2])}, {"y": (answer, TensorProto.FLOAT, ["n", 1])})
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    refer(model)
+    rows = numpy.concatenate([batch.inputs["x"] for batch in batches()])
+    assert rows[:, 0].min() >= 0
+    assert rows[:, 0].max() <= 1
+    assert rows[:, 1].min() < 5000 < rows[:, 1].max()
+    assert len(numpy.unique(numpy.concatenate([batch.outputs["y"] for batch in batches()]))) == 2

@@ -102,3 +102,16 @@ def test_a_file_that_cannot_be_parsed_has_a_reason(tmp_path: Path, content: byte
         weight_data_types(path, "onnx")
     assert caught.value.reason is Reason.MODEL_LOAD_FAILED
     assert "model.onnx" in caught.value.message
+
+
+def test_single_numbers_and_what_an_operator_reads_in_fp32_alone_are_no_weights(tmp_path: Path) -> None:
+    """Numbers that count sizes stay fp32 in an fp16 file, and so do the scales of Resize."""
+    scales = numpy_helper.from_array(numpy.array([1, 1, 2, 2], numpy.float32), "scales")
+    nodes = [helper.make_node("Resize", ["X", "", "scales"], ["r"]), helper.make_node("Mul", ["r", "number"], ["Y"])]
+    path = write(tmp_path, nodes, scales, initializer("number", "float32", 1))
+    assert check_precision(path, "onnx", "fp16") == ()
+
+
+def test_a_graph_that_only_returns_a_weight_can_be_read(tmp_path: Path) -> None:
+    path = write(tmp_path, [], initializer("Y", "float32", 3, 4))
+    assert weight_data_types(path, "onnx") == ("FP32",)

@@ -76,6 +76,21 @@ def test_tensorflow_is_refused_by_a_server_that_does_not_know_it_before_anything
     assert cluster.started("convert") == 1
 
 
+def test_an_operator_set_that_the_server_does_not_read_is_refused_before_anything_is_converted() -> None:
+    """The CPU image reads it: what works on a laptop would end in the server's refusal on the cluster."""
+    models = model("onnx-fp32", "ts-trace-fp32", onnx={"opset": 23})
+    cluster = a_deployment().asking(models=models, serving={"image": f"{NVIDIA}:24.10-py3"}).cluster()
+    cluster.settle()
+    skipped = cluster.candidate("onnx-fp32")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "FormatNotServed")
+    assert skipped["message"] == (
+        f"image {NVIDIA}:24.10-py3: release 24.10 reads ONNX operator sets up to 21, and the spec asks for 23; set"
+        " spec.models[].onnx.opset to at most 21, or spec.serving.image to an image of 25.08 or newer"
+    )
+    assert cluster.status["serving"]["candidate"] == "ts-trace-fp32"
+    assert cluster.started("convert") == 1
+
+
 def test_an_older_image_is_the_way_to_serve_tensorflow() -> None:
     spec = a_spec(models=file_model("tf-savedmodel", "tf-savedmodel-fp32"), serving={"image": f"{NVIDIA}:26.03-py3"})
     cluster = Cluster(spec)

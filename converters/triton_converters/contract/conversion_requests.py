@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.results import Signature, Tensor
 
 
@@ -224,3 +225,8 @@ class ConvertRequest(Document):
     """Key of the installed Python packages; empty: the spec names no requirements file."""
     data: str = ""
     """Digest of the published data; empty: there is none, or it is mounted from a claim."""
+
+    @property
+    def keeps_types(self) -> bool:
+        """Whether the weights keep the types that the source's own file has: only Python code is loaded in fp32."""
+        return self.precision == "fp32" and SOURCES[self.model.format].is_file

@@ -314,7 +314,10 @@ class Reason(StrEnum):
         "TensorRtVersionMismatch",
         "The engine was built with another version of TensorRT than the server has.",
     )
-    FORMAT_NOT_SERVED = "FormatNotServed", "The server's release has no backend for the format."
+    FORMAT_NOT_SERVED = (
+        "FormatNotServed",
+        "The server's release has no backend for the format, or reads no such ONNX operator set.",
+    )
     GPU_PRODUCT_MISSING = (
         "GpuProductMissing",
         "The candidate is built for one GPU product, but spec.gpu.product is not set or no node has it.",

@@ -5,6 +5,7 @@ from pathlib import Path
 from triton_converters.contract.formats import FORMATS
 from triton_converters.convert import onnx_graph
 from triton_converters.convert.task import Task
+from triton_converters.graph.opsets import lower_ir_version
 from triton_converters.load.onnx_mending import mend
 
 
@@ -14,6 +15,7 @@ def convert(task: Task, directory: Path) -> None:
     model = onnx_graph.load(task.framework.source / task.framework.path)
     mend(model)
     onnx_graph.redeclare(model, task.signature)
+    lower_ir_version(model)
     onnx_graph.save(model, path)
     if asked and onnx_graph.opset_of(model) != asked:
         onnx_graph.convert_file(path, asked, f"{task.framework.path} has")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy
 import onnx
 from onnx import version_converter
 
@@ -12,20 +13,21 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
-from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY
+from triton_converters.graph.opsets import OWN_DOMAINS
+from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON, TRITON_BY_NUMPY
 
 INLINE_BYTES = 3 * 2**29
 """Larger weights go into a file next to the graph: a protobuf message holds at most 2 GiB."""
 DATA_FILE = "model.onnx.data"
-OWN_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 def finish(task: Task, directory: Path, *, cast: bool) -> None:
     """Turn model.onnx in ``directory`` from what an exporter wrote into what is served.
 
     It is optimised if the request says so, cast to fp16 if ``cast``, saved with large weights in a separate file, told
-    the sizes of its outputs, then checked against the signature. Raises StageError: ConversionFailed (names, types or
-    dimensions differ), ConversionUnsupported (operator set, or a graph that cannot be fp16); what onnx.checker raises.
+    the sizes of its outputs, then checked against the signature. Whether it is sound, its runtime says. Raises
+    StageError: ConversionFailed (names, types or dimensions differ), ConversionUnsupported (operator set, or a graph
+    that cannot be fp16).
     """
     path = directory / FORMATS["onnx"].file
     if task.request.onnx_optimized:
@@ -35,7 +37,6 @@ def finish(task: Task, directory: Path, *, cast: bool) -> None:
         save(to_fp16(model) if cast else model, path)
     if task.request.format == "onnx":
         declare_output_sizes(path)
-    onnx.checker.check_model(str(path))
     check_signature(onnx.load(str(path), load_external_data=False), task.signature, task.request.onnx_opset)
 
 
@@ -60,20 +61,40 @@ def declare_output_sizes(path: Path) -> None:
 
 
 def redeclare(model: Any, signature: Signature) -> None:
-    """Declare the outputs as they were observed, where the file declares another rank or size.
+    """Declare the tensors as they were observed, where the file does not, and outputs also where it is wrong.
 
-    ONNX Runtime only warns of that, so such files are about; Triton compares the declaration with config.pbtxt.
+    ONNX Runtime runs such files and at most warns, so they are about; Triton compares what is declared with
+    config.pbtxt.
     """
-    values = {value.name: value.type.tensor_type for value in model.graph.output}
-    for tensor in signature.outputs:
-        kind = values.get(tensor.name)
-        if kind is None or not kind.HasField("shape") or _fits(kind, expected := _dimensions(tensor, signature)):
+    given, answered = ({value.name: value.type.tensor_type for value in side} for side in _interface(model))
+    for tensor in (*signature.inputs, *signature.outputs):
+        kind = given.get(tensor.name, answered.get(tensor.name))
+        if kind is None:
             continue
+        expected = _dimensions(tensor, signature)
+        if not kind.elem_type:
+            kind.elem_type = _element_type(tensor)
+        if kind.HasField("shape") and (tensor.name in given or _fits(kind, expected)):
+            continue
+        kind.shape.SetInParent()
         del kind.shape.dim[:]
         for size in expected:
             dim = kind.shape.dim.add()
             if size != -1:
                 dim.dim_value = size
+
+
+def _interface(model: Any) -> tuple[list[Any], list[Any]]:
+    """Return the inputs, without weights, and the outputs."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in weights], list(model.graph.output)
+
+
+def _element_type(tensor: Tensor) -> int:
+    """Return onnx's number of a tensor's type."""
+    if tensor.data_type == BYTES:
+        return int(onnx.TensorProto.STRING)
+    return int(onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(NUMPY_BY_TRITON[tensor.data_type])))
 
 
 def load(path: Path) -> Any:
@@ -175,11 +196,8 @@ def check_signature(model: Any, signature: Signature, opset: int) -> None:
     version = opset_of(model)
     if opset and version != opset:
         raise unsupported(f"the exporter wrote opset {version}", opset)
-    weights = {tensor.name for tensor in model.graph.initializer}
-    for kind, tensors, values in (
-        ("input", signature.inputs, [value for value in model.graph.input if value.name not in weights]),
-        ("output", signature.outputs, model.graph.output),
-    ):
+    given, answered = _interface(model)
+    for kind, tensors, values in (("input", signature.inputs, given), ("output", signature.outputs, answered)):
         names, expected = [value.name for value in values], [tensor.name for tensor in tensors]
         if names != expected:
             message = f"the exported graph's {kind}s are {names}, but the signature's are {expected}"
@@ -214,7 +232,10 @@ def _sizes(kind: Any) -> list[int]:
 
 def _fits(kind: Any, expected: list[int]) -> bool:
     sizes = _sizes(kind)
-    return len(sizes) == len(expected) and all(size in (-1, want) for size, want in zip(sizes, expected, strict=True))
+    # Triton takes no size of 0, so that the signature opens it.
+    return len(sizes) == len(expected) and all(
+        size in (-1, want) or (size == 0 and want == -1) for size, want in zip(sizes, expected, strict=True)
+    )
 
 
 def _is_misplaced(path: Path) -> bool:

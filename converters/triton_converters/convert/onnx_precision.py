@@ -4,8 +4,9 @@ The operator set decides what can be fp16: a node's input or output whose declar
 Resize, all of NonMaxSuppression) stays fp32 behind a cast. Values do not matter for that; the served gate judges them.
 """
 
-import math
 import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -14,20 +15,34 @@ from onnx import TensorProto, helper, inliner, numpy_helper
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.convert.task import ConversionWarning, warn_of_lost
+from triton_converters.convert import onnx_constants
+from triton_converters.convert.onnx_counts import kept_outputs
+from triton_converters.convert.onnx_types import element_types, light
+from triton_converters.convert.task import ConversionWarning
+from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
+from triton_converters.graph.walk import Names, bodies, graphs, read_by
 
-FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
-FP16_SMALLEST = float(numpy.finfo(numpy.float16).smallest_normal)
-"""The smallest normal number. Its inverse, about 16,000, is finite in fp16; that of a smaller number may not be."""
 HALF = "_fp16"
 """Suffix of the fp16 twin of a tensor whose own name stays fp32."""
 SINGLE = "_fp32"
 """Suffix of the fp32 twin of a tensor whose own name becomes fp16."""
-KEPT = frozenset({"Range"})
-"""Operators that stay fp32 although they need not: in fp16 Range counts only to 2,048."""
-_TYPE_ATTRIBUTES = frozenset({"to", "dtype"})
-_LIGHT_BYTES = 1024
-"""Tensors up to this size stay in the copy of which shapes are inferred: shapes depend on them, and on no weights."""
+_LIKE = frozenset({"EyeLike", "RandomNormalLike", "RandomUniformLike"})
+_RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomUniform"})
+_WINDOWS = frozenset({"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"})
+KEPT = _LIKE | _RANDOM | _WINDOWS | {"BitCast", "MeanVarianceNormalization", "Range"}
+"""Operators that stay fp32 although they need not: in fp16 Range counts only to 2,048, the bits of a number are other
+ones, and ONNX Runtime's CPU lacks the others or makes them coarse."""
+TREES = "ai.onnx.ml"
+"""The domain whose operators hold fp32 in their attributes, and stay fp32."""
+KEPT_IF_REDUCING = frozenset({"ScatterElements", "ScatterND"})
+"""Operators that stay fp32 where they add up or compare, which ONNX Runtime's CPU does not do in fp16."""
+IR_VERSION = 4
+"""The first version of ONNX's file format in which weights need not be inputs."""
+_FLOAT_BY_DEFAULT: Mapping[str, Any] = {
+    "ConstantOfShape": helper.make_attribute("value", numpy_helper.from_array(numpy.zeros(1, numpy.float16))),
+    "SequenceEmpty": helper.make_attribute("dtype", TensorProto.FLOAT16),
+}
+"""Attributes whose default is fp32 in the operator's words alone, with the value for fp16."""
 
 
 def to_fp16(model: Any) -> Any:
@@ -35,261 +50,218 @@ def to_fp16(model: Any) -> Any:
 
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A single number that is too small
     for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a warning too. A graph
-    whose weights are mostly fp16 is returned as it is. Raises StageError(ConversionUnsupported) for operators whose
-    types onnx does not know, and if the result is not a valid graph.
+    whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a warning. What counts
+    sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose types onnx does not
+    know, and if the result is not a valid graph.
     """
-    if _is_half(model):
+    if onnx_constants.is_half(model.graph.initializer):
         return model
     model = inliner.inline_local_functions(model) if model.functions else model
-    for graph in _graphs(model.graph):
-        _lift_constants(graph)
-    types, was_valid = _element_types(model)
-    factors = _factors(model)
+    for graph in graphs(model.graph):
+        onnx_constants.lift(graph)
+    model.ir_version = max(model.ir_version, IR_VERSION)
+    # Of the casts.
+    add_missing(model, frozenset({""}))
+    types, was_valid = element_types(model)
     try:
-        for graph in _graphs(model.graph):
-            _Cast(graph, types, factors, model, graph is model.graph).run()
-        onnx.shape_inference.infer_shapes(_light(model), check_type=was_valid, strict_mode=was_valid)
+        known = _known(model, types)
+        is_half = [_Cast(graph, known, graph is model.graph).run() for graph in graphs(model.graph)]
+        onnx.shape_inference.infer_shapes(light(model), check_type=was_valid, strict_mode=was_valid)
     except StageError:
         raise
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise _unsupported(line[:300]) from error
+    if not any(is_half):
+        message = "no operator of the graph computes in fp16, so that it answers as in fp32"
+        warnings.warn(message, ConversionWarning, stacklevel=2)
     return model
 
 
-def _is_half(model: Any) -> bool:
-    """Whether the weights are fp16 rather than fp32, by elements."""
-    elements = {TensorProto.FLOAT: 0, TensorProto.FLOAT16: 0}
-    for tensor in model.graph.initializer:
-        if tensor.data_type in elements:
-            elements[tensor.data_type] += math.prod(tensor.dims)
-    return elements[TensorProto.FLOAT16] > elements[TensorProto.FLOAT]
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a whole model before any of its graphs is cast."""
+
+    types: Mapping[str, int]
+    """The original element types of all tensors."""
+    weights: Mapping[str, Any]
+    """All fp32 weights by name, as they were."""
+    factors: frozenset[str]
+    kept: frozenset[str]
+    """Outputs of nodes that stay in fp32 because they count."""
+    opsets: Mapping[str, int]
+    names: Names
+    twins: Mapping[str, str]
+    """The fp16 twins of the interface, whose own names stay fp32."""
+
+    def is_single(self, name: str) -> bool:
+        return self.types.get(name) == TensorProto.FLOAT
+
+    def schema(self, node: Any) -> Any:
+        """Return the operator's declaration; None for control flow, whose types are those of its bodies."""
+        if bodies(node):
+            return None
+        declared = schema(node, self.opsets)
+        if declared is None:
+            raise _unsupported(f"onnx does not know which types the operator {node.op_type} of {node.domain} takes")
+        return declared
+
+
+def _known(model: Any, types: Mapping[str, int]) -> _Known:
+    # The outermost first, which the others read.
+    inside_last = list(graphs(model.graph))[::-1]
+    nodes = [node for graph in inside_last for node in graph.node]
+    weights = {tensor.name: tensor for graph in inside_last for tensor in graph.initializer}
+    names = Names(model.graph)
+    interface = dict.fromkeys(value.name for values in (model.graph.input, model.graph.output) for value in values)
+    twins = {name: names.unused(name + HALF) for name in interface if types.get(name) == TensorProto.FLOAT}
+    single = {name: tensor for name, tensor in weights.items() if tensor.data_type == TensorProto.FLOAT}
+    known = _Known(types, single, onnx_constants.factors(nodes), frozenset(), by_domain(model), names, twins)
+
+    def takes_half(node: Any, index: int) -> bool:
+        declared = known.schema(node)
+        return declared is None or (not _stays(node) and allows_half(declared.inputs, index, declared))
+
+    return replace(known, kept=kept_outputs(nodes, types, weights.keys(), takes_half))
 
 
 class _Cast:
     """One graph of the model on its way to fp16."""
 
-    def __init__(
-        self, graph: Any, types: dict[str, int], factors: frozenset[str], model: Any, is_outermost: bool
-    ) -> None:
+    def __init__(self, graph: Any, known: _Known, is_outermost: bool) -> None:
         self.graph = graph
-        self.types = types
-        """The original element types of all tensors of the model."""
-        self.factors = factors
-        self.opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
+        self.known = known
         self.is_outermost = is_outermost
         self.nodes: list[Any] = []
-        self.twins: set[str] = set()
+        self.casts: set[str] = set()
         """Names of the results of the casts made so far."""
-        self.fixed = {value.name for values in (model.graph.input, model.graph.output) for value in values}
-        """Names that stay fp32: the interface of the outermost graph."""
+        self.singles: dict[str, str] = {}
+        """The fp32 twins made so far, by the names that are fp16."""
+        self.is_half = False
 
-    def run(self) -> None:
-        """Rewrite the nodes, then the weights; drop what was inferred about the old graph."""
-        weights = {tensor.name: tensor for tensor in self.graph.initializer}
-        for value in self.graph.input if self.is_outermost else ():
-            if self._is_single(value.name):
-                self._cast(value.name, value.name + HALF, TensorProto.FLOAT16)
+    def run(self) -> bool:
+        """Rewrite the nodes, then the weights; return whether any node computes in fp16."""
+        weights = [tensor for tensor in self.graph.initializer if tensor.data_type == TensorProto.FLOAT]
+        if self.is_outermost:
+            for value in self.graph.input:
+                if value.name in self.known.twins:
+                    self._cast(value.name, self.known.twins[value.name], TensorProto.FLOAT16)
         for node in self.graph.node:
             self._convert(node)
         if not self.is_outermost:
             for value in (*self.graph.input, *self.graph.output):
                 if value.type.tensor_type.elem_type == TensorProto.FLOAT:
                     value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        read = self._drop_unread_casts()
+        # What was inferred about the old graph.
         del self.graph.node[:], self.graph.value_info[:]
         self.graph.node.extend(self.nodes)
-        for tensor in weights.values():
-            if tensor.data_type == TensorProto.FLOAT:
-                self._halve_weight(tensor)
+        self._halve_weights(weights, read)
+        return self.is_half
 
     def _convert(self, node: Any) -> None:
         """Rewrite a node in fp16, with the casts that it needs on either side."""
-        known = self._schema(node)
-        before: list[tuple[str, str]] = []
+        declared = self.known.schema(node)
+        stays = _stays(node) or not self.known.kept.isdisjoint(node.output)
+
+        def in_half(parameters: str, index: int) -> bool:
+            half = declared is None or (not stays and allows_half(getattr(declared, parameters), index, declared))
+            self.is_half = self.is_half or (half and declared is not None)
+            return half
+
         for index, name in enumerate(node.input):
-            if self._is_single(name):
-                half = known is None or _allows_half(known.inputs, index, known)
-                node.input[index] = self._name(name, half)
-                if not half and name not in self.fixed:
-                    before.append((name, name + SINGLE))
-        for name, twin in before:
-            self._cast(name, twin, TensorProto.FLOAT)
+            if self.known.is_single(name):
+                node.input[index] = self._half(name) if in_half("inputs", index) else self._single(name)
         after: list[tuple[str, str, int]] = []
         for index, name in enumerate(node.output):
-            if self._is_single(name):
-                half = known is None or _allows_half(known.outputs, index, known)
-                if half and name in self.fixed:
-                    node.output[index] = name + HALF
-                    after.append((name + HALF, name, TensorProto.FLOAT))
-                elif name in self.fixed:
-                    after.append((name, name + HALF, TensorProto.FLOAT16))
-                elif not half:
-                    node.output[index] = name + SINGLE
-                    after.append((name + SINGLE, name, TensorProto.FLOAT16))
-        if known is None or not known.outputs or _allows_half(known.outputs, 0, known):
+            if self.known.is_single(name):
+                half = in_half("outputs", index)
+                own = self._half(name) if half else self._new_single(name)
+                node.output[index] = own
+                other = self.known.twins.get(name, name) if not half else name
+                if own != other:
+                    after.append((own, other, TensorProto.FLOAT if half else TensorProto.FLOAT16))
+        if not stays and (declared is None or not declared.outputs or allows_half(declared.outputs, 0, declared)):
             _halve_attributes(node)
         self.nodes.append(node)
         for each in after:
             self._cast(*each)
 
-    def _name(self, name: str, half: bool) -> str:
-        """Return the name that a consumer of the fp32 tensor ``name`` reads now."""
-        if name in self.fixed:
-            return name + HALF if half else name
-        return name if half else name + SINGLE
+    def _half(self, name: str) -> str:
+        """Return the name of a tensor in fp16."""
+        return self.known.twins.get(name, name)
+
+    def _single(self, name: str) -> str:
+        """Return the name of a tensor in fp32, after a cast if there is none yet; weights have their own digits."""
+        if name in self.known.twins:
+            return name
+        if name not in self.singles:
+            twin = self._new_single(name)
+            if name in self.known.weights:
+                values = numpy_helper.to_array(self.known.weights[name])
+                self.graph.initializer.append(numpy_helper.from_array(values, twin))
+            else:
+                self._cast(name, twin, TensorProto.FLOAT)
+        return self.singles[name]
+
+    def _new_single(self, name: str) -> str:
+        """Return the name that a tensor has in fp32 from now on."""
+        if name in self.known.twins:
+            return name
+        self.singles[name] = self.known.names.unused(name + SINGLE)
+        return self.singles[name]
 
     def _cast(self, source: str, result: str, kind: int) -> None:
-        if result not in self.twins:
-            self.twins.add(result)
-            self.nodes.append(helper.make_node("Cast", [source], [result], name=f"{result}_cast", to=kind))
+        self.casts.add(result)
+        self.nodes.append(helper.make_node("Cast", [source], [result], name=f"{result}_cast", to=kind))
 
-    def _halve_weight(self, tensor: Any) -> None:
-        """Turn a weight into fp16; a node that reads it in fp32 gets the original values, not rounded ones."""
-        twin = tensor.name + SINGLE
-        values = numpy_helper.to_array(tensor)
-        if twin in self.twins:
-            self.graph.initializer.append(numpy_helper.from_array(values, twin))
-            kept = [node for node in self.graph.node if twin not in node.output]
-            del self.graph.node[:]
-            self.graph.node.extend(kept)
-        if values.ndim and (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
-            message = f"{tensor.name} has values outside the range of fp16 ({FP16_LIMIT:.0f})"
-            warnings.warn(message, ConversionWarning, stacklevel=4)
-        is_factor = tensor.name in self.factors
-        halved = _narrow(values if is_factor else _enlarge(values))
-        warn_of_lost(tensor.name, values, halved, is_factor)
-        tensor.CopyFrom(numpy_helper.from_array(halved, tensor.name))
+    def _drop_unread_casts(self) -> set[str]:
+        """Drop the casts whose results nobody reads; return all names that are read."""
+        read, kept = {value.name for value in self.graph.output}, []
+        for node in reversed(self.nodes):
+            if node.output[0] not in self.casts or node.output[0] in read:
+                kept.append(node)
+                read |= read_by(node)
+        self.nodes = kept[::-1]
+        return read
 
-    def _is_single(self, name: str) -> bool:
-        return self.types.get(name) == TensorProto.FLOAT
-
-    def _schema(self, node: Any) -> Any:
-        """Return the operator's declaration; None for control flow, whose types are those of its bodies."""
-        if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
-            return None
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if not onnx.defs.has(node.op_type, domain):
-            raise _unsupported(f"onnx does not know which types the operator {node.op_type} of {domain} takes")
-        return onnx.defs.get_schema(node.op_type, self.opsets[domain], domain)
+    def _halve_weights(self, weights: Sequence[Any], read: Collection[str]) -> None:
+        """Turn weights into fp16, or into two if the graph returns them; drop what nobody reads in fp16."""
+        unread = set()
+        for tensor in weights:
+            twin = self.known.twins.get(tensor.name, tensor.name)
+            is_factor = tensor.name in self.known.factors
+            if twin not in read:
+                unread |= {tensor.name} - self.known.twins.keys()
+            elif twin == tensor.name:
+                onnx_constants.halve(tensor, is_factor)
+            else:
+                self.graph.initializer.append(tensor)
+                self.graph.initializer[-1].name = twin
+                onnx_constants.halve(self.graph.initializer[-1], is_factor)
+        for place in reversed(range(len(self.graph.initializer))):
+            if self.graph.initializer[place].name in unread:
+                del self.graph.initializer[place]
 
 
-def _allows_half(parameters: Any, index: int, schema: Any) -> bool:
-    """Whether the operator takes fp16 for that input or output; the last parameter may repeat."""
-    if schema.name in KEPT:
-        return False
-    declared = parameters[min(index, len(parameters) - 1)].type_str
-    allowed = next(
-        (each.allowed_type_strs for each in schema.type_constraints if each.type_param_str == declared), [declared]
-    )
-    return any("float16" in kind and "bfloat16" not in kind for kind in allowed)
+def _stays(node: Any) -> bool:
+    """Whether an operator stays fp32 whatever its types are."""
+    if node.op_type in KEPT_IF_REDUCING:
+        return any(attribute.name == "reduction" and attribute.s != b"none" for attribute in node.attribute)
+    return node.op_type in KEPT or node.domain == TREES
 
 
 def _halve_attributes(node: Any) -> None:
-    """Halve constants, and the type that Cast and similar operators produce."""
+    """Halve constants, and the type that Cast and similar operators produce, also if it is fp32 by default."""
     for attribute in node.attribute:
-        if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
+        if attribute.name in TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
             attribute.i = TensorProto.FLOAT16
         elif attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT:
-            values = _narrow(_enlarge(numpy_helper.to_array(attribute.t)))
-            attribute.t.CopyFrom(numpy_helper.from_array(values, attribute.t.name))
-
-
-def _narrow(values: Any) -> Any:
-    """Return values in fp16. A scalar masks or scales (-1e9 times 0 must stay 0), so it is clamped; a weight is not."""
-    if not values.ndim and numpy.isfinite(values):
-        values = numpy.clip(values, -FP16_LIMIT, FP16_LIMIT)
-    with numpy.errstate(over="ignore"):
-        return values.astype(numpy.float16)
-
-
-def _enlarge(values: Any) -> Any:
-    """Return the values; a single number that is too small for fp16 becomes the smallest normal one, with its sign.
-
-    Such a number (1e-12) guards a division or a logarithm; as 0 it would let NaN through.
-    """
-    if values.size != 1 or not 0 < abs(number := values.item()) < FP16_SMALLEST:
-        return values
-    enlarged = math.copysign(FP16_SMALLEST, number)
-    message = f"the constant {number:.4g} is too small for fp16 and becomes {enlarged:.4g}"
-    warnings.warn(message, ConversionWarning, stacklevel=5)
-    return numpy.full_like(values, enlarged)
-
-
-def _factors(model: Any) -> frozenset[str]:
-    """Names that only Mul reads: enlarged, such a number would scale the result; rounded to 0, it loses the result."""
-    nodes = [node for graph in _graphs(model.graph) for node in graph.node]
-    multiplied = {name for node in nodes if node.op_type == "Mul" for name in node.input}
-    return frozenset(multiplied.difference(*(node.input for node in nodes if node.op_type != "Mul")))
-
-
-def _lift_constants(graph: Any) -> None:
-    """Turn Constant nodes into weights, and remove weights from the inputs."""
-    weights = {tensor.name for tensor in graph.initializer}
-    for value in [value for value in graph.input if value.name in weights]:
-        graph.input.remove(value)
-    kept = []
-    for node in graph.node:
-        fields = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-        value = next(iter(fields.values()), None) if node.op_type == "Constant" and not node.domain else None
-        if isinstance(value, TensorProto):
-            values = numpy_helper.to_array(value)
-        elif "value_float" in fields or "value_floats" in fields:
-            values = numpy.array(value, dtype=numpy.float32)
-        else:
-            kept.append(node)
-            continue
-        graph.initializer.append(numpy_helper.from_array(values, node.output[0]))
-    del graph.node[:]
-    graph.node.extend(kept)
-
-
-def _graphs(graph: Any) -> list[Any]:
-    """Return all control-flow bodies, innermost first, then the graph: rewriting a graph's nodes copies bodies."""
-    bodies = [
-        inner
-        for node in graph.node
-        for attribute in node.attribute
-        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
-    ]
-    return [*(each for body in bodies for each in _graphs(body)), graph]
-
-
-def _element_types(model: Any) -> tuple[dict[str, int], bool]:
-    """Return the element types by tensor name of all graphs (ONNX forbids shadowing), and whether all are valid."""
-    types: dict[str, int] = {}
-    light = _light(model)
-    try:
-        inferred, valid = onnx.shape_inference.infer_shapes(light, check_type=True, strict_mode=True), True
-    except Exception:
-        inferred, valid = onnx.shape_inference.infer_shapes(light), False
-    for graph in _graphs(inferred.graph):
-        types |= {tensor.name: tensor.data_type for tensor in graph.initializer}
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            types[value.name] = value.type.tensor_type.elem_type
-    return types, valid
-
-
-def _light(model: Any) -> Any:
-    """Return a copy that only declares large weights: inference needs sizes, and a message holds at most 2 GiB."""
-    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
-    light.graph.name = model.graph.name
-    for field in ("node", "input", "output", "value_info"):
-        getattr(light.graph, field).extend(getattr(model.graph, field))
-    for tensor in model.graph.initializer:
-        if len(tensor.raw_data) <= _LIGHT_BYTES:
-            light.graph.initializer.append(tensor)
-        else:
-            entry = onnx.StringStringEntryProto(key="location", value="elsewhere")
-            light.graph.initializer.append(
-                TensorProto(
-                    name=tensor.name,
-                    data_type=tensor.data_type,
-                    dims=tensor.dims,
-                    data_location=TensorProto.EXTERNAL,
-                    external_data=[entry],
-                )
-            )
-    return light
+            onnx_constants.halve_attribute(attribute.t)
+    given = {attribute.name for attribute in node.attribute}
+    default = _FLOAT_BY_DEFAULT.get(node.op_type)
+    if default is not None and default.name not in given:
+        node.attribute.append(default)
 
 
 def _unsupported(why: str) -> StageError:

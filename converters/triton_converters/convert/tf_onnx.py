@@ -21,7 +21,7 @@ def convert(task: Task, directory: Path) -> None:
     """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
     Raises StageError: ConversionUnsupported (operator set, operators that tf2onnx does not know), ConversionFailed;
-    what tf2onnx and onnx.checker raise.
+    what tf2onnx raises.
     """
     path, opset = directory / FORMATS["onnx"].file, task.request.onnx_opset or NEWEST_OPSET
     frozen = tf_graph.freeze(task, lower_control_flow=False)

@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.convert import half_pace
 from triton_converters.convert.script_half import halve
 from triton_converters.convert.task import ConversionWarning, Task, warn_of_lost
-from triton_converters.load.torch_framework import TorchFramework, call, select_outputs
+from triton_converters.load.torch_framework import Passing, TorchFramework, call, select_outputs
 
 
 def framework(task: Task) -> TorchFramework:
@@ -70,30 +70,30 @@ def in_half(given: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 def served(task: Task, model: Any) -> "Served":
     """Wrap ``model`` (``module(task)``, or made from it) so that it has the signature."""
-    names = task.framework.inputs if framework(task).by_name else ()
-    wrapped = Served(model, task.framework.outputs, task.half, names)
+    own = framework(task)
+    wrapped = Served(model, own.inputs, own.outputs, task.half, own.passing)
     wrapped.eval()
     return wrapped
 
 
 class Served(torch.nn.Module):
-    """A model with fp32 inputs and outputs, whatever it computes in, both in the signature's order.
+    """A model with fp32 inputs and outputs, whatever it computes in, both in the signature's order."""
 
-    ``keywords``: the inputs' names, if the model takes them by name.
-    """
-
-    def __init__(self, model: Any, outputs: tuple[str, ...], half: bool, keywords: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...], half: bool, passing: Passing
+    ) -> None:
         super().__init__()
         self.model = model
+        self.inputs = inputs
         self.outputs = outputs
         self.half_inside = half
-        self.keywords = keywords
+        self.passing = passing
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """Return one tensor, or a tuple if the signature has several outputs."""
         if self.half_inside:
             inputs = in_half(inputs)
-        results = select_outputs(call(self.model, inputs, self.keywords), self.outputs)
+        results = select_outputs(call(self.model, inputs, self.inputs, self.passing), self.outputs)
         if self.half_inside:
             results = tuple(tensor.float() if tensor.dtype == torch.float16 else tensor for tensor in results)
         return results if len(results) > 1 else results[0]

@@ -1,5 +1,7 @@
 """Format ``onnx`` from a torch module: torch.onnx with the exporter that the spec names, TorchScript's or Dynamo's."""
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert import onnx_graph
-from triton_converters.convert.task import Task
+from triton_converters.convert.task import ConversionWarning, Task
 from triton_converters.convert.torch_module import framework, module, served, tensors
+from triton_converters.load.framework import load
 
 DYNAMO_OPSET = 18
 """Operator set that torch.onnx's Dynamo exporter writes; for another one the finished graph is converted."""
@@ -21,13 +24,12 @@ def convert(task: Task, directory: Path) -> None:
     """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
     Raises StageError: ConversionUnsupported (operator set), ConversionFailed (the exporter fixed a dimension that
-    varies, or changed a type); what torch.onnx and onnx.checker raise.
+    varies, or changed a type); what torch.onnx raises.
     """
     path = directory / FORMATS["onnx"].file
     # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards; so are TorchScript files.
     late = task.request.onnx_optimized or isinstance(framework(task).module, torch.jit.ScriptModule)
-    exported = task.towards("onnx") if late else task
-    model = served(exported, module(exported))
+    exported, model = _in_fp32(task) if late else _in_its_precision(task)
     with torch.no_grad():
         if task.request.onnx_exporter == "Dynamo":
             _export_dynamo(exported, model, path)
@@ -37,6 +39,27 @@ def convert(task: Task, directory: Path) -> None:
             traced = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
             _export_torchscript(exported, traced, path)
     onnx_graph.finish(task, directory, cast=exported.half != task.half)
+
+
+def _in_fp32(task: Task) -> tuple[Task, Any]:
+    """Return the task in fp32 and what it exports; the graph is cast afterwards."""
+    exported = task.towards("onnx")
+    return exported, served(exported, module(exported))
+
+
+def _in_its_precision(task: Task) -> tuple[Task, Any]:
+    """Return the task and what it exports: in fp32 too if torch does not run the module in fp16, or too slowly."""
+    try:
+        return task, served(task, module(task))
+    except (RuntimeError, StageError) as error:
+        if not task.half:
+            raise
+        line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        message = f"the model does not run in fp16 in torch, so its graph is cast after the export ({line:.200})"
+        warnings.warn(message, ConversionWarning, stacklevel=2)
+    # What failed has cast the module in place.
+    own = framework(task)
+    return _in_fp32(replace(task, framework=load(own.source, task.request.model, task.request.format)))
 
 
 def _export_torchscript(task: Task, model: Any, path: Path) -> None:

@@ -45,7 +45,8 @@ def convert(task: Task, directory: Path) -> None:
     for path in directory.iterdir():
         path.unlink()
     (directory / FORMATS[task.request.format].file).write_bytes(engine.plan)
-    data_types = computed_types(engine.layers, TYPES_BY_PRECISION[task.request.precision][0])
+    wanted = "" if task.request.keeps_types else TYPES_BY_PRECISION[task.request.precision][0]
+    data_types = computed_types(engine.layers, wanted)
     inspection.write(directory, data_types, engine.tensors, library.version, task.request.gpu_product)
 
 
@@ -77,14 +78,16 @@ def profile_shapes(batches: Iterable[Batch], signature: Signature, optimal: int)
 def computed_types(layers: str, wanted: str) -> tuple[str, ...]:
     """Return the floating point types that the engine's layers compute in, ``wanted`` first.
 
-    ``layers``: one line for each layer. A layer counts as fp16 if any of its tensors or weights is. Raises
-    StageError(PrecisionMismatch) if no layer computes in ``wanted``.
+    ``layers``: one line for each layer. ``wanted`` empty: those of the most layers come first. A layer counts as fp16
+    if any of its tensors or weights is. Raises StageError(PrecisionMismatch) if no layer computes in ``wanted``.
     """
     counted: Counter[str] = Counter()
     for line in layers.splitlines():
         found = {kind for text in _TYPE.findall(line) if (kind := _type(text))}
         if "LayerType" in line or "Name" in line:
             counted.update({"FP16"} if "FP16" in found else found)
+    if not wanted:
+        return tuple(name for name, _ in counted.most_common())
     if wanted not in counted:
         built = ", ".join(f"{count} {name}" for name, count in counted.most_common()) or "none with a floating type"
         message = f"the engine has no layer in {wanted}; its layers are: {built}"

@@ -42,6 +42,8 @@ class Trial:
     files: Iterable[tuple[Path, ServedModel]]
     """The files to look into, and what they must be."""
     keep_outputs: bool
+    published: tuple[str, ...] = ()
+    """Floating point types that the files were published with."""
     answers: Answers | None = field(default=None, init=False)
     """What the server answered to ``batches``; None until it did."""
 
@@ -56,7 +58,7 @@ class Gate:
 
 def _precision(trial: Trial) -> None:
     for path, model in trial.files:
-        check_precision(path, model.format, model.precision)
+        check_precision(path, model.format, model.precision, trial.published)
 
 
 def _signature(trial: Trial) -> None:

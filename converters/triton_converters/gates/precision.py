@@ -1,7 +1,8 @@
 """The floating point types of a converted file, read back from the file itself."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,23 @@ from triton_converters.contract.reasons import Reason
 
 TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",)}
 """The types that most weights may have. A model with weights in double precision keeps them in an fp32 candidate."""
+HALVES = ("FP16", "BF16")
+"""The types that a model's own file may have, and keeps in an fp32 candidate."""
 
 READABLE = frozenset({"onnx", HPS})
 """Formats whose types can be told from the file by anybody; every other format has an inspection."""
 
 
-def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, ...]:
+def check_precision(path: Path, format_name: str, precision: str, kept: Collection[str] = ()) -> tuple[str, ...]:
     """Return ``weight_data_types`` of the file, after checking that it has the requested precision.
 
-    ``precision``: fp32 or fp16. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
+    ``precision``: fp32 or fp16. ``kept``: more types that an fp32 file may have, because nothing is cast for fp32 and
+    its source has them. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
     graph keeps some constants (such as the scales of Resize) and what the model itself casts in fp32. A file without
     floating point weights has no precision and passes.
     """
     found = weight_data_types(path, format_name)
-    if found and found[0] not in TYPES_BY_PRECISION[precision]:
+    if found and found[0] not in (*TYPES_BY_PRECISION[precision], *(kept if precision == "fp32" else ())):
         message = f"{path.name} should be {precision}, but its weights are {', '.join(found)}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
     return found
@@ -58,8 +62,14 @@ def by_elements(weights: Iterable[tuple[str, int]]) -> tuple[str, ...]:
 
 
 def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield type and number of elements of every floating point initializer and constant, subgraphs included."""
+    """Yield type and number of elements of every floating point initializer and constant, subgraphs included.
+
+    Single numbers are no weights, nor is what operators read that have no fp16, such as the scales of Resize.
+    """
     import onnx
+
+    from triton_converters.graph.opsets import by_domain
+    from triton_converters.graph.walk import graphs
 
     names = {
         onnx.TensorProto.FLOAT: "FP32",
@@ -68,30 +78,29 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
         onnx.TensorProto.BFLOAT16: "BF16",
     }
     model = onnx.load(str(path), load_external_data=False)
-    if not model.graph.node:
+    if not model.graph.output:
         raise ValueError("it has no graph")
-    graphs = [model.graph, *model.functions]
-    while graphs:
-        graph = graphs.pop()
-        tensors = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
-        casts: dict[str, int] = {}
-        for node in graph.node:
-            for attribute in node.attribute:
-                graphs += [attribute.g] if attribute.HasField("g") else []
-                graphs += attribute.graphs
-                if node.op_type == "Constant" and attribute.name == "value":
-                    tensors[node.output[0]] = attribute.t
-                if node.op_type == "Cast" and attribute.name == "to":
-                    casts[node.input[0]] = attribute.i
-        for name, tensor in tensors.items():
-            kind = names.get(casts.get(name, tensor.data_type))
-            if tensor.data_type in names and kind is not None:
-                yield kind, _count(tensor.dims)
+    found = [graph for each in (model.graph, *model.functions) for graph in graphs(each)]
+    nodes = [node for graph in found for node in graph.node]
+    read = _read_in_half(nodes, by_domain(model))
+    casts = {node.input[0]: attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute}
+    weights = [(tensor.name, tensor) for graph in found for tensor in getattr(graph, "initializer", ())]
+    constants = [(node.output[0], each.t) for node in nodes if node.op_type == "Constant" for each in node.attribute]
+    for name, tensor in (*weights, *constants):
+        kind = names.get(casts.get(name, tensor.data_type))
+        elements = math.prod(tensor.dims)
+        if tensor.data_type in names and kind is not None and elements != 1 and read.get(name, True):
+            yield kind, elements
 
 
-def _count(dims: Any) -> int:
-    """Return the number of elements; 1 for a scalar."""
-    product = 1
-    for size in dims:
-        product *= size
-    return product
+def _read_in_half(nodes: Iterable[Any], opsets: Mapping[str, int]) -> dict[str, bool]:
+    """Return for each name that nodes read whether any of the operators has fp16 there."""
+    from triton_converters.graph.opsets import allows_half, schema
+
+    found: dict[str, bool] = {}
+    for node in nodes:
+        declared = schema(node, opsets)
+        for index, name in enumerate(node.input):
+            takes_half = declared is None or allows_half(declared.inputs, index, declared)
+            found[name] = takes_half or found.get(name, False)
+    return found

@@ -18,11 +18,18 @@ class GraphInput:
     """All dimensions, the batch included. A size that the graph leaves open is a name; equal names have equal sizes."""
     limit: int = FLAGS
     """Integers are below it."""
+    ranges: tuple[tuple[float, float], ...] = ()
+    """The lowest and the highest number of each column of a table, as far as the graph tells; none: nothing."""
 
     @property
     def is_flags(self) -> bool:
         """Whether the input holds integers or truth values of which nothing is known."""
         return self.limit == FLAGS and not self.type.startswith(("float", "str"))
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether the input holds bytes that choose nothing that is known: most are the pixels of a picture."""
+        return self.is_flags and self.type == "uint8"
 
     @property
     def is_lengths(self) -> bool:

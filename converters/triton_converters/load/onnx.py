@@ -1,6 +1,6 @@
 """Format ``onnx``: a file that ONNX Runtime runs on the CPU."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.found.axes import UNNAMED
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
+from triton_converters.load.onnx_ranges import ranges
 from triton_converters.load.onnx_tables import rows
+from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
@@ -39,6 +41,8 @@ class OnnxFramework:
     source: Path
     path: str
     declared: tuple[GraphInput, ...]
+    random: tuple[str, ...] = ()
+    """The operators that draw random numbers."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
@@ -64,12 +68,12 @@ class OnnxFramework:
 
 
 def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
-    """Return the axes that have another size than declared: all, if the rank is another. Nothing declared: none."""
-    if declared and len(declared) != len(shape):
+    """Return the axes that have another size than declared: all, if the rank is another, or not declared."""
+    if len(declared) != len(shape):
         return list(range(len(shape)))
     return [
         axis
-        for axis, (said, size) in enumerate(zip(declared, shape, strict=False))
+        for axis, (said, size) in enumerate(zip(declared, shape, strict=True))
         if isinstance(said, int) and said != size
     ]
 
@@ -106,7 +110,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         for value in (*inputs, *outputs)
     }
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path, _declared(inputs, rows(graph.graph)))
+    ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
+    declared = _declared(inputs, graph.graph) if ranked.issuperset(names[0]) else ()
+    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
 
 
 def _domains(model: Any) -> set[str]:
@@ -119,16 +125,18 @@ def _domains(model: Any) -> set[str]:
     return found
 
 
-def _declared(values: Sequence[Any], limits: Mapping[str, int]) -> tuple[GraphInput, ...]:
+def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
+    limits, columns = rows(graph), ranges(graph)
     return tuple(
         GraphInput(
             value.name,
             TYPES.get(kind := value.type[len("tensor(") : -1], kind),
             tuple(_size(value, axis) for axis in range(len(value.shape))),
             limits.get(value.name, FLAGS),
+            columns.get(value.name, ()),
         )
         for value in values
     )

@@ -1,9 +1,13 @@
 """Mends what other projects' converters write and a server does not take, without changing what the model computes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
+
+from triton_converters.graph.opsets import add_missing
+from triton_converters.graph.order import sort
+from triton_converters.graph.walk import Names, graphs
 
 LOCALE = "C.UTF-8"
 """The locale with Unicode's letters that every image has. StringNormalizer's default is en_US, which most lack."""
@@ -12,10 +16,13 @@ LOCALE = "C.UTF-8"
 def mend(model: Any) -> bool:
     """Change the model in place; return whether anything was changed.
 
-    Classifiers' lists of dictionaries become tensors, scalars get a dimension, text is normalized in a locale that the
-    server has, and a graph gets a name, which ONNX requires and ONNX Runtime does not.
+    Classifiers' lists of dictionaries become tensors, scalars get a dimension, and text is normalized in a locale that
+    the server has. A graph gets what ONNX requires and ONNX Runtime does not: a name, the order of computation, and
+    the versions of all operator sets that it uses.
     """
     changed = _unzip(model) + _widen(model) + _localize(model)
+    changed += sum(sort(graph) for graph in graphs(model.graph))
+    changed += add_missing(model, _domains(model))
     if not model.graph.name:
         model.graph.name, changed = "model", changed + 1
     return changed > 0
@@ -55,18 +62,23 @@ def _widen(model: Any) -> int:
     """
     graph = model.graph
     weights = {each.name for each in graph.initializer}
-    computed = {name for node in graph.node for name in node.output}
     inputs = [each for each in graph.input if _is_scalar(each) and each.name not in weights]
-    outputs = [each for each in graph.output if _is_scalar(each) and each.name in computed]
+    outputs = [each for each in graph.output if _is_scalar(each)]
     if not inputs and not outputs:
         return 0
-    inside = {each.name: _unused(model, f"{each.name}_scalar") for each in (*inputs, *outputs)}
+    # In which weights need not be inputs.
+    model.ir_version = max(model.ir_version, 4)
+    names, given = Names(graph), {each.name for each in inputs}
+    inside = {each.name: names.unused(f"{each.name}_scalar") for each in (*inputs, *outputs)}
     _rename(graph, inside)
-    none, one = (_shape(model, name, sizes) for name, sizes in (("shape_of_scalar", []), ("shape_of_one", [1])))
+    none, one = names.unused("shape_of_scalar"), names.unused("shape_of_one")
+    for name, sizes in ((none, []), (one, [1])):
+        graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [len(sizes)], sizes))
     for each in reversed(inputs):
         graph.node.insert(0, onnx.helper.make_node("Reshape", [each.name, none], [inside[each.name]]))
     for each in outputs:
-        graph.node.append(onnx.helper.make_node("Reshape", [inside[each.name], one], [each.name]))
+        if each.name not in given:
+            graph.node.append(onnx.helper.make_node("Reshape", [inside[each.name], one], [each.name]))
     for each in (*inputs, *outputs):
         each.type.tensor_type.shape.dim.add().dim_value = 1
     return len(inside)
@@ -77,37 +89,22 @@ def _is_scalar(value: Any) -> bool:
     return value.type.HasField("tensor_type") and kind.HasField("shape") and not kind.shape.dim
 
 
-def _shape(model: Any, name: str, sizes: list[int]) -> str:
-    """Add a shape as a constant of the graph; return its name."""
-    free = _unused(model, name)
-    model.graph.initializer.append(onnx.helper.make_tensor(free, onnx.TensorProto.INT64, [len(sizes)], sizes))
-    return free
-
-
-def _unused(model: Any, name: str) -> str:
-    """Return the name, or a longer one if the graph has it."""
-    names = {
-        each.name for values in (model.graph.initializer, model.graph.input, model.graph.output) for each in values
-    }
-    for graph in _graphs(model.graph):
-        names |= {each for node in graph.node for each in (*node.input, *node.output)}
-    while name in names:
-        name += "_"
-    return name
-
-
 def _rename(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename tensors in the nodes of a graph, and in the graphs inside those nodes, which see them too."""
-    for each in _graphs(graph):
+    """Rename tensors in the nodes of a graph, and in the graphs inside those nodes, which see them too.
+
+    The graph's weights are renamed with them, also where they are among its inputs.
+    """
+    for each in graphs(graph):
         for node in each.node:
             for tensors in (node.input, node.output):
                 tensors[:] = [names.get(tensor, tensor) for tensor in tensors]
+        for value in each.output if each is not graph else ():
+            value.name = names.get(value.name, value.name)
+    weights = {tensor.name for tensor in graph.initializer}
+    for value in (*graph.initializer, *(each for each in graph.input if each.name in weights)):
+        value.name = names.get(value.name, value.name)
 
 
-def _graphs(graph: Any) -> Iterator[Any]:
-    """Yield a graph and all graphs inside its nodes."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _graphs(inner)
+def _domains(model: Any) -> frozenset[str]:
+    """Return the domains of all nodes but those of functions, which say themselves what they import."""
+    return frozenset(node.domain for graph in graphs(model.graph) for node in graph.node)

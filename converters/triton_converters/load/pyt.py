@@ -13,7 +13,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import binding
 from triton_converters.load.names import FORM, tensor_names
-from triton_converters.load.torch_framework import TorchFramework, exact_device, parameters
+from triton_converters.load.torch_framework import Passing, TorchFramework, exact_device, parameters
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _REFUSED = re.compile(
@@ -43,7 +43,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     module, names = _unpack(returned, path)
     _check_mode(module, path)
     try:
-        by_name = binding.keywords(names[0], parameters(module))
+        passing = Passing.NAMES if binding.keywords(names[0], parameters(module)) else Passing.ORDER
     except ValueError as error:
         raise _invalid(f"{path}: {error}") from error
     # The fused attention of evaluation mode has no ONNX operator, and cuts padding off its output.
@@ -52,7 +52,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     # Not of the module: one of TorchScript refuses that.
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    return TorchFramework(module.float().to(device), *names, source, path, device, by_name=by_name)
+    return TorchFramework(module.float().to(device), *names, source, path, device, passing=passing)
 
 
 def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:

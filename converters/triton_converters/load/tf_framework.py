@@ -75,7 +75,8 @@ class TensorFlowFramework:
 def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[tf.Tensor, ...]:
     """Return tensors in the order of ``names`` from one tensor, a sequence (its first ones), or by name.
 
-    A dict is asked by name, and so is a named tuple that has them.
+    A dict is asked by name, and so is a named tuple that has them. A number becomes a tensor of one element, because
+    Triton has no scalars.
 
     Raises StageError(FrameworkFailed) if one is missing or is not a dense tensor.
     """
@@ -96,7 +97,7 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[tf.Tensor, ...]
         if not isinstance(value, tf.Tensor):
             message = f"the model returned {type(value).__name__} for the output {name}, not a dense tensor"
             raise _failed(message)
-    return tuple(values[: len(names)])
+    return tuple(tf.reshape(value, [1]) if value.shape.rank == 0 else value for value in values[: len(names)])
 
 
 def _failed(message: str) -> StageError:

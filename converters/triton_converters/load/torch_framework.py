@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,19 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import binding
 from triton_converters.load.graph_inputs import GraphInput
+from triton_converters.load.randomness import of_torchscript
 from triton_converters.user.user_code import running
+
+
+class Passing(Enum):
+    """How a module takes its inputs."""
+
+    ORDER = auto()
+    """Inputs are passed one after the other."""
+    NAMES = auto()
+    """Parameters are named: the inputs are in another order than its own, or leave one out that has a default."""
+    DICT = auto()
+    """One dictionary holds all inputs."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +45,7 @@ class TorchFramework:
     device: torch.device
     declared: tuple[GraphInput, ...] = ()
     """The inputs as a config.pbtxt declares them; a torch module itself declares nothing."""
-    by_name: bool = False
-    """Whether the names of the inputs are parameters of forward, in another order than its own."""
+    passing: Passing = Passing.ORDER
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.
@@ -55,22 +67,31 @@ class TorchFramework:
         """None: a torch module does not say which sizes may vary."""
         return {}
 
+    @property
+    def random(self) -> tuple[str, ...]:
+        """The operators of a TorchScript file that draw random numbers; Python code does not tell."""
+        is_file = isinstance(self.module, torch.jit.ScriptModule)
+        return of_torchscript(self.module.inlined_graph) if is_file else ()
+
     def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
         """Return the inputs in the order of their names, on the model's device."""
         return tuple(torch.from_numpy(numpy.array(inputs[name])).to(self.device) for name in self.inputs)
 
     def run(self, module: Any, tensors: Sequence[torch.Tensor]) -> Any:
         """Return what ``module``, this one or one made from it, returns for tensors in the order of ``inputs``."""
-        return call(module, tensors, self.inputs if self.by_name else ())
+        return call(module, tensors, self.inputs, self.passing)
 
     def select(self, result: Any) -> tuple[torch.Tensor, ...]:
         """Return the named outputs from forward's result: a tensor, a sequence (its first ones), or by name."""
         return select_outputs(result, self.outputs)
 
 
-def call(module: Any, tensors: Sequence[torch.Tensor], keywords: Sequence[str]) -> Any:
-    """Call a module with tensors by the names of its parameters; ``keywords`` empty: by position."""
-    return module(**dict(zip(keywords, tensors, strict=False))) if keywords else module(*tensors)
+def call(module: Any, tensors: Sequence[torch.Tensor], names: Sequence[str], passing: Passing) -> Any:
+    """Call a module with tensors, whose names are in the same order."""
+    if passing is Passing.ORDER:
+        return module(*tensors)
+    given = dict(zip(names, tensors, strict=True))
+    return module(given) if passing is Passing.DICT else module(**given)
 
 
 _WRAPPERS = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
@@ -113,7 +134,7 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
     """Return tensors in the order of ``names``; raises StageError(FrameworkFailed) if ``result`` lacks one.
 
     A dict is asked by name, and so is a named tuple that has them. A sequence may be longer than the names: the rest
-    is not served.
+    is not served. A number becomes a tensor of one element, because Triton has no scalars.
     """
     if isinstance(result, torch.Tensor):
         values: list[Any] = [result]
@@ -134,7 +155,7 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
     for name, value in zip(names, values, strict=False):
         if not isinstance(value, torch.Tensor):
             raise _failed(f"forward returned {type(value).__name__} for the output {name}, not a tensor")
-    return tuple(values[: len(names)])
+    return tuple(value if value.dim() else value.reshape(1) for value in values[: len(names)])
 
 
 def _failed(message: str) -> StageError:

@@ -11,7 +11,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Tensor
 from triton_converters.load.declared import mismatch
-from triton_converters.load.torch_framework import TorchFramework, exact_device
+from triton_converters.load.torch_framework import Passing, TorchFramework, exact_device
 from triton_converters.model_config.torch_names import positions
 from triton_converters.user.user_code import locate
 
@@ -26,24 +26,41 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """
     path, device = model.entrypoint.path, exact_device()
     module, schema = _module_and_schema(locate(source, path, pattern="*.pt"), path, device)
-    arguments = schema.arguments[1:]
+    inputs, outputs = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
+    names, passing = _inputs(schema.arguments[1:], inputs, path)
     returned = _elements(schema.returns[0].type)
-    for kind, types in (("takes", [each.type for each in arguments]), ("returns", returned)):
-        wrong = [str(each) for each in types if each.kind() != "TensorType"]
-        if wrong or not types:
-            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; only tensors can be served"
-            raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    wrong = [str(each) for each in returned if each.kind() != "TensorType"]
+    if wrong or not returned:
+        raise _invalid(f"{path}: forward returns {wrong[0] if wrong else 'nothing'}; only tensors can be served")
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    inputs, outputs = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
     return TorchFramework(
-        module,
-        _in_order("INPUT", inputs, len(arguments), [each.name for each in arguments]),
-        _in_order("OUTPUT", outputs, len(returned)),
-        source,
-        path,
-        device,
+        module, names, _in_order("OUTPUT", outputs, len(returned)), source, path, device, passing=passing
     )
+
+
+def _inputs(arguments: Sequence[Any], declared: Sequence[Tensor], path: str) -> tuple[tuple[str, ...], Passing]:
+    """Return the inputs' names, and how forward takes them. What has a default is left out, unless it is declared.
+
+    Raises StageError(EntrypointInvalid) for an argument that no request can give.
+    """
+    if [str(each.type) for each in arguments] == ["Dict[str, Tensor]"]:
+        if not declared:
+            advice = "give the model's folder of a Triton repository (format repository), whose config.pbtxt names them"
+            message = f"{path}: forward takes a Dict[str, Tensor], whose keys the file does not tell; {advice}"
+            raise _invalid(f"{message}, or a Python file that wraps it (format pyt)")
+        return tuple(each.name for each in declared), Passing.DICT
+    own, wanted = [each.name for each in arguments], {each.name for each in declared}
+    named = wanted if wanted <= set(own) else set()
+    taken = [each for each in arguments if each.name in named or not each.has_default_value()]
+    wrong = [f"{each.type} {each.name}" for each in taken if str(each.type) not in ("Tensor", "Optional[Tensor]")]
+    if wrong or not taken:
+        advice = "only tensors can be served: give it a default, or wrap the model in a Python file (format pyt)"
+        raise _invalid(f"{path}: forward takes {wrong[0] if wrong else 'nothing'}; {advice}")
+    names = _in_order("INPUT", declared, len(taken), [each.name for each in taken])
+    if [each.name for each in taken] == own[: len(taken)]:
+        return names, Passing.ORDER
+    return tuple(each.name for each in taken), Passing.NAMES
 
 
 def _module_and_schema(file: Path, path: str, device: Any) -> tuple[Any, Any]:
@@ -76,6 +93,10 @@ def _in_order(side: str, declared: Sequence[Tensor], count: int, arguments: Sequ
         words = f"{', '.join(names)} name the positions {', '.join(map(str, places))}"
         raise mismatch(f"{words}, but the model's file has {count}, and each needs one name")
     return tuple(name for _, name in sorted(zip(places, names, strict=True)))
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.ENTRYPOINT_INVALID, message)
 
 
 def _elements(returned: Any) -> list[Any]:

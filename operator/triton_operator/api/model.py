@@ -128,8 +128,9 @@ class OnnxOptions(ApiType):
     """How ONNX graphs are exported."""
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
-    """ONNX operator set. A model that is already ONNX keeps its own, unless you set this field. Default: 17, which ONNX
-    Runtime 1.12 and TensorRT 8.6 and later support."""
+    """ONNX operator set. A model that is already ONNX keeps its own, unless you set this field. NVIDIA's images read up
+    to 21 from 24.05 on, 22 from 25.03 on, and 23 from 25.08 on; a candidate beyond that is skipped. Default: 17, which
+    ONNX Runtime 1.12 and TensorRT 8.6 and later support."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
     """Exporter of PyTorch models. `TorchScript` uses tracing. `Dynamo` uses torch.export, as torch itself does by
     default since 2.9. Default: TorchScript."""

@@ -4,7 +4,7 @@ from triton_converters.contract.formats import FORMATS, refusal
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.candidates import server_image
+from triton_operator.candidates import operator_sets, server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.candidates.defaults import takes_defaults
@@ -63,10 +63,18 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
             return Trouble(reason, f"model {model.name}: {explanation}; correct the candidate, or remove it")
         if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
+        if message := _unread(context.images.server, model.onnx.opset if member.format == "onnx" else None):
+            return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
         message = f"format {candidate.format} is built for one GPU product, but this object runs on CPU; set spec.gpu"
         return Trouble(Reason.GPU_PRODUCT_MISSING, message)
     return None
+
+
+def _unread(image: str, opset: int | None) -> str | None:
+    """Return why a server of the image reads no graph of the operator set; None: it may, or the spec names none."""
+    message = operator_sets.refusal(server_image.release(image), opset) if opset else None
+    return f"image {image}: {message}" if message else None
 
 
 def missing_product(context: Context, candidate: Combination) -> Trouble | None:

@@ -37,6 +37,28 @@ class Linear(tf.Module):
         return {"scores": scores, "largest": tf.reduce_max(scores, axis=-1)}
 
 
+class Mean(tf.Module):
+    """Any number of rows to one number and the doubled rows, without a batch dimension."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 4), tf.float32, "x")])
+    def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"mean": tf.reduce_mean(x), "double": 2 * x}
+
+
+@pytest.mark.parametrize("format_name", ["tf-savedmodel", "onnx"])
+def test_a_number_has_the_dimension_that_a_server_needs(published: Path, refer: Refer, format_name: str) -> None:
+    model = Mean()
+    tf.saved_model.save(model, str(published / "export/mean"), signatures={"serving_default": model.serve})
+    code = replace(savedmodel_code("export/mean"), max_batch_size=0)
+    signature = refer(code, "Linear").signature
+    assert {each.name: each.dims for each in signature.outputs}["mean"] == (1,)
+    run_convert(request(code, format_name))
+    for batch in read_batches(layout.reference_directory(REFERENCE)):
+        answers = run_file(format_name, batch.inputs, signature)
+        assert answers["mean"].shape == (1,)
+        numpy.testing.assert_allclose(answers["mean"], batch.outputs["mean"], rtol=1e-4)
+
+
 @pytest.fixture
 def exported(published: Path) -> Path:
     """A SavedModel in the source, at ``export/linear``."""

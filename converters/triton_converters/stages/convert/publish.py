@@ -11,7 +11,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.results import ConvertResult
-from triton_converters.gates.precision import READABLE, check_precision
+from triton_converters.gates.precision import HALVES, READABLE, check_precision
 from triton_converters.gates.signature import as_served
 from triton_converters.incoming import documents, files, model_files
 from triton_converters.incoming.documents import Converted, amount
@@ -62,7 +62,8 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
         model_files.take(root, request.format, directory)
         if request.format not in READABLE:
             model_files.take_inspection(root, request.gpu_product, directory)
-        data_types = check_precision(directory / file, request.format, request.precision)
+        kept = HALVES if request.keeps_types else ()
+        data_types = check_precision(directory / file, request.format, request.precision, kept)
         inspected = inspection.find(directory)
         names = inspection.model_files(directory)
         listed = (
@@ -74,7 +75,7 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
             file_bytes=sum((directory / name).stat().st_size for name in listed),
             data_types=data_types,
             seconds=amount(told.seconds),
-            warnings=tuple(documents.plain(line, WARNING_CHARACTERS) for line in told.warnings[:WARNINGS]),
+            warnings=_warnings(told, data_types[0] if data_types and data_types[0] in kept else ""),
             tensorrt_version=inspected.tensorrt_version if inspected else "",
             max_absolute_error=None if told.max_absolute_error is None else amount(told.max_absolute_error),
             rehearsed=told.rehearsed,
@@ -85,6 +86,12 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
         if publish_directory(directory, target, lambda path: find_intact(path, request.conversion_key) is not None):
             return conversion
     return find_intact(target, request.conversion_key) or conversion
+
+
+def _warnings(told: Converted, kept: str) -> tuple[str, ...]:
+    """Return the warnings to keep; ``kept``: the type of most weights if it is not the precision's, else empty."""
+    own = [f"most weights of the file are {kept}, and are served as they are"] if kept else []
+    return tuple(documents.plain(line, WARNING_CHARACTERS) for line in (*own, *told.warnings)[:WARNINGS])
 
 
 def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:

@@ -1,7 +1,7 @@
 """Inputs for a model without a dataloader: made from what the model's graph declares, in sizes that it accepts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy
@@ -17,6 +17,9 @@ from triton_converters.model_config.data_types import is_served
 from triton_converters.stages.reference import soundness
 
 BATCHES = 8
+ENOUGH = 3
+"""Samples of which one may be black: two others still show that an answer varies."""
+FLOATS = ("float32", "float64")
 SIZES = (224, 128, 256, 64, 32, 320, 512, 640, 1024, 16, 8, 4, 3, 2, 1, 16000)
 """Sizes to try for dimensions that the graph leaves open: pictures and texts first, then other multiples and small
 numbers, then a second of speech."""
@@ -33,13 +36,36 @@ Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True)
+class Fill:
+    """What integers of which nothing is known are: from the first number of a pair to below the second."""
+
+    flags: tuple[int, int]
+    pixels: tuple[int, int]
+    """What bytes are instead."""
+
+    def limits(self, declared: GraphInput) -> tuple[int, int]:
+        """Return the pair for an input."""
+        if not declared.is_flags:
+            return 0, declared.limit
+        return self.pixels if declared.is_bytes else self.flags
+
+    @property
+    def highest(self) -> "Fill":
+        """The fill of the largest numbers alone that this one may give."""
+        return Fill(*((limit - 1, limit) for _, limit in (self.flags, self.pixels)))
+
+
+FILLS = (Fill((0, 2), (0, 256)), Fill((0, 2), (0, 2)), Fill((1, 2), (1, 2)), Fill((0, 1), (0, 1)))
+"""What is tried in turn. A text without a single word may have no answer, and neither has an edge without a node."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """How inputs are made."""
 
     inputs: tuple[GraphInput, ...]
     sizes: Sizes
-    ones: bool
-    """Whether integers of which nothing is known are all 1: a text without a single word may have no answer."""
+    fill: "Fill"
 
     def make(self, batch_size: int | None, random: numpy.random.Generator) -> dict[str, Array]:
         """Return inputs by name. ``batch_size``: the first size of each; None: there is no batch dimension."""
@@ -56,14 +82,14 @@ class Recipe:
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
             return random.choice(numpy.array(WORDS), shape)
-        if declared.type in ("float32", "float64"):
-            return random.random(shape, numpy.dtype(declared.type))
-        if self.ones and declared.is_flags:
-            return numpy.ones(shape, declared.type)
+        if declared.type in FLOATS:
+            low, high = numpy.array(declared.ranges or [(0.0, 1.0)]).T
+            values = random.random(shape, numpy.dtype(declared.type))
+            return (low + (high - low) * values).astype(declared.type) if declared.ranges else values
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
             return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
-        return random.integers(0, declared.limit, shape).astype(declared.type)
+        return random.integers(*self.fill.limits(declared), shape).astype(declared.type)
 
 
 def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
@@ -80,7 +106,37 @@ def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     for start in range(0, samples, size):
         count = min(size, samples - start)
         inputs = recipe.make(count if batched else None, random)
+        if start + count == samples and samples >= ENOUGH:
+            inputs = _ending_black(model, declared, inputs, count if batched else None)
         yield Batch(numpy.arange(start, start + count), inputs, NO_ARRAYS, NO_ARRAYS)
+
+
+def refused(model: Framework, batch: Batch, error: StageError) -> StageError:
+    """Return the error of a model that answered the first inputs that were generated, but not these."""
+    why = f"accepts the first inputs that were generated, but not others like them, {_shapes(batch.inputs)}"
+    return _failed(f"{model.path} {why}: {error.message:.300}")
+
+
+def _ending_black(
+    model: Framework, declared: tuple[GraphInput, ...], inputs: dict[str, Array], batch_size: int | None
+) -> dict[str, Array]:
+    """Return the inputs with zeros as the last sample's pictures or sounds, if the model answers that.
+
+    What divides by a norm may be NaN there and nowhere else, for one precision alone. Integers that choose or hide
+    something stay as they are: nobody asks about a text of nothing but padding.
+    """
+    black = {each.name: inputs[each.name].copy() for each in declared if _may_be_black(each)}
+    for array in black.values():
+        array[... if batch_size is None else -1] = 0
+    if not black:
+        return inputs
+    answered, error = _answered(model, inputs | black, batch_size)
+    return inputs if error is not None or soundness.has_infinities(answered) else inputs | black
+
+
+def _may_be_black(declared: GraphInput) -> bool:
+    """Whether zeros are what a camera or a microphone may give: a row of a table has its own range."""
+    return declared.is_bytes or (declared.type in FLOATS and not declared.ranges)
 
 
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
@@ -113,14 +169,14 @@ def _accepted(
     first: tuple[dict[str, Array], StageError] | None = None
     mixed: StageError | None = None
     infinite: Recipe | None = None
-    fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
     for sizes in _tries(inputs, batch_size):
-        for ones in fills:
-            recipe = Recipe(inputs, sizes, ones)
+        for fill in _fills(inputs):
+            recipe = Recipe(inputs, sizes, fill)
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
                 continue
             made = recipe.make(one, random)
             answered, error = _answered(model, made, one)
+            error = error or _refused_highest(model, recipe, one, random)
             if error is not None:
                 first = first or (made, error)
                 mixed = mixed or (error if error.reason is Reason.BATCHING_UNSUPPORTED else None)
@@ -139,8 +195,31 @@ def _accepted(
     if batch_size is not None and _is_accepted(model, inputs, random):
         raise soundness.unbatched(f"{model.path} answers no single sample, but inputs of another first size")
     made, error = first
-    shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
-    raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+    raise _failed(f"{model.path} accepts no inputs that were tried, first {_shapes(made)}: {error.message:.300}")
+
+
+def _shapes(inputs: Arrays) -> str:
+    return ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in inputs.items())
+
+
+def _fills(inputs: Sequence[GraphInput]) -> tuple[Fill, ...]:
+    """Return the fills that make a difference to these inputs."""
+    if not any(each.is_flags for each in inputs):
+        return FILLS[:1]
+    return FILLS if any(each.is_bytes for each in inputs) else (FILLS[0], *FILLS[2:])
+
+
+def _refused_highest(
+    model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator
+) -> StageError | None:
+    """Return why the model refuses the largest integers of a recipe, which inputs made later may hold.
+
+    None if it takes them, or answers nothing finite to nothing but these.
+    """
+    if not any(each.is_flags for each in recipe.inputs):
+        return None
+    _, error = _answered(model, replace(recipe, fill=recipe.fill.highest).make(batch_size, random), batch_size)
+    return error if error is not None and error.reason is Reason.FRAMEWORK_FAILED else None
 
 
 def _is_accepted(model: Framework, inputs: tuple[GraphInput, ...], random: numpy.random.Generator) -> bool:

@@ -18,6 +18,7 @@ from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
+from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
 
@@ -55,12 +56,14 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         else generated.batches(model, request)
     )
     for number, batch in enumerate(given):
-        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer(model, batch, batched))
+        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched)
         write_batch(incoming, number, answered)
         if number == 0:
-            _write_answer(incoming / evidence.AGAIN, 0, model(batch.inputs))
+            again = model(batch.inputs)
+            _check_again(model, again, answered)
+            _write_answer(incoming / evidence.AGAIN, 0, again)
             _run_alone(model, answered, evidence.singles(request, answered), incoming)
         elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
             both = {name: numpy.concatenate([previous.inputs[name], batch.inputs[name]]) for name in batch.inputs}
@@ -68,6 +71,22 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
     _record_sizes(model, request, source, incoming)
+
+
+def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dict[str, Array]:
+    """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave.
+
+    A batch of another size than the one that was tried may also fail for its size.
+    """
+    batched = request.model.max_batch_size > 0
+    try:
+        return _answer(model, batch, batched)
+    except StageError as error:
+        was_tried = not batched or len(batch.ids) == request.largest_batch_size
+        is_refused = error.reason in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED) and was_tried
+        if request.dataloader is not None or not is_refused:
+            raise
+        raise generated.refused(model, batch, error) from error
 
 
 def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
@@ -82,6 +101,23 @@ def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
         except StageError:
             raise error from None
         raise soundness.no_batch(error, len(batch.ids)) from error
+
+
+def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
+    """End early with what only the model's own graph tells of randomness; the publisher judges again.
+
+    Raises StageError(ReferenceNotReproducible).
+    """
+    random = model.random if isinstance(model, KnowsRandomness) else ()
+    try:
+        soundness.check_reproducible(again, first)
+    except StageError as error:
+        if not random:
+            raise
+        advice = "give 0 for an input that scales the noise, or export the model with the noise as an input"
+        raise StageError(
+            error.reason, f"{model.path} draws random numbers by {', '.join(random[:4])}: {advice} ({error.message})"
+        ) from error
 
 
 def _doubles(model: Framework) -> tuple[str, ...]:
