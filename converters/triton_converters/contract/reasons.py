@@ -279,6 +279,10 @@ class Reason(StrEnum):
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
     )
     FRAMEWORK_FAILED = "FrameworkFailed", "The framework's model raised an exception on a real batch."
+    GPU_UNAVAILABLE = (
+        "GpuUnavailable",
+        "The Job has a GPU, but PyTorch or TensorFlow in its image, which can use one, does not see it.",
+    )
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",
         "The framework's model gives different outputs for the same samples.",

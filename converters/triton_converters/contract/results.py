@@ -152,6 +152,8 @@ class ReferenceResult(Document):
     """What the user should know of generated inputs and of the answers to them."""
     rehearsed: bool = False
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
+    gpu: str = ""
+    """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ class ConvertResult(Document):
     """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
     rehearsed: bool = False
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
+    gpu: str = ""
+    """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
 
 
 @dataclass(frozen=True)
