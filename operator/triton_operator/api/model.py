@@ -74,8 +74,8 @@ class ModelConfiguration(ApiType):
     cuda_graphs: bool = False
     """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU). Default: false."""
     warmup: bool = True
-    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
-    Default: true."""
+    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow. With
+    accelerator `trt` it always does: that builds the engines. Default: true."""
     parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
     """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
     `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate
