@@ -313,6 +313,10 @@ class Reason(StrEnum):
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
     )
+    ACCELERATOR_UNUSED = (
+        "AcceleratorUnused",
+        "TensorRT inside ONNX Runtime built no engine, so the candidate is the same as without the accelerator.",
+    )
     TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
     TENSORRT_VERSION_MISMATCH = (
         "TensorRtVersionMismatch",

@@ -160,12 +160,13 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
     """A client, and the private server that it asks, if it has one."""
     attempt, server = shape.attempt, shape.server
     copied = [CONVERTERS_MOUNT] if checks_engine(work) else []
-    # It makes the directory that the server writes engines to.
-    makes = server is not None and bool(attempt.engine_cache)
+    engines = attempt.engine_cache if server is not None else ""
     check = [_check_request(work, attempt).to_json()] if server is not None else []
-    prepare = [pod.repository_mount(read_only=not makes), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
+    # The server of a converter image that counts no engines writes them to the directory that is made here.
+    prepare = [pod.repository_mount(read_only=not engines), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
     own = [CLIENT_TEMPORARY, pod.SHARED_MEMORY] if server is not None else [pod.TEMPORARY]
-    run = [*map(pod.input_mount, shape.inputs), INCOMING_MOUNT, *own]
+    built = [_read_only(pod.engines_mount(engines))] if engines else []
+    run = [*map(pod.input_mount, shape.inputs), *built, INCOMING_MOUNT, *own]
     first = [
         _prepare(context, work, check, prepare),
         *([_tensorrt_check(context, work)] if copied else []),
@@ -176,6 +177,7 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
         *_box_volumes(context),
         *([_converters_volume()] if copied else []),
         *([_client_volume(), pod.shared_memory_volume(context)] if server is not None else []),
+        *([pod.ENGINES] if engines else []),
     ]
     return Containers(first, _publish(context, work), volumes)
 
