@@ -216,6 +216,9 @@ def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
     for stage in ("profile", "measure"):
         variables = {each["name"]: each["value"] for each in pod(cluster, stage)["containers"][0]["env"]}
         assert variables["TENSORRT_VERSION"] == "10.9.0.34"
+    assert [each["name"] for each in pod(cluster, "measure")["initContainers"]] == ["prepare", "run"], (
+        "the server that it asks was checked when it was profiled, in another pod"
+    )
 
 
 def accelerated(engines: int) -> Cluster:

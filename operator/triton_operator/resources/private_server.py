@@ -23,7 +23,18 @@ def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     container = server_container(context, revision, context.boxes_clients)
     shared = server_image.wants_shared_memory_flag(context.images.server)
     flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
-    return container | {"args": [*container["args"], *flags], "restartPolicy": "Always"}
+    image = private_image(context, revision)
+    return container | {"image": image, "args": [*container["args"], *flags], "restartPolicy": "Always"}
+
+
+def private_image(context: Context, revision: Attempt) -> str:
+    """The image of a private server: of an engine that was profiled, the very one of its profile.
+
+    The tag may stand for another TensorRT since. Other Jobs have the tag, because a Job's name covers its template, and
+    failures are recorded by that name.
+    """
+    image = context.images.server
+    return server_image.image_by_digest(image, revision.image_id) if revision.tensorrt_version else image
 
 
 def reloading_sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
