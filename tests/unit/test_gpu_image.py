@@ -8,6 +8,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from hack.deploy.install import CHART_IMAGES, IMAGES
 from hack.imagebuild import inputs
@@ -63,7 +64,12 @@ def test_the_lock_has_what_the_converters_import_and_nothing_that_the_base_image
     assert wanted | {"certifi", "urllib3"} <= set(found)
     assert not [name for name in found if name.startswith(("torch", "nvidia", "tensorrt", "numpy", "sympy"))]
     other = {name for name in found.keys() & on_cpu.keys() if found[name] != on_cpu[name]}
-    assert other <= {"certifi", "onnxscript"}
+    assert other <= {"certifi", "ml-dtypes", "onnxscript"}
+
+
+def test_nothing_in_the_lock_needs_numpy_2_because_the_base_image_may_have_1() -> None:
+    """The image keeps the base's NumPy, and NVIDIA's of 2025 had 1.26; ml-dtypes 0.6.0 requires 2."""
+    assert Version(locked(GPU)["ml-dtypes"]) < Version("0.6")
 
 
 @pytest.mark.parametrize("flags", [[], ["--gpu"]])
