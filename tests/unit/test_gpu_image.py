@@ -86,3 +86,16 @@ def test_nothing_else_builds_it_and_whoever_names_it_gets_its_own_base() -> None
 
 def test_the_chart_has_a_place_for_it_and_names_none() -> None:
     assert VALUES[CHART_IMAGES[GPU]] == {"repository": "", "tag": "", "digest": ""}
+
+
+def test_the_checks_on_a_gpu_begin_with_what_is_quick_and_one_that_fails_stops_no_other() -> None:
+    """A machine with a GPU may be had for half an hour: precision first, then conversions, a server, and speed last."""
+    recipe = (ROOT / "Makefile").read_text().partition("\ntest-gpu:")[2].partition("\n\n")[0]
+    steps = [line.strip() for line in recipe.partition('failed=""')[2].splitlines()[1:]]
+    assert all(step.endswith("|| failed=1; \\") for step in steps[:-1])
+    assert steps[-1] == 'test -z "$$failed"'
+    order = ("nvidia-smi", "test_tf32.py", "test_traces.py", "test_engine_to_serve.py", "served.py", "test_tensorrt.py")
+    places = [recipe.index(each) for each in order]
+    assert places == sorted(places)
+    files = {path.name for path in (ROOT / "tests/gpu").glob("test_*.py")}
+    assert files == {each for each in order if each.startswith("test_")}
