@@ -1,6 +1,8 @@
 """What the converters do with a GPU, as far as a TensorFlow without one can tell."""
 
+import importlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ import tensorflow as tf
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.convert import tf_trt
 from triton_converters.load import gpu
 from triton_converters.load.tf_framework import TensorFlowFramework
 
@@ -46,3 +49,26 @@ def test_the_gpu_that_it_sees_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda device: {"device_name": "NVIDIA H200"})
     framework()
     assert gpu.used() == "NVIDIA H200"
+
+
+def test_engines_of_tf_trt_take_the_batches_between_one_sample_and_the_largest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No TensorFlow of ours has TensorRT, but all know the words."""
+    given: dict[str, Any] = {}
+
+    def converter(**settings: Any) -> Any:
+        given.update(settings)
+        raise RuntimeError("no TensorRT")
+
+    monkeypatch.setattr(tf_trt, "tensorrt_version", lambda: "10.8.0.43")
+    monkeypatch.setattr(tf_trt.tf_savedmodel, "write", lambda task, path, half: None)
+    monkeypatch.setattr(tf.experimental.tensorrt, "Converter", converter)
+    task: Any = SimpleNamespace(
+        request=SimpleNamespace(precision="fp16", tensorrt=SimpleNamespace(workspace_bytes=2**30))
+    )
+    with pytest.raises(RuntimeError, match="no TensorRT"):
+        tf_trt.convert(task, tmp_path)
+    known = importlib.import_module("tensorflow.python.compiler.tensorrt.trt_convert").supported_profile_strategies()
+    assert given["dynamic_shape_profile_strategy"] in known
+    assert "Range" in given["dynamic_shape_profile_strategy"]
