@@ -33,6 +33,9 @@ class Kubelet(Objects):
         }
         if self.injects and owner["kind"] == "Job":
             pod["spec"]["containers"].insert(0, {"name": self.injects})
+        candidate = template["metadata"]["labels"].get(names.CANDIDATE_LABEL)
+        if candidate in self.nodes:
+            pod["spec"]["nodeName"] = candidate
         self.objects["Pod", name] = pod
         return pod
 

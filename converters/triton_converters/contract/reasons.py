@@ -300,6 +300,10 @@ class Reason(StrEnum):
         "RehearsalNotServed",
         "The user's code asked for a GPU and ran on the CPU, but the servers have a GPU.",
     )
+    GPU_PRODUCTS_DIFFER = (
+        "GpuProductsDiffer",
+        "The candidates were measured on different GPU products, so that their figures do not compare.",
+    )
     APPROVAL_INVALID = (
         "ApprovalInvalid",
         "spec.selection.approvedRevision names no candidate, or one that failed or was not measured.",

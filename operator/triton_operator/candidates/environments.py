@@ -12,12 +12,14 @@ FIELDS = (
     ("Triton server", "server_version"),
     ("processor", "cpu"),
 )
-"""The fields that have to be equal, each with its name for messages. The image's versions stand for its name."""
+"""The fields that have to be equal, each with its name for messages. The image's versions stand for its name. A GPU may
+be unknown: that of a device that differs is told by the device."""
 
 
 def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:
     """Yield each difference in words; if there is none, the figures may be compared."""
     for name, field in FIELDS:
         one_value, other_value = getattr(one, field), getattr(other, field)
-        if one_value != other_value:
+        is_known = field != "gpu_product" or (one_value and other_value)
+        if one_value != other_value and is_known:
             yield f"{name} differs: {one_value or 'none'} and {other_value or 'none'}"
