@@ -69,7 +69,7 @@ class Objects:
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """The labels of nodes by their names, each of which takes the candidate's pods whose name it has."""
+    """The labels of nodes by their names, each of which takes the pods with a server of the candidate of that name."""
     has_keda: bool = False
     """Whether the API server knows KEDA's kinds."""
     has_gateway_api: bool = False

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.test_cut_answers import long_profiles
 from tests.states.deployment import a_deployment
 from triton_operator.observed.gpu import Gpu, gpu_of
 
@@ -55,6 +56,19 @@ def test_the_status_names_the_product_and_the_driver_that_the_node_has() -> None
     cluster.settle()
     assert cluster.status["performance"]["environment"] == environment, "it is recorded with the result"
     assert len(cluster.story) == requests
+
+
+def test_an_answer_that_the_kubelet_cut_is_of_the_node_that_measured() -> None:
+    cluster = (
+        a_deployment()
+        .candidates("onnx-fp32", "ts-trace-fp32")
+        .asking(gpu={"count": 1})
+        .faring(long_profiles)
+        .where(nodes={"onnx-fp32": node(A100), "ts-trace-fp32": node(A100)})
+        .serving()
+        .cluster()
+    )
+    assert cluster.status["performance"]["environment"]["gpuProduct"] == A100
 
 
 def test_where_nodes_tell_nothing_candidates_are_ranked_as_before() -> None:

@@ -122,7 +122,7 @@ def measured_nodes(owner_name: str, children: Iterable[Mapping[str, Any]]) -> fr
     results = _object_named((each for each in known if each["kind"] == "ConfigMap"), names.results(owner_name)) or {}
     recorded = results.get("data") or {}
     found = set()
-    for pod in (each for each in known if each["kind"] == "Pod"):
+    for pod in (each for each in known if each["kind"] == "Pod" and each.get("status", {}).get("phase") != "Failed"):
         labels, node = pod["metadata"].get("labels", {}), pod["spec"].get("nodeName")
         stage = labels.get(names.STAGE_LABEL)
         if node and stage in PRIVATE and record_name(stage, labels.get(names.KEY_LABEL, "")) not in recorded:
@@ -139,7 +139,7 @@ def _records(entries: Entries, jobs: Iterable[JobView], gpus: Mapping[str, Gpu])
         if job.record is not None:
             first = cut.get((job.stage, job.key))
             image = job.record.image_id or (first.image_id if first is not None else "")
-            node = first.cut_node if first is not None else job.record.node
+            node = job.record.node if job.record.image_id or first is None else first.cut_node
             gpu = gpus.get(node, NO_GPU) if job.stage in PRIVATE else NO_GPU
             record = replace(job.record, image_id=image, gpu=gpu)
             records.setdefault(record_name(job.stage, job.key), record)
