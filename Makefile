@@ -249,14 +249,23 @@ GPU_SERVER = $$(python3 -c 'import yaml; print("{repository}:{tag}".format(**yam
 ON_GPU = docker run --rm --gpus all --shm-size 2g --user "$$(id -u):$$(id -g)" --env NVIDIA_TF32_OVERRIDE=0 --env HOME=/tmp \
   --env PYTHONPATH=/src/converters:/src --env PYTHONDONTWRITEBYTECODE=1 --env GPU_FOLDER=/gpu --volume $(CURDIR):/src:ro \
   --volume $(GPU_FOLDER):/gpu
+# In the image for GPUs, these files of tests/gpu, in this order.
+define gpu_tests
+$(ON_GPU) --volume "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
+	  --entrypoint python3 "$$(python3 -m hack.imagebuild reference converter-gpu)" \
+	  -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/gpu -p no:cacheprovider -p no:hypothesispytest \
+	  -m gpu $(addprefix /src/tests/gpu/,$(1))
+endef
+# A machine with a GPU may be had for half an hour: what fails stops nothing that comes after it, and what is slow is last.
 .PHONY: test-gpu
 test-gpu: venv ## Check on this machine's GPU, in the images, what needs one: docker, NVIDIA's container toolkit and nvcr.io
 	@docker info >/dev/null || { echo "make test-gpu needs docker with NVIDIA's container toolkit"; exit 1; }
 	python3 -m hack.imagebuild run converter-gpu -- true
 	python3 -m tests.gpu.repository $(GPU_FOLDER)
-	$(ON_GPU) --volume "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
-	  --entrypoint python3 "$$(python3 -m hack.imagebuild reference converter-gpu)" \
-	  -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
-	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/gpu -p no:cacheprovider -p no:hypothesispytest \
-	  -m gpu /src/tests/gpu
-	$(ON_GPU) --entrypoint python3 $(GPU_SERVER) /src/tests/gpu/served.py /gpu
+	failed=""; \
+	$(ON_GPU) --entrypoint nvidia-smi $(GPU_SERVER) || failed=1; \
+	$(call gpu_tests,test_tf32.py test_traces.py test_engine_to_serve.py) || failed=1; \
+	$(ON_GPU) --entrypoint python3 $(GPU_SERVER) /src/tests/gpu/served.py /gpu || failed=1; \
+	$(call gpu_tests,test_tensorrt.py) || failed=1; \
+	test -z "$$failed"

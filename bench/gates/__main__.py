@@ -14,11 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.gates import packages
-from bench.gates.rates import Rates, rates, share
-from bench.gates.row import Row
 from bench.gates.run import Done, run
 from bench.gates.subjects import SUBJECTS
 from bench.machine import cpu_model
+from hack.gate_rates import Rates, Row, rates, share
 from tests.zoo.fetch import fetch_all
 
 

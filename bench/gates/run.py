@@ -13,11 +13,11 @@ import onnx
 from bench.gates import right
 from bench.gates.decisions import Truth, truth
 from bench.gates.right import Run
-from bench.gates.row import Row
 from bench.gates.subjects import SUBJECTS, Subject
 from bench.gates.surgery import Surgery, lifted
 from bench.gates.trial import FILE, LARGEST_BATCH, Reference, batched, reference, verdict
 from bench.gates.wrong import WRONG, Known
+from hack.gate_rates import Row
 from tests.zoo.fetch import fetch
 from tests.zoo.models import MODELS
 from triton_converters.claim_store.dump import Array

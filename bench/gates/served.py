@@ -115,7 +115,7 @@ def _published(root: Path, case: Case, variant: Variant, precision: str) -> Tria
     declare_output_sizes(path)
     made = case.references[True]
     config = ModelConfig(1, "KIND_CPU", case.size > 1, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    execution = Execution("onnx", precision, "none", 0, "")
+    execution = Execution("onnx", "none", 0, "")
     signature = as_served(made.signature, path, "onnx")
     (directory / "config.pbtxt").write_text(render(name, signature, config, execution, {}), encoding="utf-8")
     failed = verdict(variant.open(graph, tuple(case.framework)), path, precision, made)

@@ -129,6 +129,8 @@ def verdict(
             sizes=read_sizes(made.directory),
             files=[(path, ServedModel("m", "onnx", precision))],
             keep_outputs=False,
+            published=(),
+            engine_caches=(),
         )
     )
 

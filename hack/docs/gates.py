@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.gates.rates import Rates, rates, share
-from bench.gates.right import RIGHT
-from bench.gates.row import Row
-from bench.gates.wrong import WRONG
 from hack.docs.examples import table
+from hack.gate_rates import Rates, Row, rates, share
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench/results/gates.json"
@@ -56,7 +53,7 @@ def _rates(found: Sequence[Rates]) -> str:
 def _rules(found: Sequence[Rates]) -> str:
     """Return how many variants of each rule were judged rightly; those that are neither are left out."""
     lines = []
-    for rule in (*WRONG, *RIGHT):
+    for rule in dict.fromkeys(row.rule for each in found for row in each.rows):
         cells = [f"{rule}"]
         for each in found:
             judged = [row for row in (*each.wrong, *each.right) if row.rule == rule]

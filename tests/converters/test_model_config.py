@@ -27,8 +27,8 @@ MIXED = Signature(
 UNBATCHED = Signature((Tensor("x", "FP32", (-1, 3)), Tensor("flag", "BOOL", ())), (Tensor("y", "FP32", (-1,)),), 0)
 
 
-def execution(format_name: str, precision: str = "fp32", accelerator: str = "none", cache: str = "") -> Execution:
-    return Execution(format_name, precision, accelerator, 2**30, cache)
+def execution(format_name: str, accelerator: str = "none", cache: str = "") -> Execution:
+    return Execution(format_name, accelerator, 2**30, cache)
 
 
 def configuration(**changes: object) -> ModelConfig:
@@ -62,34 +62,34 @@ CASES: dict[str, tuple[Signature, ModelConfig, Execution, dict[str, tuple[int, .
             cuda_graphs=True,
             parameters={"enable_mem_arena": "0"},
         ),
-        execution("onnx", "fp16", "trt", "/repository/caches/NVIDIA-A40/10.13.3/1234"),
+        execution("onnx", "trt", "/repository/caches/NVIDIA-A40/10.13.3/1234"),
         {"INPUT__0": (3, 224, 224)},
     ),
-    "onnx-cuda-fp32": (IMAGE, configuration(dynamic_batching=True), execution("onnx", "fp32", "cuda"), {}),
+    "onnx-cuda-fp32": (IMAGE, configuration(dynamic_batching=True), execution("onnx", "cuda"), {}),
     "ts-script-fp16": (
         MIXED,
         configuration(parameters={"INFERENCE_MODE": "true"}),
-        execution("ts-script", "fp16", "none"),
+        execution("ts-script", "none"),
         {"tokens": (17,), "user/id": ()},
     ),
-    "ts-trace-cpu": (IMAGE, configuration(instance_group_kind="KIND_AUTO"), execution("ts-trace", "fp32", "none"), {}),
+    "ts-trace-cpu": (IMAGE, configuration(instance_group_kind="KIND_AUTO"), execution("ts-trace", "none"), {}),
     "trt-fp16": (
         IMAGE,
         configuration(dynamic_batching=True, preferred_batch_sizes=(64, 128), max_queue_delay_microseconds=1),
-        execution("trt", "fp16", "cuda"),
+        execution("trt", "cuda"),
         {},
     ),
-    "tf-savedmodel-amp": (IMAGE, configuration(instances=2), execution("tf-savedmodel", "fp32", "amp"), {}),
+    "tf-savedmodel-amp": (IMAGE, configuration(instances=2), execution("tf-savedmodel", "amp"), {}),
     "onnx-overrides": (
         IMAGE,
         configuration(dynamic_batching=True, max_queue_delay_microseconds=100, overrides=OVERRIDES),
-        execution("onnx", "fp16", "trt"),
+        execution("onnx", "trt"),
         {},
     ),
     "onnx-unbatched": (
         UNBATCHED,
         configuration(instance_group_kind="KIND_CPU"),
-        execution("onnx", "fp32", "none"),
+        execution("onnx", "none"),
         {"x": (5, 3), "flag": ()},
     ),
 }
@@ -115,7 +115,7 @@ def test_accelerators_are_those_that_the_backend_knows(format_name: str) -> None
         "tensorflow": {"amp": ["auto_mixed_precision"]},
     }
     for accelerator in FORMATS[format_name].accelerators:
-        text = render("m", IMAGE, configuration(), execution(format_name, "fp16", accelerator), {})
+        text = render("m", IMAGE, configuration(), execution(format_name, accelerator), {})
         read = text_format.Parse(text, model_config_pb2.ModelConfig())
         expected = backend_s.get(FORMATS[format_name].backend, {}).get(accelerator, [])
         found = read.optimization.execution_accelerators.gpu_execution_accelerator
@@ -124,8 +124,16 @@ def test_accelerators_are_those_that_the_backend_knows(format_name: str) -> None
 
 
 def test_without_a_cache_tensorrt_inside_onnx_runtime_keeps_nothing() -> None:
-    text = render("m", IMAGE, configuration(), execution("onnx", "fp16", "trt"), {})
+    text = render("m", IMAGE, configuration(), execution("onnx", "trt"), {})
     assert "trt_engine_cache" not in text
+
+
+def test_tensorrt_inside_onnx_runtime_takes_the_types_from_the_graph() -> None:
+    """A precision_mode makes TensorRT's network weakly typed, though the graph is cast already."""
+    text = render("m", IMAGE, configuration(), execution("onnx", "trt"), {})
+    read = text_format.Parse(text, model_config_pb2.ModelConfig())
+    (accelerator,) = read.optimization.execution_accelerators.gpu_execution_accelerator
+    assert set(accelerator.parameters) == {"max_workspace_size_bytes"}
 
 
 dims = st.lists(st.integers(1, 9) | st.just(-1), max_size=4).map(tuple)
@@ -145,7 +153,7 @@ def test_what_is_printed_is_what_triton_reads(
 ) -> None:
     signature = Signature(tuple(inputs), tuple(outputs), max_batch_size)
     shapes = {tensor.name: tuple(abs(dim) for dim in tensor.dims) for tensor in inputs}
-    text = render("m", signature, configuration(parameters=parameters), execution("onnx", "fp32", "none"), shapes)
+    text = render("m", signature, configuration(parameters=parameters), execution("onnx", "none"), shapes)
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, served_dims(t.dims)) for t in inputs]
     assert [each.HasField("reshape") for each in read.output] == [t.dims == () for t in outputs]
@@ -234,9 +242,7 @@ def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) 
 
 def overridden(text: str, **changes: object) -> model_config_pb2.ModelConfig:
     config = configuration(overrides=text, **changes)
-    return text_format.Parse(
-        render("m", IMAGE, config, execution("onnx", "fp16", "trt"), {}), model_config_pb2.ModelConfig()
-    )
+    return text_format.Parse(render("m", IMAGE, config, execution("onnx", "trt"), {}), model_config_pb2.ModelConfig())
 
 
 def test_overrides_are_merged_and_the_operators_own_settings_stay() -> None:

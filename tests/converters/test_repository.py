@@ -107,6 +107,15 @@ def test_without_warm_up_there_are_no_files(conversion: Conversion) -> None:
     assert "model_warmup" not in (model / "config.pbtxt").read_text()
 
 
+def test_tensorrt_inside_onnx_runtime_is_always_warmed_up(conversion: Conversion) -> None:
+    """It builds its engines in the first requests, which a client would wait for."""
+    cold = ModelConfig(1, "KIND_GPU", True, (), 0, False, False, {})
+    publish_revision(replace(request(config=cold), accelerator="trt"), SIGNATURE, conversion, EXAMPLE)
+    model = layout.model_repository("1" * 16) / "digits"
+    assert (model / "warmup").is_dir()
+    assert "model_warmup" in (model / "config.pbtxt").read_text()
+
+
 def test_revisions_of_one_conversion_share_its_file(conversion: Conversion) -> None:
     for key in ("1" * 16, "2" * 16):
         publish_revision(request(key), SIGNATURE, conversion, EXAMPLE)

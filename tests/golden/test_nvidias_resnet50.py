@@ -39,7 +39,6 @@ def test_config_pbtxt_is_the_tables(convert: dict[str, Any]) -> None:
     request = ConvertRequest.from_json(convert["containers"][0]["args"][-1])
     execution = Execution(
         request.format,
-        request.precision,
         request.accelerator,
         request.tensorrt.workspace_bytes,
         request.engine_cache,
@@ -56,7 +55,7 @@ def test_config_pbtxt_is_the_tables(convert: dict[str, Any]) -> None:
         "Model format": request.format,
         "Backend": message.backend,
         "Backend accelerator": provider.name,
-        "Precision": provider.parameters["precision_mode"],
+        "Precision": request.precision.upper(),
     } == {name: value for name, value in TABLE.items() if name[:6] not in ("Client", "Concur")}
     assert {
         "--onnx-opset": request.onnx_opset,

@@ -53,9 +53,7 @@ def write_repository(root: Path) -> None:
     embedding_tables.write_tables(TABLES, version)
     signature = embedding_tables.signature(64)
     shapes = {"KEYS": (6,), "NUMKEYS": (2,)}
-    (sparse / "config.pbtxt").write_text(
-        render("sparse", signature, CONFIG, Execution("hps", "fp32", "none", 0, ""), shapes)
-    )
+    (sparse / "config.pbtxt").write_text(render("sparse", signature, CONFIG, Execution("hps", "none", 0, ""), shapes))
     (sparse / "warmup").mkdir()
     KEYS.tofile(sparse / "warmup" / warmup_file("KEYS"))
     COUNTS.tofile(sparse / "warmup" / warmup_file("NUMKEYS"))
@@ -67,7 +65,7 @@ def write_repository(root: Path) -> None:
     (root / "dense" / "1").mkdir(parents=True)
     onnx.save(dense(), root / "dense" / "1" / "model.onnx")
     flat = Signature((Tensor("vectors", "FP32", (-1,)),), (Tensor("doubled", "FP32", (-1,)),), 0)
-    execution = Execution("onnx", "fp32", "none", 0, "")
+    execution = Execution("onnx", "none", 0, "")
     (root / "dense" / "config.pbtxt").write_text(render("dense", flat, CONFIG, execution, {}))
 
     (root / "both" / "1").mkdir(parents=True)

@@ -41,7 +41,10 @@ class SlowAtFirst:
         time.sleep(self.seconds.pop(0) if self.seconds else 0)
         return self.linear(inputs, outputs)
 
-    def used_memory(self) -> int:
+    def configs(self) -> list[dict[str, Any]]:
+        return [{"instance_group": [{"kind": "KIND_CPU"}]}]
+
+    def used_memory(self, device: str) -> int:
         return 0
 
 

@@ -64,3 +64,10 @@ def test_what_differs_in_configuration_is_listed() -> None:
     found = compare(of(*changed()), of(other, results))
     assert found.parameters == [("Number of model instances", "1", "2")]
     assert found.accuracy == [("accuracy", "0.98", "0.97")]
+
+
+def test_a_gpu_that_an_older_record_does_not_name_differs_from_none() -> None:
+    named, unnamed = changed(gpuProduct="NVIDIA T4", device="gpu"), changed(device="gpu")
+    assert compare(of(*named), of(*unnamed)).obstacles == []
+    other = changed(gpuProduct="NVIDIA L4", device="gpu")
+    assert compare(of(*named), of(*other)).obstacles == ["GPU differs: NVIDIA T4 and NVIDIA L4"]

@@ -111,6 +111,8 @@ class Script:
     """Of every measured row, relative to what it is by default."""
     rehearsed: bool = False
     """Whether the user's code fell back to the CPU."""
+    engines: int = 0
+    """How many engines the client of a private server finds."""
     content: str = ""
     """What else tells the content of a source from what was at its URI at first."""
 
@@ -241,6 +243,7 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         environment=environment,
         seen=SEEN,
         request_rate=_at_rates(request, online, script),
+        engines=script.engines,
     )
 
 

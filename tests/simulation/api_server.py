@@ -1,7 +1,7 @@
 """The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,10 @@ class ApiServer:
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the GPU product."""
         return self.cluster.gpu_product_exists
+
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a node."""
+        return self.cluster.nodes.get(name, {})
 
     def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
         """A claim of the user's, or an object that is there."""

@@ -17,6 +17,7 @@ from tests.simulation.objects import ORDER, PROMETHEUS, SETTINGS, Body, accepted
 from triton_operator import names
 from triton_operator.api.triton_deployment import parse
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
+from triton_operator.observed.gpu import Nodes
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan, plan
 from triton_operator.planning.setbacks import TOLD_AFTER
@@ -72,7 +73,7 @@ class Cluster(Controllers):
         observed = observe(
             "digits",
             self.objects.values(),
-            self.gpu_product_exists,
+            Nodes(self.gpu_product_exists),
             self.neighbours,
             deployment.claim_name,
             self.has_keda,

@@ -6,6 +6,7 @@ from tests.simulation.answers import Script
 from tests.simulation.objects import Body, Objects
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
+from triton_operator.observed.pod import SERVER
 
 RUNNING: Body = {"running": {}}
 
@@ -33,6 +34,10 @@ class Kubelet(Objects):
         }
         if self.injects and owner["kind"] == "Job":
             pod["spec"]["containers"].insert(0, {"name": self.injects})
+        candidate = template["metadata"]["labels"].get(names.CANDIDATE_LABEL)
+        has_server = any(each["name"] == SERVER for each in template["spec"].get("initContainers", []))
+        if has_server and candidate in self.nodes:
+            pod["spec"]["nodeName"] = candidate
         self.objects["Pod", name] = pod
         return pod
 

@@ -1,7 +1,7 @@
 """The objects of a simulated cluster, and how the cluster is."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -68,6 +68,8 @@ class Objects:
     """How many Jobs with a queue's name Kueue lets run at once; None: there is no Kueue."""
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
+    nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The labels of nodes by their names, each of which takes the pods with a server of the candidate of that name."""
     has_keda: bool = False
     """Whether the API server knows KEDA's kinds."""
     has_gateway_api: bool = False

@@ -1,5 +1,6 @@
 """Formats, accelerators and images: what is tried where, what is skipped, and what a Job's pod is given for it."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.states.deployment import a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.upkeep_requests import CheckRequest
+from triton_operator.resources import as_built
 
 Body = dict[str, Any]
 PRODUCT = "NVIDIA-A100-SXM4-80GB"
@@ -229,26 +231,72 @@ def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
     for stage in ("profile", "measure"):
         variables = {each["name"]: each["value"] for each in pod(cluster, stage)["containers"][0]["env"]}
         assert variables["TENSORRT_VERSION"] == "10.9.0.34"
+    assert [each["name"] for each in pod(cluster, "measure")["initContainers"]] == ["prepare", "run"], (
+        "the server that it asks was checked when it was profiled, in another pod"
+    )
 
 
-def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> None:
-    accelerated = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
-    cluster = a_deployment().asking(models=[a_model(candidates=[accelerated])], gpu=GPU).settled().cluster()
-    (deployment,) = cluster.of_kind("Deployment")
-    serving = deployment["spec"]["template"]["spec"]
-    prepare, sidecar, _ = pod(cluster, "profile")["initContainers"]
+def accelerated(engines: int) -> Cluster:
+    """A candidate whose server builds engines, of which the profile's client finds so many."""
+    found = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
+    cluster = a_deployment().asking(models=[a_model(candidates=[found])], gpu=GPU).cluster()
+    cluster.scripts = when("profile", Script(engines=engines))
+    cluster.settle()
+    return cluster
+
+
+def of_claim(container: Body) -> list[Body]:
+    return [each for each in container["volumeMounts"] if each["name"] == "repository"]
+
+
+def test_each_pod_keeps_the_engines_that_its_server_builds() -> None:
+    cluster = accelerated(engines=2)
     told = request(cluster, "convert", ConvertRequest).engine_cache
-    cache = told.removeprefix("/repository/")
-    assert cache.startswith(f".triton-operator/caches/{PRODUCT}/"), (
+    assert told.startswith(f"/repository/.triton-operator/caches/{PRODUCT}/"), (
         "beside it come the server's release or image, and a key"
     )
-    revision = f".triton-operator/revisions/{request(cluster, 'convert', ConvertRequest).key}"
+    (deployment,) = cluster.of_kind("Deployment")
+    serving, profiled = deployment["spec"]["template"]["spec"], pod(cluster, "profile")
+    _, sidecar, client = profiled["initContainers"]
     for container in (serving["containers"][0], sidecar):
-        mounts = [each for each in container["volumeMounts"] if each["name"] == "repository"]
-        assert mounts == [
-            {"name": "repository", "mountPath": f"/repository/{revision}", "subPath": revision, "readOnly": True},
-            {"name": "repository", "mountPath": f"/repository/{cache}", "subPath": cache},
-        ]
+        assert {"name": "engines", "mountPath": told} in container["volumeMounts"]
+        assert [each["readOnly"] for each in of_claim(container)] == [True]
+    assert {"name": "engines", "mountPath": told, "readOnly": True} in client["volumeMounts"]
+    for each in (serving, profiled):
+        assert {"name": "engines", "emptyDir": {"sizeLimit": "10Gi"}} in each["volumes"]
+    assert serving["volumes"][0]["persistentVolumeClaim"]["readOnly"] is True
+
+
+def strangeness(cluster: Cluster, *volumes: Body) -> str | None:
+    """What is strange about the template of the cluster's server, if its pods had these volumes too."""
+    (deployment,) = cluster.of_kind("Deployment")
+    made = as_built.Made("digits", deployment["metadata"]["name"], cluster.status["serving"]["revision"])
+    template = deepcopy(deployment["spec"]["template"])
+    template["spec"]["volumes"] += volumes
+    return as_built._strangeness(made, template)
+
+
+def test_a_record_of_a_server_that_keeps_its_engines_is_one_of_ours() -> None:
+    assert strangeness(accelerated(engines=2)) is None
+    assert strangeness(accelerated(engines=0)) is None
+    other = {"name": "engines", "hostPath": {"path": "/"}}
+    assert strangeness(accelerated(engines=0), other) == "template.spec.volumes"
+    assert strangeness(accelerated(engines=2), other) == "template.spec.volumes"
+
+
+def test_a_server_goes_on_with_the_engines_on_the_claim_if_its_profile_counted_none() -> None:
+    """A converter image of an older release counts none, and a server of an older operator is not made anew."""
+    cluster = accelerated(engines=0)
+    told = request(cluster, "convert", ConvertRequest).engine_cache
+    cache = told.removeprefix("/repository/")
+    (deployment,) = cluster.of_kind("Deployment")
+    serving = deployment["spec"]["template"]["spec"]
+    revision = f".triton-operator/revisions/{request(cluster, 'convert', ConvertRequest).key}"
+    assert of_claim(serving["containers"][0]) == [
+        {"name": "repository", "mountPath": f"/repository/{revision}", "subPath": revision, "readOnly": True},
+        {"name": "repository", "mountPath": f"/repository/{cache}", "subPath": cache},
+    ]
+    prepare = pod(cluster, "profile")["initContainers"][0]
     assert CheckRequest.from_json(prepare["args"][3]).engine_cache == told, "it makes the directory before the server"
     assert {"name": "repository", "mountPath": "/repository"} in prepare["volumeMounts"]
     assert "readOnly" not in serving["volumes"][0]["persistentVolumeClaim"]

@@ -17,7 +17,7 @@ from tests.simulation.answers import (
     row,
     when,
 )
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
@@ -343,3 +343,23 @@ def test_suspended_in_the_middle_of_a_search_it_goes_on_later() -> None:
     cluster.edit(suspend=False)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [("trt-fp16", pulled(SETTINGS.server_image)), ("onnx-fp32", SETTINGS.server_image)],
+    ids=["an engine's", "another's"],
+)
+def test_a_search_of_an_engine_has_the_image_that_was_profiled(name: str, image: str) -> None:
+    """The tag may have moved, and the engine runs with one version of TensorRT alone."""
+    fields = searching(measurements=100) | {"gpu": {"product": "NVIDIA-L4"}}
+    cluster = a_deployment().candidates(name).asking(**fields).settled().cluster()
+    images = {
+        container["name"]: container["image"]
+        for each in cluster.of_kind("Job")
+        if each["metadata"]["labels"][names.STAGE_LABEL] == "search"
+        for container in each["spec"]["template"]["spec"]["initContainers"]
+        if container["name"] in ("tritonserver", "tensorrt")
+    }
+    assert set(images.values()) == {image}
+    assert ("tensorrt" in images) is name.startswith("trt")

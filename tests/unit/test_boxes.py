@@ -71,7 +71,10 @@ def test_no_container_of_ours_shares_a_volume_that_another_writes(spec: Body, ol
         }
         for container in containers(pod):
             if container not in foreign:
-                own = {each["name"]: each["mountPath"] for each in mounts(container)}
+                # The client of a private server lists the names of the engines that the server built.
+                listed = {"engines"} if container["name"] == "run" else set()
+                assert all(each["readOnly"] for each in mounts(container) if each["name"] in listed), stage
+                own = {each["name"]: each["mountPath"] for each in mounts(container) if each["name"] not in listed}
                 shared = {name: own[name] for name in written & own.keys()}
                 assert shared.items() <= SHARED.items(), (stage, container["name"])
 

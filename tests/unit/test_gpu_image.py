@@ -8,6 +8,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from hack.deploy.install import CHART_IMAGES, IMAGES
 from hack.imagebuild import inputs
@@ -63,7 +64,12 @@ def test_the_lock_has_what_the_converters_import_and_nothing_that_the_base_image
     assert wanted | {"certifi", "urllib3"} <= set(found)
     assert not [name for name in found if name.startswith(("torch", "nvidia", "tensorrt", "numpy", "sympy"))]
     other = {name for name in found.keys() & on_cpu.keys() if found[name] != on_cpu[name]}
-    assert other <= {"certifi", "onnxscript"}
+    assert other <= {"certifi", "ml-dtypes", "onnxscript"}
+
+
+def test_nothing_in_the_lock_needs_numpy_2_because_the_base_image_may_have_1() -> None:
+    """The image keeps the base's NumPy, and NVIDIA's of 2025 had 1.26; ml-dtypes 0.6.0 requires 2."""
+    assert Version(locked(GPU)["ml-dtypes"]) < Version("0.6")
 
 
 @pytest.mark.parametrize("flags", [[], ["--gpu"]])
@@ -80,3 +86,16 @@ def test_nothing_else_builds_it_and_whoever_names_it_gets_its_own_base() -> None
 
 def test_the_chart_has_a_place_for_it_and_names_none() -> None:
     assert VALUES[CHART_IMAGES[GPU]] == {"repository": "", "tag": "", "digest": ""}
+
+
+def test_the_checks_on_a_gpu_begin_with_what_is_quick_and_one_that_fails_stops_no_other() -> None:
+    """A machine with a GPU may be had for half an hour: precision first, then conversions, a server, and speed last."""
+    recipe = (ROOT / "Makefile").read_text().partition("\ntest-gpu:")[2].partition("\n\n")[0]
+    steps = [line.strip() for line in recipe.partition('failed=""')[2].splitlines()[1:]]
+    assert all(step.endswith("|| failed=1; \\") for step in steps[:-1])
+    assert steps[-1] == 'test -z "$$failed"'
+    order = ("nvidia-smi", "test_tf32.py", "test_traces.py", "test_engine_to_serve.py", "served.py", "test_tensorrt.py")
+    places = [recipe.index(each) for each in order]
+    assert places == sorted(places)
+    files = {path.name for path in (ROOT / "tests/gpu").glob("test_*.py")}
+    assert files == {each for each in order if each.startswith("test_")}

@@ -13,6 +13,7 @@ from triton_operator import names
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.kube.drift import drift
+from triton_operator.observed.gpu import Nodes
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import plan
 
@@ -86,7 +87,7 @@ def changes(stored: State) -> list[str]:
     seen = observe(
         deployment.name,
         stored.children,
-        stored.gpu_product_exists,
+        Nodes(stored.gpu_product_exists),
         claim_name=deployment.claim_name,
         has_keda=stored.has_keda,
         has_gateway_api=stored.has_gateway_api,

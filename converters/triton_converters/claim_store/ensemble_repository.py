@@ -83,4 +83,5 @@ def _together(parts: Sequence[Part]) -> ConvertResult:
         tensorrt_version=versions[0] if versions else "",
         max_absolute_error=max(errors, default=None),
         rehearsed=any(result.rehearsed for result in results),
+        gpu=max(result.gpu for result in results),
     )

@@ -80,11 +80,11 @@ def write_model_directory(
     for file in conversion.files:
         (version / file).parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(candidate / file, version / file)
-    sample = _first_sample(example, signature) if request.config.warmup else {}
+    # TensorRT inside ONNX Runtime builds its engines in the first requests: without a warm-up a pod is ready before.
+    warms_up = request.config.warmup or request.accelerator == "trt"
+    sample = _first_sample(example, signature) if warms_up else {}
     shapes = {name: array.shape for name, array in sample.items()}
-    execution = Execution(
-        request.format, request.precision, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache
-    )
+    execution = Execution(request.format, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache)
     text = render(request.model_name, signature, request.config, execution, shapes)
     (model / "config.pbtxt").write_text(text, encoding="utf-8")
     _write_warmup(model / "warmup", sample)

@@ -33,6 +33,7 @@ TOLD_BY_USER_CODE = frozenset(
         Reason.DATALOADER_INVALID,
         Reason.INPUTS_NOT_GENERATED,
         Reason.FRAMEWORK_FAILED,
+        Reason.GPU_UNAVAILABLE,
         Reason.REFERENCE_NOT_REPRODUCIBLE,
         Reason.BATCHING_UNSUPPORTED,
         Reason.REFERENCE_NOT_FINITE,

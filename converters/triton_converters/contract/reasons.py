@@ -279,6 +279,10 @@ class Reason(StrEnum):
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
     )
     FRAMEWORK_FAILED = "FrameworkFailed", "The framework's model raised an exception on a real batch."
+    GPU_UNAVAILABLE = (
+        "GpuUnavailable",
+        "The Job has a GPU, but PyTorch or TensorFlow in its image, which can use one, does not see it.",
+    )
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",
         "The framework's model gives different outputs for the same samples.",
@@ -296,6 +300,10 @@ class Reason(StrEnum):
         "RehearsalNotServed",
         "The user's code asked for a GPU and ran on the CPU, but the servers have a GPU.",
     )
+    GPU_PRODUCTS_DIFFER = (
+        "GpuProductsDiffer",
+        "The candidates were measured on different GPU products, so that their figures do not compare.",
+    )
     APPROVAL_INVALID = (
         "ApprovalInvalid",
         "spec.selection.approvedRevision names no candidate, or one that failed or was not measured.",
@@ -308,6 +316,10 @@ class Reason(StrEnum):
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
+    )
+    ACCELERATOR_UNUSED = (
+        "AcceleratorUnused",
+        "TensorRT inside ONNX Runtime built no engine, so the candidate is the same as without the accelerator.",
     )
     TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
     TENSORRT_VERSION_MISMATCH = (

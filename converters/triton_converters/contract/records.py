@@ -27,6 +27,9 @@ IMAGE = "image."
 """Prefix of an entry with the ID of the image that the server of a record's Job, or the reference's framework, ran in,
 as the kubelet reported it."""
 
+GPU = "gpu."
+"""Prefix of an entry with what the node says of its GPU on which the server of a record's Job ran."""
+
 
 def record_name(stage: str, key: str) -> str:
     """Name of the entry that holds a result."""
@@ -35,7 +38,7 @@ def record_name(stage: str, key: str) -> str:
 
 def is_record(name: str) -> bool:
     """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
-    return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, SOAK, FINISHED, IMAGE))
+    return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, SOAK, FINISHED, IMAGE, GPU))
 
 
 def record_bytes(text: str) -> int:

@@ -152,6 +152,8 @@ class ReferenceResult(Document):
     """What the user should know of generated inputs and of the answers to them."""
     rehearsed: bool = False
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
+    gpu: str = ""
+    """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ class ConvertResult(Document):
     """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
     rehearsed: bool = False
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
+    gpu: str = ""
+    """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,9 @@ class ProfileResult(Document):
     """Digest of the attributes of the revision's files, just before their content was compared."""
     request_rate: tuple[Row, ...] = ()
     """Open-loop measurements."""
+    engines: int = 0
+    """How many engines TensorRT inside ONNX Runtime built in the server's pod; 0 without that accelerator, and if the
+    pod kept them on the claim."""
 
     def rows(self, scenario: str) -> tuple[Row, ...]:
         """Return the measurements of a scenario, a key of SCENARIOS."""

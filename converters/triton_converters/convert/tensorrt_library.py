@@ -13,6 +13,7 @@ from typing import Any
 from triton_converters.contract.conversion_requests import TensorRtOptions
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.load import gpu
 
 Shapes = Mapping[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 """The smallest, the most usual and the largest shape by input, including the batch."""
@@ -130,7 +131,7 @@ def _builder(library: Library, logger: Any, log: Log) -> Any:
         return library.module.Builder(logger)
     except (TypeError, RuntimeError) as error:
         why = "; ".join(log.errors[-_ERRORS:]) or str(error)
-        message = f"TensorRT {library.version} finds no GPU to build for ({why:.300}); set spec.gpu"
+        message = f"TensorRT {library.version} finds no GPU to build for ({why:.300}); {gpu.ADVICE}"
         raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error
 
 

@@ -21,12 +21,15 @@ from triton_converters.convert import tf_savedmodel
 from triton_converters.convert.task import Task
 
 ENGINE = "TRTEngineOp"
+PROFILES = "Range+Optimal"
+"""One profile for all sizes from one sample to the largest batch, and one more for each of these two. With those two
+alone, TensorFlow itself would compute every batch between them."""
 
 
 def convert(task: Task, directory: Path) -> None:
     """Write model.savedmodel with the engines of this machine's GPU and TensorRT.
 
-    Engines are built for one sample and for the largest batch. Raises StageError: TensorRtUnavailable,
+    Engines take every size from one sample to the largest batch. Raises StageError: TensorRtUnavailable,
     ConversionFailed (no part of the graph became an engine), and what ``tf_savedmodel.write`` raises.
     """
     path, plain = directory / FORMATS["tf-trt"].file, directory / "plain"
@@ -37,7 +40,7 @@ def convert(task: Task, directory: Path) -> None:
         precision_mode=task.request.precision.upper(),
         max_workspace_size_bytes=task.request.tensorrt.workspace_bytes,
         use_dynamic_shape=True,
-        dynamic_shape_profile_strategy="Optimal",
+        dynamic_shape_profile_strategy=PROFILES,
     )
     converter.convert()
     converter.build(lambda: _batches(task))

@@ -1,7 +1,8 @@
 """Format ``onnx`` from a torch module: torch.onnx with the exporter that the spec names, TorchScript's or Dynamo's."""
 
 import warnings
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,41 @@ DYNAMO_OPSET = 18
 """Operator set that torch.onnx's Dynamo exporter writes; for another one the finished graph is converted."""
 
 
+@dataclass(frozen=True)
+class Try:
+    """One way to export."""
+
+    device: torch.device
+    folds: bool
+    """Whether the exporter computes what follows from constants."""
+
+
+def tries(device: torch.device, exporter: str) -> tuple[Try, ...]:
+    """Return the ways to export a model that is on ``device``, in order.
+
+    On a GPU the exporter may mix devices where it does not on a CPU: it folds on the CPU what belongs to tensors of the
+    GPU. So it is tried again without folding, which only TorchScript's exporter can leave out, and then on the CPU. The
+    graph computes the same: it names no device, and the runtime folds.
+    """
+    if device.type == "cpu":
+        return (Try(device, True),)
+    again = () if exporter == "Dynamo" else (Try(device, False),)
+    return (Try(device, True), *again, Try(torch.device("cpu"), True))
+
+
+def first_that_works(ways: Sequence[Try], export: Callable[[Try], None]) -> None:
+    """Export in the first way that does not mix devices; raises what the last way or any other failure raises."""
+    for way in ways[:-1]:
+        try:
+            return export(way)
+        except RuntimeError as error:
+            if "device" not in str(error):
+                raise
+            folding = "" if way.folds else " without folding"
+            print(f"torch.onnx failed on {way.device}{folding}, and is tried in another way: {error}", flush=True)
+    return export(ways[-1])
+
+
 def convert(task: Task, directory: Path) -> None:
     """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
@@ -30,14 +66,14 @@ def convert(task: Task, directory: Path) -> None:
     # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards; so are TorchScript files.
     late = task.request.onnx_optimized or isinstance(framework(task).module, torch.jit.ScriptModule)
     exported, model = _in_fp32(task) if late else _in_its_precision(task)
+    export = _export_dynamo if task.request.onnx_exporter == "Dynamo" else _export_torchscript
+
+    def export_in(way: Try) -> None:
+        there = replace(exported, framework=replace(framework(exported), device=way.device))
+        export(there, model.to(way.device), path, way.folds)
+
     with torch.no_grad():
-        if task.request.onnx_exporter == "Dynamo":
-            _export_dynamo(exported, model, path)
-        else:
-            # If a module holds TorchScript, the exporter needs a trace of the whole module.
-            is_file = isinstance(framework(task).module, torch.jit.ScriptModule)
-            traced = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
-            _export_torchscript(exported, traced, path)
+        first_that_works(tries(framework(task).device, task.request.onnx_exporter), export_in)
     onnx_graph.finish(task, directory, cast=exported.half != task.half)
 
 
@@ -62,7 +98,10 @@ def _in_its_precision(task: Task) -> tuple[Task, Any]:
     return _in_fp32(replace(task, framework=load(own.source, task.request.model, task.request.format)))
 
 
-def _export_torchscript(task: Task, model: Any, path: Path) -> None:
+def _export_torchscript(task: Task, model: Any, path: Path, folds: bool) -> None:
+    # If a module holds TorchScript, the exporter needs a trace of the whole module.
+    is_file = isinstance(framework(task).module, torch.jit.ScriptModule)
+    model = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
     axes = {
         tensor.name: {
             axis: _symbol(tensor, axis, task.signature) for axis in onnx_graph.varying_axes(tensor, task.signature)
@@ -79,6 +118,7 @@ def _export_torchscript(task: Task, model: Any, path: Path) -> None:
             input_names=list(task.framework.inputs),
             output_names=list(task.framework.outputs),
             dynamic_axes=axes,
+            do_constant_folding=folds,
         )
     except ValueError as error:
         if "opset" not in str(error):
@@ -88,7 +128,7 @@ def _export_torchscript(task: Task, model: Any, path: Path) -> None:
         ) from error
 
 
-def _export_dynamo(task: Task, model: Any, path: Path) -> None:
+def _export_dynamo(task: Task, model: Any, path: Path, _folds: bool) -> None:
     if isinstance(framework(task).module, torch.jit.ScriptModule):
         message = "the Dynamo exporter reads Python, not TorchScript; set spec.models[].onnx.exporter to TorchScript"
         raise StageError(Reason.CONVERSION_UNSUPPORTED, message)

@@ -13,6 +13,7 @@ from triton_converters.contract.measurement_requests import ServedModel, Toleran
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.gates.answers import Answers, Infer, serve
+from triton_converters.gates.engines import check_engines
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.precision import check_precision
 from triton_converters.gates.scale import Scale
@@ -42,8 +43,10 @@ class Trial:
     files: Iterable[tuple[Path, ServedModel]]
     """The files to look into, and what they must be."""
     keep_outputs: bool
-    published: tuple[str, ...] = ()
+    published: tuple[str, ...]
     """Floating point types that the files were published with."""
+    engine_caches: tuple[Path, ...]
+    """The directories in which the server keeps the engines that it builds."""
     answers: Answers | None = field(default=None, init=False)
     """What the server answered to ``batches``; None until it did."""
 
@@ -72,6 +75,10 @@ def _outputs(trial: Trial) -> None:
     check_outputs(trial.answers, trial.precision, trial.tolerance)
 
 
+def _engines(trial: Trial) -> None:
+    check_engines(trial.engine_caches)
+
+
 GATES = (
     Gate(_precision, frozenset({Reason.PRECISION_MISMATCH, Reason.MODEL_LOAD_FAILED})),
     Gate(_signature, frozenset({Reason.SIGNATURE_MISMATCH})),
@@ -81,6 +88,8 @@ GATES = (
             {Reason.INFERENCE_FAILED, Reason.SIGNATURE_MISMATCH, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
         ),
     ),
+    # The last one, because engines are built for the first requests.
+    Gate(_engines, frozenset({Reason.ACCELERATOR_UNUSED})),
 )
 VERDICTS = frozenset[Reason]().union(*(gate.reasons for gate in GATES))
 """The reasons for which a candidate fails."""

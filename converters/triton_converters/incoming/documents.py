@@ -73,6 +73,7 @@ class Dump(Document):
     """The names of an ensemble's models, in the steps' order."""
     seconds: float
     rehearsed: bool = False
+    gpu: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Converted(Document):
     seconds: float
     max_absolute_error: float | None
     rehearsed: bool = False
+    gpu: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,10 @@ def check_end(root: Path) -> None:
         words = f"the Job's container run ended with {end.reason}, which is not for it to say: {message}"
         raise StageError(Reason.CRASHED, words, final=False)
     raise StageError(end.reason, message, final=end.final)
+
+
+GPU_CHARACTERS = 64
+"""Most of a GPU's name that is kept."""
 
 
 def plain(text: str, limit: int) -> str:

@@ -12,7 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
-from triton_converters.load import binding
+from triton_converters.load import binding, gpu
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import running
@@ -40,6 +40,14 @@ class TensorFlowFramework:
     open_axes: OpenAxes = field(default_factory=dict)
     declared: tuple[GraphInput, ...] = ()
     """The inputs as a SavedModel declares them; none for the user's code."""
+
+    def __post_init__(self) -> None:
+        """Raise StageError(GpuUnavailable) if a TensorFlow with CUDA does not see the GPU that the container has."""
+        devices = tf.config.list_physical_devices("GPU")
+        if devices:
+            gpu.note(str(tf.config.experimental.get_device_details(devices[0]).get("device_name", "a GPU")))
+        elif gpu.is_given() and tf.test.is_built_with_cuda():
+            raise gpu.unseen(f"TensorFlow {tf.__version__}", "its own words are in the log of the container run")
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.

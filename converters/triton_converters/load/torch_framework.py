@@ -14,7 +14,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
-from triton_converters.load import binding
+from triton_converters.load import binding, gpu
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.load.randomness import of_torchscript
 from triton_converters.user.user_code import running
@@ -123,11 +123,28 @@ def exact_device() -> torch.device:
 
     Turns TorchScript's fuser off: a Job calls a file only a few times, and on a CPU the second call of each shape would
     compile for seconds to minutes.
+
+    Raises StageError(GpuUnavailable) if a PyTorch with CUDA does not see the GPU that the container has: the Job would
+    run on the CPU in silence. A PyTorch without CUDA, such as that of our images for CPUs, uses the CPU.
     """
+    is_available = torch.cuda.is_available()
+    if is_available:
+        gpu.note(torch.cuda.get_device_name())
+    elif gpu.is_given() and torch.backends.cuda.is_built():
+        raise gpu.unseen(f"PyTorch {torch.__version__}", _words_without_gpu())
     torch._C._jit_set_texpr_fuser_enabled(False)  # noqa: SLF001 - no public name
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device("cuda" if is_available else "cpu")
+
+
+def _words_without_gpu() -> str:
+    """Return PyTorch's own words for why it sees no GPU."""
+    try:
+        torch.zeros(1, device="cuda")
+    except (RuntimeError, AssertionError) as error:
+        return str(error)
+    return "it gave no reason"
 
 
 def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import InputShape, Load, OpenLoop, Sweep
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
-from triton_converters.measuring.environment import memory_bytes
+from triton_converters.measuring.environment import device, memory_bytes
 from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
 from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
@@ -100,7 +100,8 @@ class Bench:
             0 if sweep.shared_memory else ceil((inputs + alone.output_bytes) / samples),
             memory // 2,
         )
-        plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
+        used_memory = partial(self.server.used_memory, device(self.server.configs()))
+        plan = Plan(target, self.load.measurement, self.directory, region, used_memory)
         most = memory * MOST_PERCENT // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)

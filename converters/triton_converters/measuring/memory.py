@@ -13,12 +13,14 @@ _MEBIBYTE = 2**20
 _SAMPLE = re.compile(r"^nv_(gpu|cpu)_memory_used_bytes(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
-def used_bytes(metrics: str) -> int:
-    """Return the bytes in use by Triton's metrics: of all GPUs, or without one of the whole node; 0 if unknown."""
-    found: dict[str, float] = {}
-    for device, figure in _SAMPLE.findall(metrics):
-        found[device] = found.get(device, 0.0) + float(figure)
-    return int(found.get("gpu") or found.get("cpu") or 0)
+def used_bytes(metrics: str, device: str) -> int:
+    """Return the bytes in use by Triton's metrics: of all GPUs if ``device`` is ``gpu``, else of the whole node.
+
+    Return 0 if they are unknown. For a GPU whose memory it cannot read, such as a part of one (MIG), Triton writes 0 or
+    nothing; a server uses more, so such a 0 is no figure, and the node's memory is another.
+    """
+    figures = [float(figure) for kind, figure in _SAMPLE.findall(metrics) if kind == device]
+    return int(sum(figures)) if all(figures) else 0
 
 
 class MemoryWatch:

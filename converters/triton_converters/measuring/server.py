@@ -156,13 +156,13 @@ class Server:
         steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
         return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
 
-    def used_memory(self) -> int:
-        """Return the bytes in use now by the server's metrics; 0 if the metrics cannot be read."""
+    def used_memory(self, device: str) -> int:
+        """Return the bytes of ``device``, gpu or cpu, in use now by the server's metrics; 0 if they are unknown."""
         try:
             _, body = _ask(self._metrics, "GET", "/metrics", METRICS_SECONDS)
         except OSError:
             return 0
-        return used_bytes(body.decode(errors="replace"))
+        return used_bytes(body.decode(errors="replace"), device)
 
     def reload(self, config: str) -> str:
         """Load the model with another configuration, given as JSON; return why the server refuses it, or nothing.

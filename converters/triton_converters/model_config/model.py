@@ -31,7 +31,6 @@ class Execution:
     """How the backend runs the file."""
 
     format: str
-    precision: str
     accelerator: str
     workspace_bytes: int
     """Memory limit of TensorRT inside ONNX Runtime."""
@@ -143,10 +142,9 @@ def _accelerators(backend: str, execution: Execution) -> list[Any]:
     if backend == "onnxruntime" and execution.accelerator == "cuda":
         return [accelerator(name="cuda")]
     if backend == "onnxruntime" and execution.accelerator == "trt":
-        parameters = {
-            "precision_mode": execution.precision.upper(),
-            "max_workspace_size_bytes": str(execution.workspace_bytes),
-        }
+        # Without precision_mode, TensorRT 10 and later take the types from the graph, which has the precision already.
+        # With it, they may compute any layer in fp16, so that figures and answers depend on what is faster that day.
+        parameters = {"max_workspace_size_bytes": str(execution.workspace_bytes)}
         if execution.engine_cache:
             parameters |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": execution.engine_cache}
         return [accelerator(name="tensorrt", parameters=parameters)]

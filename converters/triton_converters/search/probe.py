@@ -10,6 +10,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep
 from triton_converters.contract.results import Row, Signature, Tuning
+from triton_converters.gates import engines
 from triton_converters.gates.answers import scales_of
 from triton_converters.gates.candidate import Trial, judge
 from triton_converters.gates.scale import Scale
@@ -95,7 +96,9 @@ class Probe:
             batches=[head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch],
             sizes=(),
             files=(),
+            published=(),
             keep_outputs=False,
+            engine_caches=engines.directories(layout.model_repository(self.request.revision)),
         )
         failed = judge(trial)
         if failed is None and trial.answers is not None:

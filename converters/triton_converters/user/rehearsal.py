@@ -17,7 +17,7 @@ from typing import Any, Self
 
 NO_GPU = ("NVIDIA_VISIBLE_DEVICES", "void")
 """The variable that the operator sets for a container without a GPU. NVIDIA's runtime sets it too where it injects the
-devices in another way, so ``_has_no_gpu`` looks for these as well."""
+devices in another way, so ``has_no_gpu`` looks for these as well."""
 DEVICES = Path("/dev")
 CUDA = re.compile(r"cuda(:\d+)?")
 BEFORE_CUDA = 5
@@ -31,7 +31,7 @@ _begun: list[object] = []
 
 def begin() -> None:
     """Let PyTorch fall back to the CPU from now on, in this thread, if the Job has no GPU and the image has PyTorch."""
-    if _begun or not _has_no_gpu() or importlib.util.find_spec("torch") is None:
+    if _begun or not has_no_gpu() or importlib.util.find_spec("torch") is None:
         return
     import torch
 
@@ -45,7 +45,8 @@ def used() -> bool:
     return bool(_fell_back)
 
 
-def _has_no_gpu() -> bool:
+def has_no_gpu() -> bool:
+    """Whether the operator gave this container no GPU."""
     name, value = NO_GPU
     return os.environ.get(name) == value and not any(DEVICES.glob("nvidia[0-9]*"))
 

@@ -119,7 +119,9 @@ class EnvironmentStatus(StatusType):
     device: str
     """Device that the model ran on, cpu or gpu."""
     gpu_product: str = ""
-    """Name of the GPU."""
+    """Name of the GPU product: that of `spec.gpu.product`, or else the one that the candidate was profiled on."""
+    gpu_driver: str | None = None
+    """Version of the GPU's driver, and of its CUDA, on the node that the candidate was profiled on."""
     tensorrt_version: str = ""
     """Version of TensorRT in the server's image."""
     server_version: str

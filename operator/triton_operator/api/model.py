@@ -72,10 +72,11 @@ class ModelConfiguration(ApiType):
     """Settings of Triton's dynamic batcher. `{}` turns it on with default settings. It requires a `maxBatchSize` of at
     least 1. Default: on if `maxBatchSize` is left out and the graph shows a batch dimension; otherwise none."""
     cuda_graphs: bool = False
-    """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU). Default: false."""
+    """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU), for batches of 1,
+    `dynamicBatching.preferredBatchSizes` and `maxBatchSize`; all other batches run without. Default: false."""
     warmup: bool = True
-    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
-    Default: true."""
+    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow. With
+    accelerator `trt` it always does: that builds the engines. Default: true."""
     parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
     """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
     `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate

@@ -31,6 +31,8 @@ class Attempt:
     """Key of the profile's record."""
     image_id: str = ""
     """ID of the server's image that it was profiled with, as the kubelet reported it; empty: not reported."""
+    gpu_driver: str = ""
+    """Versions of the driver and of CUDA on the node that it was profiled on; empty: not known."""
     accuracy: tuple[Accuracy, ...] = ()
     """The candidate's metrics, judged by the spec's thresholds."""
     metrics_key: str = ""

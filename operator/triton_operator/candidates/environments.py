@@ -12,12 +12,14 @@ FIELDS = (
     ("Triton server", "server_version"),
     ("processor", "cpu"),
 )
-"""The fields that have to be equal, each with its name for messages. The image's versions stand for its name."""
+"""The fields that have to be equal, each with its name for messages. The image's versions stand for its name. A GPU
+may be unknown, as it is of records that are older than its name in them, and then differs from none."""
 
 
 def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:
     """Yield each difference in words; if there is none, the figures may be compared."""
     for name, field in FIELDS:
         one_value, other_value = getattr(one, field), getattr(other, field)
-        if one_value != other_value:
+        is_unknown = field == "gpu_product" and one.device == other.device and not (one_value and other_value)
+        if one_value != other_value and not is_unknown:
             yield f"{name} differs: {one_value or 'none'} and {other_value or 'none'}"

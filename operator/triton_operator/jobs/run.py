@@ -6,12 +6,14 @@ from typing import Any, Generic
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
+from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
 from triton_operator.jobs.passing import seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
+from triton_operator.observed.gpu import NO_GPU, Gpu
 from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
@@ -60,6 +62,11 @@ class Run(Generic[Answered]):
     def image_id(self) -> str:
         """`Record.image_id` of its record; empty also without one."""
         return self.record.image_id if self.record is not None else ""
+
+    @property
+    def gpu(self) -> Gpu:
+        """`Record.gpu` of its record; without one, nothing is known."""
+        return self.record.gpu if self.record is not None else NO_GPU
 
 
 def run(
@@ -144,7 +151,15 @@ def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: 
     current_name = job(context, work)["metadata"]["name"] if any(each.active for each in jobs_of_key) else ""
     ended_jobs = [each for each in jobs_of_key if not each.active or each.name == current_name]
     kept_jobs = frozenset(each.name for each in ended_jobs if not (each.suspended or _overstays(context, each)))
-    return Run(Effects(jobs=kept_jobs), record=record, result=result)
+    return Run(Effects(jobs=kept_jobs), record=record, result=_with_gpu(result, record.gpu))
+
+
+def _with_gpu(result: Any, gpu: Gpu) -> Any:
+    """Return a result with the GPU that its figures are of: the Job itself knows only what the spec asks for."""
+    if gpu == NO_GPU or not isinstance(result, ProfileResult | SearchResult):
+        return result
+    environment = result.environment
+    return replace(result, environment=replace(environment, gpu_product=gpu.product or environment.gpu_product))
 
 
 def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], patience: float | None) -> _WorkState:

@@ -229,6 +229,16 @@ class Cluster:
         except ForbiddenError:
             return None
 
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a node; none if it is gone, or if the operator may not read nodes."""
+        try:
+            found = self._call(
+                NODE, "list", _path(NODE, None), {"fieldSelector": f"metadata.name={name}", "limit": "1"}
+            )
+        except ForbiddenError:
+            return {}
+        return next((each["metadata"].get("labels", {}) for each in found["items"]), {})
+
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a whole object server-side, taking over fields that others set. Return the object as it is now.
 

@@ -12,6 +12,7 @@ from triton_converters.contract.records import (
     DAMAGED,
     FAILURE,
     FINISHED,
+    GPU,
     HISTORY,
     IMAGE,
     SOAK,
@@ -22,6 +23,7 @@ from triton_converters.contract.records import (
 from triton_converters.contract.text import is_time
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.gpu import NO_GPU, Gpu
 from triton_operator.observed.history import History
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
@@ -79,6 +81,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
 def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
     """Return the records, and the texts of those that cannot be read, or that are too many to be read."""
     records, unreadable, remaining_bytes = {}, {}, MOST_BYTES
+    gpus = dict(_documents(entries, GPU, Gpu))
     for name in filter(is_record, entries):
         text = entries[name]
         try:
@@ -91,7 +94,7 @@ def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, s
         else:
             finished = entries.get(FINISHED + name, "")
             image = entries.get(IMAGE + name, "")
-            records[name] = Record(outcome, text, finished if is_time(finished) else "", image)
+            records[name] = Record(outcome, text, finished if is_time(finished) else "", image, gpus.get(name, NO_GPU))
     return records, unreadable
 
 

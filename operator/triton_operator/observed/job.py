@@ -41,6 +41,8 @@ class JobView:
     """Whether the Job's own container succeeded and the kubelet cut the answer, which has to be read from the claim."""
     image_id: str
     """``Record.image_id`` of that answer."""
+    cut_node: str
+    """``Record.node`` of that answer."""
     ended_unseen: datetime | None
     """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
@@ -71,6 +73,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[M
         ended=bool(facts.condition) or facts.is_final,
         cut=facts.cut_pod is not None and facts.stage in STAGES and STAGES[facts.stage].directory is not None,
         image_id="" if facts.cut_pod is None else image_id(facts.cut_pod, facts.stage),
+        cut_node="" if facts.cut_pod is None else facts.cut_pod.node or "",
         ended_unseen=facts.ended_unseen,
         body=job,
     )

@@ -9,6 +9,7 @@ from triton_operator import names
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.entries import Entries, read_entries
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.gpu import NO_GPU, Gpu, Nodes
 from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
@@ -16,6 +17,9 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
 from triton_operator.observed.routes import RouteView, route_view
 from triton_operator.observed.server import ServerView, server_view
+
+PRIVATE = ("profile", "search")
+"""The stages whose pods have a server, and so the GPU that their figures are of."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Observed:
 def observe(
     owner_name: str,
     children: Iterable[Mapping[str, Any]],
-    gpu_product_exists: bool | None = None,
+    nodes: Nodes = Nodes(),  # noqa: B008 - it cannot be changed
     neighbours: Iterable[str] = (),
     claim_name: str = "",
     has_keda: bool = False,
@@ -91,7 +95,7 @@ def observe(
     return Observed(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: server_view(body, pods, events) for body in by_kind.get("Deployment", [])},
-        records=_records(entries, jobs),
+        records=_records(entries, jobs, nodes.gpus),
         failures=entries.failures,
         damaged=entries.damaged,
         promotions=entries.promotions,
@@ -102,7 +106,7 @@ def observe(
         recorded_claim=entries.claim,
         history=entries.history,
         neighbours=tuple(sorted(neighbours)),
-        gpu_product_exists=gpu_product_exists,
+        gpu_product_exists=nodes.has_product,
         scaled_object=_first_name(by_kind.get(names.SCALED_OBJECT, [])),
         http_route=next(map(route_view, by_kind.get(names.HTTP_ROUTE, [])), None),
         disruption_budget=_first_name(by_kind.get(names.DISRUPTION_BUDGET, [])),
@@ -112,15 +116,33 @@ def observe(
     )
 
 
-def _records(entries: Entries, jobs: Iterable[JobView]) -> Mapping[str, Record]:
+def measured_nodes(owner_name: str, children: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the nodes on which private servers are or were measured, where no result is recorded yet."""
+    known = list(children)
+    results = _object_named((each for each in known if each["kind"] == "ConfigMap"), names.results(owner_name)) or {}
+    recorded = results.get("data") or {}
+    found = set()
+    for pod in (each for each in known if each["kind"] == "Pod" and each.get("status", {}).get("phase") != "Failed"):
+        labels, node = pod["metadata"].get("labels", {}), pod["spec"].get("nodeName")
+        stage = labels.get(names.STAGE_LABEL)
+        if node and stage in PRIVATE and record_name(stage, labels.get(names.KEY_LABEL, "")) not in recorded:
+            found.add(node)
+    return frozenset(found)
+
+
+def _records(entries: Entries, jobs: Iterable[JobView], gpus: Mapping[str, Gpu]) -> Mapping[str, Record]:
     """Return what is recorded, and what pods have answered since."""
     # Another Job reads an answer that was cut, in a pod without the image.
-    images = {(job.stage, job.key): job.image_id for job in jobs if job.cut}
+    cut = {(job.stage, job.key): job for job in jobs if job.cut}
     records = dict(entries.records)
     for job in jobs:
         if job.record is not None:
-            image = job.record.image_id or images.get((job.stage, job.key), "")
-            records.setdefault(record_name(job.stage, job.key), replace(job.record, image_id=image))
+            first = cut.get((job.stage, job.key))
+            image = job.record.image_id or (first.image_id if first is not None else "")
+            node = job.record.node if job.record.image_id or first is None else first.cut_node
+            gpu = gpus.get(node, NO_GPU) if job.stage in PRIVATE else NO_GPU
+            record = replace(job.record, image_id=image, gpu=gpu)
+            records.setdefault(record_name(job.stage, job.key), record)
     return records
 
 

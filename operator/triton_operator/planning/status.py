@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from triton_converters.contract.accuracy import Accuracy
-from triton_converters.contract.results import MeasureResult, ProfileResult, Row, Signature, Tensor
+from triton_converters.contract.results import MeasureResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.duration import measured
@@ -221,7 +221,7 @@ def _active_part(
         online=_rows(context, attempt, sweep.online),
         request_rate=_rows(context, attempt, profile.request_rate),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
-        environment=_environment(context, rollout.server, profile, sweep),
+        environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,
     )
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
@@ -276,13 +276,16 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
     return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
 
 
-def _environment(context: Context, server: str, profile: ProfileResult, sweep: MeasureResult) -> EnvironmentStatus:
+def _environment(context: Context, server: str, attempt: Attempt, sweep: MeasureResult) -> EnvironmentStatus:
+    assert attempt.profile is not None
+    profile = attempt.profile
     client_environment, view = sweep.environment, context.observed.servers.get(server)
     performance = context.triton_deployment.status.performance
     recorded_digest = performance.environment.image_digest if performance and performance.environment else ""
     return EnvironmentStatus(
         device=client_environment.device,
-        gpu_product=client_environment.gpu_product,
+        gpu_product=client_environment.gpu_product or profile.environment.gpu_product,
+        gpu_driver=attempt.gpu_driver or None,
         tensorrt_version=client_environment.tensorrt_version,
         server_version=client_environment.server_version,
         image=context.images.server,

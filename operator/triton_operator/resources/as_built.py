@@ -53,7 +53,7 @@ def refusal(context: Context, server: str, key: str, template: Template) -> str 
 
 def _strangeness(made: Made, template: Template) -> str | None:
     """The first field of a template that no version of the operator has built so; None: there is none."""
-    found = next(_strange(template, _shape(made), "template"), None)
+    found = next(_strange(template, _shape(made, _volumes(template)), "template"), None)
     return None if found is None else shortened(printable(found), LONGEST_PLACE)
 
 
@@ -98,10 +98,11 @@ def _strange(value: Any, shape: Any, place: str) -> Iterator[str]:
         yield place
 
 
-def _shape(made: Made) -> dict[str, Any]:
+def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
     """What every version of the operator has built: the fields by their names, with ? after one that may be missing.
 
-    A tuple is a list of exactly these items, a function is a test, and any other value is the only one.
+    A tuple is a list of exactly these items, a function is a test, and any other value is the only one. ``volumes``:
+    the shapes of the pod's volumes.
     """
     key, revision = made.key, layout.revision_directory(made.key)
     part = {"name": REPOSITORY, "mountPath": str(revision), "subPath": _below(revision), "readOnly": True}
@@ -117,7 +118,7 @@ def _shape(made: Made) -> dict[str, Any]:
     server = {
         "name": SERVER,
         "args": _serves(key),
-        "volumeMounts": _all(lambda mount: mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _is_cache(mount)),
+        "volumeMounts": _all(lambda mount: mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _holds_engines(mount)),
         "ports?": _all(lambda port: isinstance(port, dict) and set(port) == {"name", "containerPort"}),
         "lifecycle?": {"preStop": {"sleep": _is_free}},
     } | {f"{probe}?": PROBE for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
@@ -130,7 +131,7 @@ def _shape(made: Made) -> dict[str, Any]:
             "terminationGracePeriodSeconds?": _is_free,
             "initContainers": (container | check,),
             "containers": (container | server,),
-            "volumes": VOLUMES,
+            "volumes": volumes,
         }
         | {f"{field}?": _is_free for field in PLACEMENT},
     }
@@ -172,6 +173,13 @@ VOLUMES = (
     {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": _is_text}},
     {"name": "tmp", "emptyDir": {"sizeLimit": _is_text}},
 )
+
+
+def _volumes(template: Template) -> tuple[Any, ...]:
+    """The shapes of the volumes: a server that keeps engines in its pod has one more."""
+    spec = template.get("spec")
+    volumes = spec.get("volumes") if isinstance(spec, dict) else None
+    return (*VOLUMES, pod.ENGINES) if isinstance(volumes, list) and pod.ENGINES in volumes else VOLUMES
 
 
 def _all(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -233,8 +241,11 @@ def _serves(key: str) -> Callable[[Any], bool]:
     return test
 
 
-def _is_cache(mount: Any) -> bool:
-    """Whether an entry mounts a directory of engines, the only part of the claim that a server may write to."""
+def _holds_engines(mount: Any) -> bool:
+    """Whether an entry mounts a directory of engines: of the pod, or the only one of the claim to write to."""
+    if isinstance(mount, dict) and set(mount) == {"name", "mountPath"} and mount["name"] == pod.ENGINES["name"]:
+        place = str(mount["mountPath"])
+        return place.startswith(f"{layout.ROOT / 'caches'}/") and not {"", ".", ".."} & set(place.split("/")[1:])
     if not isinstance(mount, dict) or set(mount) != {"name", "mountPath", "subPath"}:
         return False
     path, caches = str(mount["subPath"]), _below(layout.ROOT / "caches")

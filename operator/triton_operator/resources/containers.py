@@ -19,6 +19,7 @@ from triton_operator.context import Context
 from triton_operator.observed.pod import RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
+from triton_operator.resources.private_server import private_image
 from triton_operator.resources.server import check_container
 from triton_operator.resources.work import (
     AnyWork,
@@ -127,7 +128,7 @@ def _client_alone(context: Context, work: AnyWork, shape: OldClient | SharingCli
     first: list[Body] = []
     volumes: list[Body] = []
     if checks_engine(work):
-        first += [_copy(context), _tensorrt_check(context, work)]
+        first += [_copy(context), _tensorrt_check(context, work, shape.attempt)]
         volumes.append(_converters_volume())
     if shape.server is not None:
         first += [_check(context, work, shape.attempt), shape.server]
@@ -160,15 +161,16 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
     """A client, and the private server that it asks, if it has one."""
     attempt, server = shape.attempt, shape.server
     copied = [CONVERTERS_MOUNT] if checks_engine(work) else []
-    # It makes the directory that the server writes engines to.
-    makes = server is not None and bool(attempt.engine_cache)
+    engines = attempt.engine_cache if server is not None else ""
     check = [_check_request(work, attempt).to_json()] if server is not None else []
-    prepare = [pod.repository_mount(read_only=not makes), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
+    # The server of a converter image that counts no engines writes them to the directory that is made here.
+    prepare = [pod.repository_mount(read_only=not engines), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
     own = [CLIENT_TEMPORARY, pod.SHARED_MEMORY] if server is not None else [pod.TEMPORARY]
-    run = [*map(pod.input_mount, shape.inputs), INCOMING_MOUNT, *own]
+    built = [_read_only(pod.engines_mount(engines))] if engines else []
+    run = [*map(pod.input_mount, shape.inputs), *built, INCOMING_MOUNT, *own]
     first = [
         _prepare(context, work, check, prepare),
-        *([_tensorrt_check(context, work)] if copied else []),
+        *([_tensorrt_check(context, work, attempt)] if copied else []),
         *([server] if server is not None else []),
         _container(context, work, _Part(RUN, [RUN, work.stage], run)),
     ]
@@ -176,6 +178,7 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
         *_box_volumes(context),
         *([_converters_volume()] if copied else []),
         *([_client_volume(), pod.shared_memory_volume(context)] if server is not None else []),
+        *([pod.ENGINES] if engines else []),
     ]
     return Containers(first, _publish(context, work), volumes)
 
@@ -275,14 +278,14 @@ def _copy(context: Context) -> Body:
     }
 
 
-def _tensorrt_check(context: Context, work: AnyWork) -> Body:
+def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
     """The container that ends with EXIT_FINAL if the server's TensorRT is not the one that built the engine."""
     return {
         "name": TENSORRT_CHECK,
-        "image": context.images.server,
+        "image": private_image(context, attempt),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters.tensorrt_check"],
-        "args": [work.stage, work.key, _tensorrt_version(work)],
+        "args": [work.stage, work.key, attempt.tensorrt_version],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",

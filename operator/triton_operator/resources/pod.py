@@ -218,6 +218,16 @@ def cache_mount(directory: str) -> dict[str, Any]:
     return _part(Path(directory))
 
 
+ENGINES = {"name": "engines", "emptyDir": {"sizeLimit": "10Gi"}}
+"""The volume in which a server keeps the engines that it builds, each pod its own. Replicas that start together would
+read each other's half-written files, and what one of them writes there all others run."""
+
+
+def engines_mount(directory: str) -> dict[str, Any]:
+    """The mount of ``ENGINES`` at the path that config.pbtxt names."""
+    return {"name": ENGINES["name"], "mountPath": directory}
+
+
 def input_mount(directory: Path) -> dict[str, Any]:
     """The read-only mount of one directory of the claim, for a container that sees nothing else of it."""
     return _part(directory) | {"readOnly": True}

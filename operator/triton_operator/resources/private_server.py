@@ -20,10 +20,21 @@ def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag. It
     never renews a connection: perf_analyzer ends if a request meets that.
     """
-    container = server_container(context, revision)
+    container = server_container(context, revision, context.boxes_clients)
     shared = server_image.wants_shared_memory_flag(context.images.server)
     flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
-    return container | {"args": [*container["args"], *flags], "restartPolicy": "Always"}
+    image = private_image(context, revision)
+    return container | {"image": image, "args": [*container["args"], *flags], "restartPolicy": "Always"}
+
+
+def private_image(context: Context, revision: Attempt) -> str:
+    """The image of a private server: of an engine that was profiled, the very one of its profile.
+
+    The tag may stand for another TensorRT since. Other Jobs have the tag, because a Job's name covers its template, and
+    failures are recorded by that name.
+    """
+    image = context.images.server
+    return server_image.image_by_digest(image, revision.image_id) if revision.tensorrt_version else image
 
 
 def reloading_sidecar(context: Context, revision: Attempt) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, FAILURE, FINISHED, HISTORY, IMAGE, SOAK
+from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, FAILURE, FINISHED, GPU, HISTORY, IMAGE, SOAK
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.entries import Entries
+from triton_operator.observed.gpu import NO_GPU
 
 
 def results_config_map(context: Context, entries: Entries) -> dict[str, Any]:
@@ -33,5 +34,7 @@ def _data(entries: Entries) -> Iterator[tuple[str, str]]:
         yield FINISHED + name, record.finished_at
         if record.image_id:
             yield IMAGE + name, record.image_id
+        if record.gpu != NO_GPU:
+            yield GPU + name, record.gpu.to_json()
     yield from ((FAILURE + name, failure.to_json()) for name, failure in entries.failures.items())
     yield from ((DAMAGED + key, damage.to_json()) for key, damage in entries.damaged.items())

@@ -107,14 +107,23 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
     }
 
 
-def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
+def keeps_own_engines(revision: Attempt) -> bool:
+    """Whether each pod that serves the revision keeps the engines that it builds, as that of its profile did.
+
+    Older operators kept them on the claim for all pods, and a server that runs goes on as it is.
+    """
+    return revision.profile is not None and revision.profile.engines > 0
+
+
+def server_container(context: Context, revision: Attempt, own_engines: bool) -> dict[str, Any]:
     """The container of tritonserver; a profile Job has it as its sidecar.
 
-    Of the claim it sees its revision and, if it compiles engines, the directory that keeps them. Only that it may
-    write to.
+    Of the claim it sees its revision. If it compiles engines, it writes them to a volume of its pod; without
+    ``own_engines``, to a directory of the claim, the only one that it may write to.
     """
     mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
-    engine_cache = revision.engine_cache
+    if cache := revision.engine_cache:
+        mounts.append(pod.engines_mount(cache) if own_engines else pod.cache_mount(cache))
     env = pod.variables(context.server_pod)
     return {
         "name": SERVER,
@@ -126,13 +135,13 @@ def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
         "securityContext": pod.CONTAINER_SECURITY,
         # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
+        "volumeMounts": mounts,
     }
 
 
 def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
-    container = server_container(context, revision)
+    container = server_container(context, revision, keeps_own_engines(revision))
     program, *arguments = container["args"]
     return container | {
         # Before the installation's own arguments, which may set another age.
@@ -173,13 +182,15 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     first = [check_container(context, check, [_revision_mount(revision)])]
     template = {
         "metadata": pod.pod_metadata(context, context.server_pod, "server", labels),
-        "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
+        "spec": pod.finished(context, _pod(context, first, containers, revision)),
     }
     return Parts(name, revision.key, template, context.spec.serving.replicas)
 
 
-def _pod(context: Context, first: list[Container], containers: list[Container], writes: bool) -> dict[str, Any]:
-    """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
+def _pod(context: Context, first: list[Container], containers: list[Container], revision: Attempt) -> dict[str, Any]:
+    """The spec of a server's pod."""
+    own_engines = keeps_own_engines(revision)
+    writes = bool(revision.engine_cache) and not own_engines
     return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "initContainers": first,
@@ -188,6 +199,7 @@ def _pod(context: Context, first: list[Container], containers: list[Container], 
             pod.repository_volume(context, read_only=not writes),
             pod.shared_memory_volume(context),
             pod.temporary_volume(pod.SERVER_TEMPORARY),
+            *([pod.ENGINES] if own_engines else []),
         ],
     }
 

@@ -1,6 +1,6 @@
 """What a pass asks of the API server, and of the store of what the watches told. Tests have others of both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from triton_operator.kube.kinds import Kind
@@ -17,6 +17,9 @@ class ApiServer(Protocol):
 
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the label with the value; None if the operator may not read nodes."""
+
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a node; none if it is gone, or if the operator may not read nodes."""
 
     def apply(self, body: Body) -> Body:
         """Make an object that was observed the desired one. Return the object as it is now."""

@@ -8,7 +8,7 @@ wrote nothing is the last.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 from triton_converters.contract.reasons import Reason
@@ -18,7 +18,8 @@ from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
-from triton_operator.observed.snapshot import Observed, observe
+from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
+from triton_operator.observed.snapshot import Observed, measured_nodes, observe
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Event, plan
 from triton_operator.planning.setbacks import Report, Setback
@@ -131,12 +132,15 @@ class Reconciler:
         self, key: Key, triton_deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]
     ) -> Observed:
         """Return the snapshot that the pass decides by. ``known``: what the store has, Events included."""
-        product = built_gpu_product(triton_deployment.spec)
+        product, children = built_gpu_product(triton_deployment.spec), list(children)
         events = (body for body in known if kind_of(body) is EVENT)
         observed = observe(
             triton_deployment.name,
             [*children, *events, *self._named_claim(triton_deployment)],
-            self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
+            Nodes(
+                self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
+                self._gpus(triton_deployment, children),
+            ),
             self._store.others_on_claim(key),
             triton_deployment.claim_name,
             has_keda=SCALED_OBJECT in self._optional,
@@ -146,6 +150,14 @@ class Reconciler:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         return observed
+
+    def _gpus(self, triton_deployment: TritonDeployment, children: Iterable[Body]) -> Mapping[str, Gpu]:
+        """The GPUs of the nodes on which figures come about that are not recorded yet."""
+        gpu = triton_deployment.spec.gpu
+        if gpu is None or gpu.count == 0:
+            return {}
+        nodes = measured_nodes(triton_deployment.name, children)
+        return {name: gpu_of(self._cluster.node_labels(name), gpu.resource_name) for name in nodes}
 
     def _named_claim(self, triton_deployment: TritonDeployment) -> Iterable[Body]:
         """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""

@@ -53,7 +53,13 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
         runs.append(job_run)
         is_busy = is_busy or job_run.active
         if job_run.result is not None:
-            profiled_attempt = replace(attempt, profile=job_run.result, profile_key=work.key, image_id=job_run.image_id)
+            profiled_attempt = replace(
+                attempt,
+                profile=job_run.result,
+                profile_key=work.key,
+                image_id=job_run.image_id,
+                gpu_driver=job_run.gpu.driver,
+            )
             attempts.append(_after_gates(context, profiled_attempt, job_run.result))
         elif job_run.failure is not None and job_run.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += record_damage(context, attempt.key, job_run.failure)

@@ -111,8 +111,10 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
     if selection.approval == "Manual" and selection.approved_revision:
         decision = _decide_approved(context, ranking, selection.approved_revision)
     else:
-        decision = _keep_active(context, ranking) or _Decision(
-            ranking.best, Reason.SELECTED, _lead_words(context, ranking)
+        decision = (
+            _keep_active(context, ranking)
+            or _across_products(ranking)
+            or _Decision(ranking.best, Reason.SELECTED, _lead_words(context, ranking))
         )
     choice = decision.choice
     if choice is None:
@@ -186,6 +188,20 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
         objection = f"not comparable with it: {obstacles[0]}"
     message = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {objection}"
     return _Decision(current, Reason.KEPT, message)
+
+
+def _across_products(ranking: _Ranking) -> _Decision | None:
+    """Choose none of candidates that were measured on different GPUs; None: all were measured on one product."""
+    profiles = {choice.name: ranking.attempts[choice.name].profile for choice in ranking.choices}
+    products = {name: profile.environment.gpu_product for name, profile in profiles.items() if profile is not None}
+    if len(set(filter(None, products.values()))) <= 1:
+        return None
+    measured = ", ".join(f"{name} on {product or 'an unknown one'}" for name, product in products.items())
+    message = (
+        f"the candidates were measured on different GPUs, which says nothing of the candidates: {measured}; set"
+        " spec.gpu.product to one of them, and all are measured on that"
+    )
+    return _Decision(None, Reason.GPU_PRODUCTS_DIFFER, message)
 
 
 def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:

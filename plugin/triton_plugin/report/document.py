@@ -213,6 +213,7 @@ def environment_lines(environment: EnvironmentStatus) -> list[tuple[str, str]]:
     """Return what the figures depend on, in words; without what is unknown."""
     lines = [
         ("Device", environment.gpu_product or environment.device),
+        ("Driver", environment.gpu_driver or ""),
         ("Processor", environment.cpu),
         ("Triton server", environment.server_version),
         ("TensorRT", environment.tensorrt_version),

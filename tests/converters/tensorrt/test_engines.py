@@ -212,6 +212,8 @@ def test_without_a_gpu_the_reason_says_so(tmp_path: Path) -> None:
         tensorrt_library.build(Library(Nothing), tmp_path, {}, TensorRtOptions(1, 3), b"")
     assert caught.value.reason is Reason.TENSORRT_UNAVAILABLE
     assert caught.value.message.startswith("TensorRT 10.13.3.9 finds no GPU")
+    assert "update the driver of the node" in caught.value.message
+    assert "set spec.gpu" not in caught.value.message, "an object without it has no such candidate"
 
 
 def test_a_strongly_typed_network_whose_graph_stayed_in_fp32_is_no_fp16_engine(

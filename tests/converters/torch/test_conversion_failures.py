@@ -22,6 +22,7 @@ from triton_converters.contract.results import ConvertResult, ReferenceResult, S
 from triton_converters.convert import torchscript
 from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.gates.precision import check_precision, weight_data_types
+from triton_converters.incoming import documents
 from triton_converters.stages.convert import produce, publish
 
 pytestmark = pytest.mark.torch
@@ -244,6 +245,8 @@ def test_warnings_are_few_and_short(convert: Convert) -> None:
         ("w" * publish.WARNING_CHARACTERS,) * publish.WARNINGS,
         "10.13.3.9",
         1e-6,
+        "c" * 32,
+        gpu="g" * documents.GPU_CHARACTERS,
     )
     assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
     assert layout.reference_directory(REFERENCE).is_dir()

@@ -19,7 +19,7 @@ from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, TimingCaches, convert
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Converted
-from triton_converters.load import framework
+from triton_converters.load import framework, gpu
 from triton_converters.load.framework import Framework
 from triton_converters.stages.convert.parts import (
     document,
@@ -57,7 +57,7 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     collected = write_model(request, form, directory)
     error, doubts = max_absolute_error(request, form, directory)
     words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
-    found = Converted(words, seconds, error, rehearsal.used())
+    found = Converted(words, seconds, error, rehearsal.used(), gpu.used())
     documents.write(incoming, document(request.conversion_key), found)
 
 

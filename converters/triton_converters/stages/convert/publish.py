@@ -79,6 +79,7 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
             tensorrt_version=inspected.tensorrt_version if inspected else "",
             max_absolute_error=None if told.max_absolute_error is None else amount(told.max_absolute_error),
             rehearsed=told.rehearsed,
+            gpu=documents.plain(told.gpu, documents.GPU_CHARACTERS),
         )
         _keep_timing_cache(request, result.tensorrt_version, incoming)
         conversion = Conversion(request.conversion_key, listed, result)
@@ -95,8 +96,13 @@ def _warnings(told: Converted, kept: str) -> tuple[str, ...]:
 
 
 def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:
-    """Store what TensorRT measured for this GPU product, if it built an engine."""
+    """Store what TensorRT measured for this GPU product, if it built an engine.
+
+    What grew beyond the limit is left out: without it, the next build only takes longer.
+    """
     name = timing_cache(request.conversion_key)
     if version and files.exists(incoming, name):
-        content = files.read_file(incoming, name, model_files.TIMING_CACHE_BYTES)
-        write_file(layout.cache_directory(request.gpu_product, version) / TIMING_CACHE, content)
+        with files.open_file(incoming, name) as file:
+            content = file.read(model_files.TIMING_CACHE_BYTES + 1)
+        if len(content) <= model_files.TIMING_CACHE_BYTES:
+            write_file(layout.cache_directory(request.gpu_product, version) / TIMING_CACHE, content)

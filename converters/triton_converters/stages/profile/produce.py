@@ -15,6 +15,7 @@ from triton_converters.contract.measurement_requests import ProfileRequest, Serv
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult, ReferenceResult
 from triton_converters.contract.text import shortened
+from triton_converters.gates import engines
 from triton_converters.gates.answers import Answers, scales_of
 from triton_converters.gates.candidate import Trial, judge
 from triton_converters.incoming import documents, measured
@@ -63,6 +64,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
         online=(),
         environment=observe(server, ()),
         seen=seen,
+        engines=engines.count(trial.engine_caches),
     )
     if result.passed and answers:
         if request.keep_outputs:
@@ -88,6 +90,7 @@ def _trial(request: ProfileRequest, server: Server, reference: ReferenceResult) 
         files=((model_file(request.revision, model.name, model.format), model) for model in models),
         keep_outputs=request.keep_outputs,
         published=converted.data_types if isinstance(converted, ConvertResult) else (),
+        engine_caches=engines.directories(layout.model_repository(request.revision)),
     )
 
 

@@ -14,7 +14,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
-from triton_converters.load import framework
+from triton_converters.load import framework, gpu
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
@@ -38,7 +38,7 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
         _record_members(model, request, incoming)
         members = tuple(_names(member.model) for member in model.members)
     seconds = round(time.monotonic() - started, 3)
-    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used()))
+    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used(), gpu.used()))
 
 
 def _names(model: Framework) -> Names:

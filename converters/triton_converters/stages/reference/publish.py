@@ -42,7 +42,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
             signature = members.declared(request.model.ensemble, signature)
             members.record(request, dump.members, incoming, directory)
         seconds = documents.amount(dump.seconds)
-        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed)
+        gpu = documents.plain(dump.gpu, documents.GPU_CHARACTERS)
+        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed, gpu)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 

@@ -1,13 +1,33 @@
-"""How often the gates were right, from the rows of a run. Pure."""
+"""How often the gates were right, from the rows that `make bench-gates` writes. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.gates.row import Row
-
 PASSED = "Passed"
-NO_REFERENCE = "no reference"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant before the gates of one precision, judged by one reference."""
+
+    subject: str
+    rule: str
+    place: str
+    """The output, input or layer that the rule changed; empty: the whole graph."""
+    precision: str
+    dataloader: bool
+    wrong: bool
+    """Whether clients would notice, by samples that no gate sees."""
+    is_right: bool
+    """Whether it is made by a rule for right ones, and clients would not notice."""
+    decibels: float | None
+    """Signal over error of the worst floating point output; None: no error, or no finite number."""
+    changed: float
+    """Share of changed decisions."""
+    reason: str
+    """``Passed``, or that with which the gates fail it."""
+    message: str
 
 
 @dataclass(frozen=True)
