@@ -175,7 +175,7 @@ def test_a_declaration_that_does_not_fit_the_graph_says_so(deploy: Deploy, text:
         (
             {"config.pbtxt": "", "1/model.plan": FILES["engine"][0]},
             "ModelConfigRefused",
-            "models/ocr/1/model.plan is a TensorRT engine: it runs only on the TensorRT that built it",
+            "models/ocr/1/model.plan is a TensorRT engine, which cannot be served: it runs only on",
         ),
         (
             {"config.pbtxt": 'backend: "pytorch"', "1/model.pt": GRAPH},

@@ -16,6 +16,10 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
 
 
+class CutError(ValueError):
+    """The file ends within a field."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One field."""
@@ -41,7 +45,8 @@ class Message:
     def fields(self) -> Iterator[Field]:
         """Yield each field; other parts of the file may be read in between.
 
-        Raises ValueError if the message is cut, has too many fields, or has a wire type that protobuf does not know.
+        Raises CutError if the message is cut, and ValueError if it has too many fields or a wire type that protobuf
+        does not know.
         """
         place = self.start
         while place < self.end:
@@ -62,7 +67,7 @@ class Message:
                 raise ValueError(f"wire type {wire_type}")
             place = self.file.tell() + size
             if place > self.end:
-                raise ValueError("the message is cut")
+                raise CutError("the message is cut")
             yield Field(number, wire_type, value, size)
 
     def inner(self, number: int) -> Iterator["Message"]:
@@ -111,12 +116,37 @@ def is_message(path: Path, known: Collection[int], needed: Collection[int]) -> b
     return found >= set(needed)
 
 
+def numbers(path: Path) -> set[int]:
+    """Return the numbers of the fields of a file; none if it is no whole message."""
+    try:
+        with opened(path) as message:
+            return {field.number for field in message.fields()}
+    except ValueError:
+        return set()
+
+
+def is_cut(path: Path, known: Collection[int], needed: Collection[int]) -> bool:
+    """Whether a file has ``known`` fields, with all that are ``needed``, but ends within one of them."""
+    found = set()
+    try:
+        with opened(path) as message:
+            for field in message.fields():
+                if field.number not in known:
+                    return False
+                found.add(field.number)
+    except CutError:
+        return found >= set(needed)
+    except ValueError:
+        return False
+    return False
+
+
 def _varint(file: BinaryIO) -> int:
     value = 0
     for position in range(LONGEST_VARINT):
         byte = file.read(1)
         if not byte:
-            raise ValueError("the file is cut")
+            raise CutError("the file is cut")
         value |= (byte[0] & 0x7F) << (7 * position)
         if byte[0] < 0x80:
             return value
