@@ -180,11 +180,12 @@ def _config_settings(repository: FromRepository) -> Iterator[str]:
     """Yield the settings that the operator takes from the user's config.pbtxt."""
     yield f"file {repository.file}"
     for side, tensors in (("input", repository.inputs), ("output", repository.outputs)):
-        yield from (f"{side} {each.name} {each.data_type}{each.dims}" for each in tensors)
+        yield from (f"{side} {each.name} {each.data_type}{each.request_dims or each.dims}" for each in tensors)
     for name, value in repository.config.model_dump(by_alias=True, exclude_unset=True).items():
         # It is named before, with those that the graph shows.
         if name != "maxBatchSize":
             yield f"{name} {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}"
+    yield from (f"without {each}" for each in repository.left_out)
 
 
 def _unverified_inputs(subject: Subject) -> str:

@@ -71,7 +71,8 @@ def _shape(tensor: TensorStatus, has_batch_dimension: bool) -> list[int]:
     ``has_batch_dimension``: there is one besides the tensor's dimensions. If not, an open first dimension may be one.
     """
     open_size = 1 if len(tensor.dims) == 1 else SIDE
-    sizes = [open_size if each < 0 else each for each in tensor.dims]
+    # Triton has no empty dims: such a tensor is served with one of 1.
+    sizes = [open_size if each < 0 else each for each in tensor.dims] or [1]
     if has_batch_dimension:
         return [1, *sizes]
     return [1, *sizes[1:]] if tensor.dims and tensor.dims[0] < 0 else sizes

@@ -13,6 +13,7 @@ def convert(task: Task, directory: Path) -> None:
     path, asked = directory / FORMATS["onnx"].file, task.request.onnx_opset
     model = onnx_graph.load(task.framework.source / task.framework.path)
     mend(model)
+    onnx_graph.leave_out(model, task.signature)
     onnx_graph.redeclare(model, task.signature)
     onnx_graph.save(model, path)
     if asked and onnx_graph.opset_of(model) != asked:

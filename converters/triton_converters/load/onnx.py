@@ -58,9 +58,10 @@ class OnnxFramework:
 
     def _correct(self, answers: Sequence[Array]) -> None:
         """Open what the graph declares wrongly of its outputs, for which ONNX Runtime only warns."""
-        for declared, answer in zip(self.session.get_outputs(), answers, strict=True):
-            wrong = _contradicted(declared.shape, answer.shape)
-            self.open_axes[declared.name] = tuple(sorted({*self.open_axes[declared.name], *wrong}))
+        shapes = {each.name: each.shape for each in self.session.get_outputs()}
+        for name, answer in zip(self.outputs, answers, strict=True):
+            wrong = _contradicted(shapes[name], answer.shape)
+            self.open_axes[name] = tuple(sorted({*self.open_axes[name], *wrong}))
 
 
 def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
