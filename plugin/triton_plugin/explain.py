@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from shlex import quote
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
@@ -135,7 +136,7 @@ def _advice_lines(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
     text = advice(reason, subject.name, subject.namespace)
     # The reader has typed this command already.
-    command = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
+    command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
     text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
     return [f"  to do: {text}"] if text else []
 
