@@ -30,6 +30,7 @@ def documents(text: str, loader_type: type[yaml.SafeLoader] = yaml.SafeLoader) -
     try:
         while loader.check_node():
             node = loader.get_node()
+            assert node is not None
             _count(node, {}, 0)
             yield loader.construct_document(node)
     except RecursionError as error:
