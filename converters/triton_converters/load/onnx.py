@@ -14,6 +14,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.axes import UNNAMED
+from triton_converters.load import onnx_tensors
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
@@ -79,7 +80,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     """Open the file; weights of any type stay as they are.
 
     ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no ONNX file, one that
-    ONNX Runtime refuses, or one with operators of other domains than DOMAINS).
+    ONNX Runtime refuses, one with operators of other domains than DOMAINS, or with what no request can hold).
     """
     path = model.entrypoint.path
     file = locate(source, path, pattern="*.onnx")
@@ -101,6 +102,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     except Exception as error:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
     inputs, outputs = session.get_inputs(), session.get_outputs()
+    wanted = {each.name for each in (model.declared.outputs if model.declared else outputs)}
+    for side, values in (("input", inputs), ("output", [each for each in outputs if each.name in wanted])):
+        if why := next(filter(None, (onnx_tensors.fault(side, each.name, each.type) for each in values)), ""):
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
     # A dimension is a number, a name, or None.
     open_axes = {
         value.name: tuple(axis for axis, size in enumerate(value.shape) if not isinstance(size, int))
