@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from triton_converters.found import protobuf
+
 HEAD = 4096
 """Bytes that are read of a file's beginning: enough for the names that a pickle or a text begins with."""
 TAIL = 8
@@ -62,6 +64,11 @@ class Content:
         if b"\0" in self.head:
             return ""
         return self.head.decode("utf-8-sig", errors="ignore").lstrip()
+
+    @cached_property
+    def fields(self) -> protobuf.Fields:
+        """The fields of a protobuf, which is read once for all that ask; a folder and anything else have none."""
+        return protobuf.NO_FIELDS if self.is_folder else protobuf.fields_of(self.path)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -102,43 +102,47 @@ def opened(path: Path) -> Iterator[Message]:
         yield Message(file, 0, path.stat().st_size, count())
 
 
-def is_message(path: Path, known: Collection[int], needed: Collection[int]) -> bool:
-    """Whether a file is one whole message of ``known`` fields, with all that are ``needed``, which hold messages."""
-    found = set()
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a file that is one message, by their numbers."""
+
+    numbers: frozenset[int]
+    others: frozenset[int]
+    """The numbers of fields that hold no bytes, so no message."""
+    is_cut: bool
+    """Whether the file ends within a field."""
+
+    def are(self, known: Collection[int], needed: Collection[int], one_of: Collection[int] = ()) -> bool:
+        """Whether the file is whole, all are ``known``, and there are those that are ``needed``, which hold messages.
+
+        ``one_of``: fields of which there is at least one; empty: any.
+        """
+        return (
+            not self.is_cut
+            and self.numbers <= frozenset(known)
+            and frozenset(needed) <= self.numbers - self.others
+            and (not one_of or not self.numbers.isdisjoint(one_of))
+        )
+
+
+NO_FIELDS = Fields(frozenset(), frozenset(), is_cut=False)
+
+
+def fields_of(path: Path) -> Fields:
+    """Return the fields of a file; none if it is no message. Raises OSError."""
+    numbers: set[int] = set()
+    others: set[int] = set()
     try:
         with opened(path) as message:
             for field in message.fields():
-                if field.number not in known or (field.number in needed and field.wire_type != BYTES):
-                    return False
-                found.add(field.number)
-    except ValueError:
-        return False
-    return found >= set(needed)
-
-
-def numbers(path: Path) -> set[int]:
-    """Return the numbers of the fields of a file; none if it is no whole message."""
-    try:
-        with opened(path) as message:
-            return {field.number for field in message.fields()}
-    except ValueError:
-        return set()
-
-
-def is_cut(path: Path, known: Collection[int], needed: Collection[int]) -> bool:
-    """Whether a file has ``known`` fields, with all that are ``needed``, but ends within one of them."""
-    found = set()
-    try:
-        with opened(path) as message:
-            for field in message.fields():
-                if field.number not in known:
-                    return False
-                found.add(field.number)
+                numbers.add(field.number)
+                if field.wire_type != BYTES:
+                    others.add(field.number)
     except CutError:
-        return found >= set(needed)
+        return Fields(frozenset(numbers), frozenset(others), is_cut=True)
     except ValueError:
-        return False
-    return False
+        return NO_FIELDS
+    return Fields(frozenset(numbers), frozenset(others), is_cut=False)
 
 
 def _varint(file: BinaryIO) -> int:

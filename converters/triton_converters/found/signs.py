@@ -37,12 +37,12 @@ HUB = ("config.json", "adapter_config.json", "model_index.json")
 
 def is_onnx(content: Content) -> bool:
     """Whether a file is a ModelProto: its fields are known, among them a graph (7) and operator sets (8)."""
-    return protobuf.is_message(content.path, ONNX, needed={7, 8})
+    return content.fields.are(ONNX, needed={7, 8})
 
 
 def is_cut_onnx(content: Content) -> bool:
-    """Whether a file begins as a ModelProto, with its version (1) and its producer (2) or graph (7), and is cut."""
-    return content.head[:1] == b"\x08" and protobuf.is_cut(content.path, ONNX, needed={1})
+    """Whether a file begins as a ModelProto, with its version (1), and is cut."""
+    return content.head[:1] == b"\x08" and content.fields.is_cut and content.fields.numbers <= ONNX
 
 
 def is_safetensors(content: Content) -> bool:
@@ -105,7 +105,7 @@ def is_xgboost(content: Content) -> bool:
 
 def is_frozen_graph(content: Content) -> bool:
     """Whether a file is TensorFlow's GraphDef: its first field is a node (1), with a name (1) and an operator (2)."""
-    return protobuf.is_message(content.path, {1, 2, 3, 4, 5}, needed={1}) and _is_node(content)
+    return content.fields.are({1, 2, 3, 4, 5}, needed={1}) and _is_node(content)
 
 
 def _is_node(content: Content) -> bool:
@@ -119,8 +119,8 @@ def _is_node(content: Content) -> bool:
 
 def is_saved_model(content: Content) -> bool:
     """Whether a folder has the file of a SavedModel, or a file is that file."""
-    file = content.path / SAVED_MODEL if content.is_folder else content.path
-    return file.is_file() and protobuf.is_message(file, {1, 2}, needed={2}) and _has_meta_graph(file)
+    file = Content(content.path / SAVED_MODEL) if content.is_folder else content
+    return file.path.is_file() and file.fields.are({1, 2}, needed={2}) and _has_meta_graph(file.path)
 
 
 def _has_meta_graph(file: Path) -> bool:
@@ -136,8 +136,7 @@ def is_coreml(content: Content) -> bool:
     """Whether a file is Core ML's Model: version (1), description (2), and one model; or a folder is its package."""
     if content.is_folder:
         return {"Manifest.json", "Data"} <= content.names
-    numbers = protobuf.numbers(content.path)
-    return {1, 2} <= numbers and bool(numbers & set(COREML)) and numbers <= {1, 2, 10, *COREML}
+    return content.fields.are({1, 2, 10, *COREML}, needed={2}, one_of=COREML)
 
 
 def is_tensorflow_checkpoint(content: Content) -> bool:
@@ -151,7 +150,7 @@ def is_paddle(content: Content) -> bool:
     """Whether a file is a program of PaddlePaddle: JSON of version 3, or blocks (1) that begin with a number (1)."""
     if content.text.startswith("{") and '"base_code"' in content.text:
         return True
-    if not protobuf.is_message(content.path, {1, 4, 5}, needed={1}):
+    if not content.fields.are({1, 4, 5}, needed={1}):
         return False
     with protobuf.opened(content.path) as message:
         try:
