@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -105,3 +106,28 @@ def test_what_no_dataloader_can_give_is_said_without_one(tmp_path: Path, name: s
     assert (caught.value.reason, caught.value.final) == (Reason.CHECKPOINT_INVALID, True)
     assert f"m.onnx: {words}" in caught.value.message or words in caught.value.message
     assert "write a dataloader" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "its weights are in 'm.onnx.data', which is not next to it: push the folder with both files"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "which is a pointer of Git LFS in place of the file: fetch"),
+        (b"cut", "which has 3 of at least 64 bytes: copy or download it again"),
+    ],
+)
+def test_weights_that_are_not_there_are_named_by_their_file(tmp_path: Path, content: bytes | None, words: str) -> None:
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [4, 4], bytes(64), raw=True)
+    values = [helper.make_tensor_value_info(each, TensorProto.FLOAT, ["N", 4]) for each in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.onnx.data", size_threshold=0)
+    code = ModelCode("onnx", Entrypoint("m.onnx", {}), 4)
+    assert framework.load(tmp_path, code, "onnx").inputs == ("x",)
+    (tmp_path / "m.onnx.data").unlink()
+    if content is not None:
+        (tmp_path / "m.onnx.data").write_bytes(content)
+    with pytest.raises(StageError) as caught:
+        framework.load(tmp_path, code, "onnx")
+    assert (caught.value.reason, caught.value.final) == (Reason.CHECKPOINT_INVALID, True)
+    assert words in caught.value.message

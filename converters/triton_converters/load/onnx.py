@@ -14,7 +14,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.axes import UNNAMED
-from triton_converters.load import onnx_tensors
+from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
@@ -80,12 +80,15 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     """Open the file; weights of any type stay as they are.
 
     ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no ONNX file, one that
-    ONNX Runtime refuses, one with operators of other domains than DOMAINS, or with what no request can hold).
+    ONNX Runtime refuses, one with operators of other domains than DOMAINS, one with what no request can hold, or
+    without its files of weights).
     """
     path = model.entrypoint.path
     file = locate(source, path, pattern="*.onnx")
     try:
         graph = onnx.load(str(file), load_external_data=False)
+        if why := onnx_weights.fault(graph, file.parent):
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
         foreign = sorted(_domains(graph) - DOMAINS - {each.domain for each in graph.functions})
         if foreign:
             message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
