@@ -16,7 +16,6 @@ from triton_converters.gates.answers import scales_of
 from triton_converters.gates.candidate import Trial, judge
 from triton_converters.incoming.documents import Names
 from triton_converters.load.onnx import load
-from triton_converters.model_config.model import served_dims
 from triton_converters.stages.reference import produce, publish
 
 FILE = "model.onnx"
@@ -138,8 +137,7 @@ def verdict(
 def _served(signature: Signature) -> Signature:
     """Return the signature as the written config.pbtxt declares it: a scalar is a tensor of one element."""
     inputs, outputs = (
-        tuple(replace(each, dims=served_dims(each.dims)) for each in side)
-        for side in (signature.inputs, signature.outputs)
+        tuple(replace(each, dims=each.served_dims) for each in side) for side in (signature.inputs, signature.outputs)
     )
     return Signature(inputs, outputs, signature.max_batch_size)
 

@@ -23,6 +23,9 @@ class Failure:
     """Whether another try cannot help."""
 
 
+_NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ)
+
+
 def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Failure:
     """Return why a stage ended with this exception, and print the exception.
 
@@ -47,7 +50,12 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
     if isinstance(error, OSError) and mount == layout.MOUNT and _refused_by_claim(error):
         return Failure(Reason.CLAIM_NOT_WRITABLE, _not_writable(error), final=True)
     message = f"{traceback.format_exception_only(error)[-1].strip()} at {_where(error)}"
-    return Failure(Reason.CRASHED, message, final=False)
+    return Failure(Reason.CRASHED, message, final=_is_about_input(error))
+
+
+def _is_about_input(error: Exception) -> bool:
+    """Whether the same input ends every run so: a name that no file system takes, or what is nested too deep."""
+    return isinstance(error, RecursionError) or (isinstance(error, OSError) and error.errno in _NO_NAME)
 
 
 def _files(error: OSError) -> list[Path]:

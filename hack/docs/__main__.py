@@ -8,7 +8,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack.docs import advice, api, chart, conversions, examples, gpu, metrics, reasons, renamed, rooms, settings, zoo
+from hack.docs import (
+    advice,
+    api,
+    chart,
+    conversions,
+    examples,
+    files,
+    gpu,
+    metrics,
+    reasons,
+    renamed,
+    rooms,
+    settings,
+    zoo,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +31,21 @@ def differing() -> dict[Path, str]:
     """Return the files that are not as generated, by path, with the text that they should have."""
     pages = {
         path: text
-        for each in (advice, api, chart, conversions, examples, gpu, metrics, reasons, renamed, rooms, settings, zoo)
+        for each in (
+            advice,
+            api,
+            chart,
+            conversions,
+            examples,
+            files,
+            gpu,
+            metrics,
+            reasons,
+            renamed,
+            rooms,
+            settings,
+            zoo,
+        )
         for path, text in each.pages().items()
     }
     return {path: text for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text}

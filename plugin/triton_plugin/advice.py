@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from importlib.resources import files
+from shlex import quote
 
 
 @cache
@@ -16,5 +17,5 @@ def advice(reason: str, name: str = "NAME", namespace: str = "") -> str:
 
     ``name``, ``namespace``: of the object, for the commands in it.
     """
-    arguments = f"{name} --namespace {namespace}" if namespace else name
+    arguments = f"{quote(name)} --namespace {quote(namespace)}" if namespace else quote(name)
     return _advice_by_reason().get(reason, "").replace(" NAME", f" {arguments}")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from shlex import quote
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
@@ -135,7 +136,7 @@ def _advice_lines(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
     text = advice(reason, subject.name, subject.namespace)
     # The reader has typed this command already.
-    command = f"kubectl triton explain {subject.name} --namespace {subject.namespace}"
+    command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
     text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
     return [f"  to do: {text}"] if text else []
 
@@ -180,11 +181,12 @@ def _config_settings(repository: FromRepository) -> Iterator[str]:
     """Yield the settings that the operator takes from the user's config.pbtxt."""
     yield f"file {repository.file}"
     for side, tensors in (("input", repository.inputs), ("output", repository.outputs)):
-        yield from (f"{side} {each.name} {each.data_type}{each.dims}" for each in tensors)
+        yield from (f"{side} {each.name} {each.data_type}{each.request_dims or each.dims}" for each in tensors)
     for name, value in repository.config.model_dump(by_alias=True, exclude_unset=True).items():
         # It is named before, with those that the graph shows.
         if name != "maxBatchSize":
             yield f"{name} {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}"
+    yield from (f"without {each}" for each in repository.left_out)
 
 
 def _unverified_inputs(subject: Subject) -> str:

@@ -1,12 +1,12 @@
 """Finds the models of a folder and their source formats without running any of its code."""
 
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
+from triton_converters.found.kinds import kind_of
 from triton_plugin.python_files import (
     Entrypoint,
     FolderError,
@@ -97,7 +97,7 @@ def _files(folder: Path) -> Iterator[Model]:
     files = [(path, name) for path, name in paths_below(folder) if not is_hidden(name) and path.is_file()]
     repositories = {name.parent for _, name in files if name.name == CONFIG}
     for path, name in files:
-        form = MARKERS.get(name.name)
+        form = MARKERS.get(name.name) if folder.is_dir() else None
         if form != REPOSITORY and repositories & set(name.parents):
             # It belongs to the model of the repository.
             continue
@@ -109,18 +109,11 @@ def _files(folder: Path) -> Iterator[Model]:
             suffix_format, suffixes = SUFFIXES[path.suffix], SOURCES[SUFFIXES[path.suffix]].suffixes
             others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != suffix_format)
             yield Model(str(name), suffix_format, (suffix_format, *others))
+        elif path == folder and (kind := kind_of(path)) and kind.format:
+            yield Model(str(name), kind.format, (kind.format,))
 
 
 def _is_what_it_is_called(path: Path) -> bool:
-    """Whether a file has its name's format, if that name is common to other kinds of files too."""
-    return SUFFIXES[path.suffix] != "ts-script" or is_torchscript(path)
-
-
-def is_torchscript(path: Path) -> bool:
-    """Whether a file contains code as well as weights; torch.save writes such an archive without code."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = [name.partition("/")[2] for name in archive.namelist()]
-    except (zipfile.BadZipFile, OSError):
-        return False
-    return "constants.pkl" in entries and any(name.startswith("code/") for name in entries)
+    """Whether a file's content is that of its name's format, or shows none."""
+    kind, form = kind_of(path), SUFFIXES[path.suffix]
+    return kind.format == form if kind else form != "ts-script"

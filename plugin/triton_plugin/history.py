@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from shlex import quote
 
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
@@ -70,7 +71,7 @@ def _previous_revision(subject: Subject) -> str:
         and each.key not in subject.damaged
     )
     previous = next(older_names, "")
-    command = f"kubectl triton rollback {subject.name}"
+    command = f"kubectl triton rollback {quote(subject.name)}"
     if change := _unsettled_change(subject):
         further = f"; to go further back, type: {command} {previous}" if previous else ""
         raise SubjectError(
@@ -80,7 +81,7 @@ def _previous_revision(subject: Subject) -> str:
     if not previous:
         raise SubjectError(
             f"no revision of {name} that is older than the active one, {current.key}, is recorded. One that is newer is"
-            f" not chosen by itself: name it, as kubectl triton history {subject.name} lists it"
+            f" not chosen by itself: name it, as kubectl triton history {quote(subject.name)} lists it"
         )
     return previous
 

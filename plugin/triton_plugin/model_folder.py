@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.found.formats import described, refusal
+from triton_converters.found.kinds import kind_of
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, FolderError, entrypoints, parse, paths_below
 
@@ -60,13 +62,17 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
 
 def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: str) -> Model:
     if not models_of_folder:
+        kind = kind_of(folder)
+        if kind is not None and not kind.is_weights:
+            raise FolderError(f"{folder} is {refusal(folder, kind)}")
+        there = kind.words if kind else ", ".join(described(folder)) if folder.is_dir() else "nothing that is known"
         kinds = (
             "a Python file that defines get_model, a SavedModel's directory, an .onnx file, a TorchScript file or a"
             " folder with the config.pbtxt of a Triton repository"
         )
         raise FolderError(
-            f"{folder} contains no model. A model is {kinds} (docs/formats.md). A checkpoint alone is not enough:"
-            " get_model builds the model that it belongs to (docs/user-files.md)"
+            f"{folder} contains no model; it has: {there}. A model is {kinds} (docs/files.md). A checkpoint alone is"
+            " not enough: get_model builds the model that it belongs to (docs/user-files.md)"
         )
     matches = [each for each in models_of_folder if path in ("", each.path) and (not form or form in each.possible)]
     listing = ", ".join(map(str, models_of_folder))

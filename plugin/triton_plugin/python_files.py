@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+LONGEST = 4 * 2**20
+"""Bytes of a Python file; the longest of large frameworks have some hundred thousand."""
 Modules = Mapping[str, ast.Module]
 """Parsed files by their path below the folder."""
 
@@ -41,12 +43,17 @@ def parse(folder: Path) -> dict[str, ast.Module]:
     """Parse all files that are not hidden. Raises FolderError for one that is not valid Python."""
     modules = {}
     for path, name in paths_below(folder):
-        if path.suffix != ".py" or is_hidden(name):
+        # A pipe or a device would be read without an end.
+        if path.suffix != ".py" or is_hidden(name) or not path.is_file():
             continue
+        if path.stat().st_size > LONGEST:
+            raise FolderError(f"{path} is longer than {LONGEST} bytes, which no code is: leave it out of the folder")
         try:
             modules[str(name)] = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError) as error:
             raise FolderError(f"{path} is not valid Python: {error}") from error
+        except (RecursionError, MemoryError) as error:
+            raise FolderError(f"{path} is nested too deep to be read: leave it out of the folder") from error
     return modules
 
 

@@ -2,6 +2,7 @@
 
 import json
 from math import prod
+from shlex import quote
 
 from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_plugin.subject import Subject
@@ -20,18 +21,17 @@ def first_request(subject: Subject) -> str:
 
     Inputs too long for a command line are sent from Python.
     """
-    url = f"http://localhost:{PORT}/v2/models/{subject.served_name}"
-    forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
+    url = quote(f"http://localhost:{PORT}/v2/models/{subject.served_name}")
+    forward = f"kubectl port-forward --namespace {quote(subject.namespace)} {quote(f'service/{subject.name}')}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
         return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {RETRY} {url}"
     shapes = [_shape(tensor, signature.max_batch_size > 0) for tensor in signature.inputs]
-    # A name may hold what a shell reads.
     if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
         script = _script(subject.served_name, signature, shapes)
         return f"To send a request from Python (zeros stand for real inputs):\n\n{forward} {GRPC_PORT} &\n{script}"
     body = _body(signature, shapes)
-    curl = f"curl {RETRY} {url}/infer --data '{body}'"
+    curl = f"curl {RETRY} {url}/infer --data {quote(body)}"
     return f"To send a request (zeros stand for real inputs):\n  {forward} {PORT} &\n  {curl}"
 
 
@@ -71,7 +71,8 @@ def _shape(tensor: TensorStatus, has_batch_dimension: bool) -> list[int]:
     ``has_batch_dimension``: there is one besides the tensor's dimensions. If not, an open first dimension may be one.
     """
     open_size = 1 if len(tensor.dims) == 1 else SIDE
-    sizes = [open_size if each < 0 else each for each in tensor.dims]
+    # Triton has no empty dims: such a tensor is served with one of 1.
+    sizes = [open_size if each < 0 else each for each in tensor.dims] or [1]
     if has_batch_dimension:
         return [1, *sizes]
     return [1, *sizes[1:]] if tensor.dims and tensor.dims[0] < 0 else sizes

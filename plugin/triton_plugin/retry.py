@@ -1,6 +1,7 @@
 """Says what a retry of an object would do, from its status and the recorded failures. Pure."""
 
 from collections.abc import Iterator
+from shlex import quote
 
 from triton_converters.contract.reasons import Reason
 from triton_plugin.advice import advice
@@ -48,7 +49,7 @@ def retry_refusal(subject: Subject) -> str:
         reason = condition.reason if condition else ""
         to_do = (
             advice(reason, subject.name, subject.namespace)
-            or f"Ask what is in the way: kubectl triton explain {subject.name}"
+            or f"Ask what is in the way: kubectl triton explain {quote(subject.name)}"
         )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
     if subject.holds("Ready") and subject.newer_condition is None:

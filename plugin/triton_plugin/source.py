@@ -16,6 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
+from triton_plugin import bounded_yaml
 from triton_plugin.job_log import LOGGED_STAGES, latest_line
 from triton_plugin.subject import Subject, SubjectError, parse, parse_saved
 
@@ -259,6 +260,7 @@ def is_file(name: str) -> bool:
 def read_file(path: str) -> Subject:
     """Read what ``kubectl get td/NAME configmap/NAME-results -o yaml`` printed. Raises SubjectError."""
     try:
-        return parse_saved(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
+        with Path(path).open(encoding="utf-8") as file:
+            return parse_saved(bounded_yaml.documents(bounded_yaml.text_of(file)))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise SubjectError(f"{path} is not a saved TritonDeployment: {error}") from error

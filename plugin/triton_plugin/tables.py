@@ -85,7 +85,7 @@ class Grid:
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
         for number, width in widths.items():
             justify: Literal["left", "right"] = "right" if self._is_figure(number) else "left"
-            table.add_column(self.headings[number], justify=justify, width=width, overflow="fold")
+            table.add_column(Text(self.headings[number]), justify=justify, width=width, overflow="fold")
         for row in self.rows:
             table.add_row(*(Text(row[number]) for number in widths))
         return table
@@ -98,7 +98,7 @@ class Grid:
             record.add_column(overflow="fold")
             for number in columns:
                 if row[number]:
-                    record.add_row(self.headings[number], Text(row[number]))
+                    record.add_row(Text(self.headings[number]), Text(row[number]))
             yield record
 
 

@@ -23,7 +23,7 @@ from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
 from triton_converters.contract.failure_reasons import FAILURES
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import Row
+from triton_converters.contract.results import ReferenceResult, RepositoryModel, Row, Signature, SourceResult, Tensor
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.stages import STAGES
 
@@ -278,3 +278,18 @@ def test_too_many_rows_are_refused_not_cut() -> None:
 def test_what_is_no_outcome_is_a_document_error(text: str) -> None:
     with pytest.raises(DocumentError):
         Outcome.from_json(text)
+
+
+def test_a_field_that_was_added_later_to_a_part_is_left_out_at_its_default() -> None:
+    tensor = Tensor("x", "FP32", (1, 8))
+    found = RepositoryModel("m/1/model.onnx", 0, (tensor,), (tensor,), None, False, (), 0, False, {}, "")
+    for stage, result in (
+        ("reference", ReferenceResult(Signature((tensor,), (tensor,), 4), 1, 1, 1.0)),
+        ("source", SourceResult("0" * 64, 1, 1, repositories=(found, None))),
+    ):
+        text = Outcome(stage, "0" * 16, result).to_json()
+        assert not {"request_dims", "left_out"} & set(text.split('"')), text
+        assert Outcome.from_json(text).result == result
+    later = dataclasses.replace(found, left_out=("a: b",), inputs=(dataclasses.replace(tensor, request_dims=(8,)),))
+    source = SourceResult("0" * 64, 1, 1, repositories=(later,))
+    assert Outcome.from_json(Outcome("source", "0" * 16, source).to_json()).result == source

@@ -18,7 +18,6 @@ from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
-from triton_converters.found.formats import ADVICE, FORMATS, WEIGHTS
 from triton_converters.found.kinds import Kind, kind_of
 from triton_converters.stages import source
 
@@ -38,31 +37,31 @@ FILES: dict[str, tuple[bytes, Kind | None]] = {
     "ONNX": (transformer().SerializeToString(), Kind.ONNX),
     "TorchScript": (archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/net.py"), Kind.TORCHSCRIPT),
     "state_dict": (archive("best/data.pkl", "best/version", "best/data/0"), Kind.STATE_DICT),
-    "old state_dict": (pickle.dumps({"weight": [1.0]}, protocol=2), Kind.STATE_DICT),
+    "old state_dict": (pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2), Kind.STATE_DICT),
     "safetensors": ((2).to_bytes(8, "little") + b"{}", Kind.SAFETENSORS),
     "torch.export": (archive("m/archive_format", "m/models/model.json", "m/data/weights/0"), Kind.EXPORTED_PROGRAM),
     "Keras 3": (archive("metadata.json", "config.json", "model.weights.h5"), Kind.KERAS),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(64), Kind.KERAS),
     "engine": (b"ptrt" + bytes(64), Kind.TENSORRT),
     "TensorFlow Lite": (b"\x1c\x00\x00\x00TFL3" + bytes(64), Kind.TFLITE),
-    "empty": (b"", None),
-    "text": (b"import torch\n", None),
-    "another archive": (archive("a.txt"), None),
-    "a broken archive": (b"PK\x03\x04" + bytes(64), None),
-    "a cut graph": (SMALL[:-3], None),
+    "empty": (b"", Kind.EMPTY),
+    "text": (b"Read me.\n", None),
+    "another archive": (archive("a.txt"), Kind.ARCHIVE),
+    "a broken archive": (b"PK\x03\x04" + bytes(64), Kind.CUT_ARCHIVE),
+    "a cut graph": (SMALL[:-3], Kind.CUT_ONNX),
     "no graph": (onnx.ModelProto(ir_version=8, producer_name="x").SerializeToString(), None),
-    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", None),
+    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", Kind.LFS),
 }
 
 
 def test_every_format_that_a_file_shows_is_among_these_files_or_a_directory() -> None:
-    files = {Kind(source.kind) for source in SOURCES.values() if source.kind and not source.marker}
-    assert files <= {kind for _, kind in FILES.values()}
+    files = {source.kind for source in SOURCES.values() if source.kind and not source.marker}
+    assert files <= {kind.words for _, kind in FILES.values() if kind}
 
 
 def test_a_kind_is_either_a_format_or_weights_or_has_advice() -> None:
     """A kind in two of them would be refused as weights, whatever the others say."""
-    assert sorted([*FORMATS, *WEIGHTS, *ADVICE], key=str) == sorted(Kind, key=str)
+    assert all(sum(map(bool, (kind.format, kind.is_weights, kind.advice))) == 1 for kind in Kind)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -87,10 +87,7 @@ REFUSED = {
     'cc_model_filenames { key: "7.5" value: "a.onnx" }': "cc_model_filenames",
     'model_repository_agents { agents { name: "a" } }': "an agent is code",
     'runtime: "model.py"': "a program is code",
-    'metric_tags { key: "a" value: "b" }': "metric_tags is not supported",
     "model_transaction_policy { decoupled: true }": "one answer for each request",
-    "optimization { execution_accelerators { gpu_execution_accelerator { name: 'tensorrt' } } }": "list a candidate",
-    "instance_group { gpus: [ 0 ] }": "spec.gpu says how many",
     "instance_group { count: 1 } instance_group { count: 1 }": "several instance groups",
     "instance_group { count: 65 }": "instance_group.count must be at most 64",
     "instance_group { kind: KIND_MODEL }": "KIND_MODEL is not supported",
@@ -103,10 +100,9 @@ REFUSED = {
     f'input {{ name: "x" data_type: TYPE_FP16 dims: 1 }} {OUT}': "ioPrecision is fp32",
     f'input {{ name: "x" dims: 1 }} {OUT}': "ioPrecision is fp32",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 0 }} {OUT}': "dims of input x",
-    f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 reshape {{ shape: [ 2, 2 ] }} }} {OUT}': "input.reshape is not",
+    f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 reshape {{ shape: [ 2, 2 ] }} }} {OUT}': "input.reshape of x is",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 allow_ragged_batch: true }} {OUT}': "ragged",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 optional: true }} {OUT}': "send every input",
-    f'{IN} output {{ name: "y" data_type: TYPE_FP32 dims: 4 label_filename: "l.txt" }}': "no file with labels",
     f"{IN} {OUT} dynamic_batching {{ }}": "dynamic_batching needs a max_batch_size",
     "max_batch_size: 65537": "max_batch_size must be",
     "max_batch_size: -1": "max_batch_size must be",
@@ -131,6 +127,27 @@ def test_all_that_is_refused_is_named_at_once() -> None:
         taken('backend: "python" sequence_batching { oldest { } } model_operations { }')
     for name in ("backend 'python'", "sequence_batching", "model_operations"):
         assert f"{name} is not supported" in str(caught.value)
+
+
+def test_faults_of_values_are_named_with_those_of_fields() -> None:
+    text = f"""
+    {IN} output {{ name: "y" data_type: TYPE_FP16 dims: 4 }} response_cache {{ enable: true }}
+    backend: "onnxruntime" parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "x" }} }}
+    instance_group {{ count: 65 }} instance_group {{ }} dynamic_batching {{ max_queue_delay_microseconds: 60000001
+      default_queue_policy {{ default_timeout_microseconds: 9999999999 }} }}
+    """
+    with pytest.raises(RefusedError) as caught:
+        taken(text)
+    for words in (
+        "ioPrecision",
+        "the cache",
+        "EXECUTION_ENV_PATH",
+        "several instance",
+        "at most 64",
+        "at most 60000",
+    ):
+        assert words in str(caught.value)
+    assert len(str(caught.value).split("; ")) >= 8
 
 
 def test_a_torchscript_file_needs_names() -> None:

@@ -15,7 +15,7 @@ from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.overrides import ALLOWED, checked
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor, Tuning
-from triton_converters.model_config.model import Execution, render, retuned, served_dims, warmup_file
+from triton_converters.model_config.model import Execution, render, retuned, warmup_file
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)
@@ -155,13 +155,13 @@ def test_what_is_printed_is_what_triton_reads(
     shapes = {tensor.name: tuple(abs(dim) for dim in tensor.dims) for tensor in inputs}
     text = render("m", signature, configuration(parameters=parameters), execution("onnx", "none"), shapes)
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
-    assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, served_dims(t.dims)) for t in inputs]
+    assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, t.served_dims) for t in inputs]
     assert [each.HasField("reshape") for each in read.output] == [t.dims == () for t in outputs]
     assert {name: value.string_value for name, value in read.parameters.items()} == parameters
     assert {each.batch_size for each in read.model_warmup} == {1, max(1, max_batch_size)}
     for warmup in read.model_warmup:
         assert {name: tuple(value.dims) for name, value in warmup.inputs.items()} == {
-            name: served_dims(shape) for name, shape in shapes.items()
+            name: shape or (1,) for name, shape in shapes.items()
         }
 
 

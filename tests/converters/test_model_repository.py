@@ -1,19 +1,14 @@
 """A folder of a Triton repository: the planner's requests, run by the Jobs' own programs, and what is then served."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
-from google.protobuf import text_format
-from tritonclient.grpc import model_config_pb2
 
+from tests.converters.deployed import Deploy, served, settled, stalled
 from tests.converters.onnx_models import transformer
 from tests.converters.test_found_formats import FILES
-from tests.converters.test_smallest_object import Ran, classifier
-from tests.simulation.cluster import Cluster
-from triton_converters.contract import layout
+from tests.converters.test_smallest_object import classifier
 
 CONFIG = """
 platform: "onnxruntime_onnx"
@@ -26,38 +21,12 @@ dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 500
 parameters { key: "intra_op_thread_count" value { string_value: "1" } }
 """
 GRAPH = classifier("N", "N")
-Deploy = Callable[..., tuple[Cluster, Ran]]
 
 
 @pytest.fixture
 def deploy(mount: Path) -> Deploy:
     """Puts files onto a claim, and settles an object of the folder ``models/ocr`` there."""
-
-    def run(files: dict[str, bytes | str], **model: Any) -> tuple[Cluster, Ran]:
-        for name, content in files.items():
-            place = layout.SOURCE_MOUNT / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content if isinstance(content, bytes) else content.encode())
-        ran = Ran()
-        given = {"name": "reader", "path": "models/ocr"} | model
-        cluster = Cluster({"source": {"uri": "pvc://claim"}, "models": [given]}, ran)
-        cluster.settle()
-        return cluster, ran
-
-    return run
-
-
-def served(ran: Ran) -> tuple[Path, Any]:
-    """The folder that the server is given, and its config.pbtxt."""
-    folder = layout.model_repository(ran.requests["convert"].key) / "reader"
-    return folder, text_format.Parse((folder / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
-
-
-def stalled(cluster: Cluster) -> tuple[str, str]:
-    """Why it does not go on."""
-    found = cluster.condition("Stalled")
-    assert found["status"] == "True", cluster.condition("Ready")
-    return found["reason"], found["message"]
+    return settled
 
 
 @pytest.mark.parametrize("said", [{}, {"format": "triton-repository"}], ids=["found", "said"])
@@ -175,7 +144,7 @@ def test_a_declaration_that_does_not_fit_the_graph_says_so(deploy: Deploy, text:
         (
             {"config.pbtxt": "", "1/model.plan": FILES["engine"][0]},
             "ModelConfigRefused",
-            "models/ocr/1/model.plan is a TensorRT engine: it runs only on the TensorRT that built it",
+            "models/ocr/1/model.plan is a TensorRT engine, which cannot be served: it runs only on",
         ),
         (
             {"config.pbtxt": 'backend: "pytorch"', "1/model.pt": GRAPH},

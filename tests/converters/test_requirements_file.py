@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.packages import requirements_file
+from triton_converters.packages import image, requirements_file
 from triton_converters.packages.requirements_file import LARGEST_BYTES, LONGEST, MOST_REQUIREMENTS
 
 SHA256 = f"sha256:{'a' * 64}"
@@ -134,3 +134,14 @@ def test_nothing_that_is_read_is_more_than_a_requirement(tmp_path_factory: pytes
         assert line.requirement.url is None
         assert "$" not in said
         assert "://" not in said
+
+
+@pytest.mark.parametrize(
+    "marker", ["os_name ~= 'x'", "os_name === 'x'", "python_version ~= '3'", "extra ~= 'x'", "'x' ~= 'y'"]
+)
+def test_a_marker_that_nobody_can_judge_names_the_line_and_is_final(tmp_path: Path, marker: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"timm; {marker}\n")
+    with pytest.raises(StageError) as caught:
+        image.check(requirements_file.read(tmp_path / "requirements.txt", "requirements.txt"), {})
+    assert (caught.value.reason, caught.value.final) == (Reason.REQUIREMENTS_INVALID, True)
+    assert "requirements.txt:1: the marker cannot be judged" in caught.value.message

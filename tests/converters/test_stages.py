@@ -115,6 +115,13 @@ def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> 
             EXIT_FINAL,
             "onnx; add it to the file of spec.conversion.requirements",
         ),
+        (
+            OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), "/claim/" + "a" * 300),
+            Reason.CRASHED,
+            EXIT_FINAL,
+            "File name too long",
+        ),
+        (RecursionError("maximum recursion depth exceeded"), Reason.CRASHED, EXIT_FINAL, "RecursionError: maximum"),
         (ZeroDivisionError("division by zero"), Reason.CRASHED, 1, "ZeroDivisionError: division by zero at"),
     ],
 )

@@ -4,7 +4,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
@@ -12,6 +14,7 @@ from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Constraint, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
+from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
 from triton_plugin.job_log import latest_line
@@ -262,12 +265,39 @@ def test_a_point_that_takes_long_is_announced(tmp_path: Path, capsys: pytest.Cap
     measure(Plan(target, COUNT, tmp_path), [Point("online", 1, 1)], Tool(1))
     first, second = capsys.readouterr().out.splitlines()
     assert first == (
-        "online 1/1: batch 1, concurrency 1: a request takes about 1.0 s, so this point takes 60 s, or up to 160 s if"
+        "online 1/1: batch 1, concurrency 1: a request takes about 1.0 s, so this point takes about 61 s, or 3 min if"
         " it does not settle"
     )
     assert second.startswith("online 1/1: batch 1, concurrency 1: 1")
     measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 1)], Tool(1))
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_the_rest_of_all_sweeps_is_told_and_corrected_as_points_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count(step=305)
+    clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
+    monkeypatch.setattr("triton_converters.measuring.sweep.time", clock)
+    plan = Plan(replace(TARGET, sample_seconds=1.0), COUNT, tmp_path, later=(Point("online", 1, 1),) * 2)
+    measure(plan, [Point("offline", 1, 1)] * 2, Tool(1, 1))
+    first, ended, second, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("; with the 3 after it about 4 min, at most 11 min at this pace")
+    # A point of 61 s took 305 s.
+    assert ended.endswith("(305.0 s); 3 more, about 15 min")
+    assert "so this point takes about 5 min, or 14 min if it does not settle" in second
+    assert second.endswith("; with the 2 after it about 15 min, at most 41 min at this pace")
+    assert last.endswith("; 2 more, about 10 min")
+
+
+def test_a_fast_model_says_nothing_of_its_few_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 1)] * 2, Tool(1, 1))
+    assert "more, about" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(45.2, "45 s"), (119, "119 s"), (740, "12 min"), (12600, "3.5 h")])
+def test_times_are_told_in_few_digits(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
 
 
 def test_time_windows_of_a_slow_model_leave_time_for_its_warm_up(tmp_path: Path) -> None:

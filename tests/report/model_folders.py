@@ -59,7 +59,7 @@ def _savedmodel(folder: Path) -> None:
 
 
 def _onnx(folder: Path) -> None:
-    write(folder, {"net.onnx": "", "net.onnx.data": ""})
+    write(folder, {"net.onnx": "graph", "net.onnx.data": ""})
 
 
 def _torchscript(folder: Path) -> None:
@@ -68,7 +68,7 @@ def _torchscript(folder: Path) -> None:
 
 
 def _repository(folder: Path) -> None:
-    write(folder, {"ocr/config.pbtxt": 'backend: "onnxruntime"', "ocr/1/model.onnx": "", "ocr/1/labels.pt": ""})
+    write(folder, {"ocr/config.pbtxt": 'backend: "onnxruntime"', "ocr/1/model.onnx": "graph", "ocr/1/labels.pt": ""})
 
 
 FOLDERS: dict[str, Callable[[Path], None]] = {

@@ -147,7 +147,13 @@ def test_what_was_taken_of_a_config_of_the_users_is_told() -> None:
     folder = "repository/ocr.onnx"
     cluster = Cluster({"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": folder}]})
     cluster.settle()
-    text = explain(parse(cluster.body(), None))
+    body = cluster.body()
+    repository = body["status"]["resolved"]["models"][0]["repository"]
+    repository["leftOut"] = ["output.label_filename: no file with labels is served"]
+    repository["outputs"][0] |= {"dims": [1, 10], "requestDims": [10]}
+    text = explain(parse(body, None))
+    assert "; without output.label_filename: no file with labels is served" in text
+    assert f"; output {repository['outputs'][0]['name']} FP32[10];" in text
     assert f"  digits: format onnx; maxBatchSize 8; file {folder}/1/model.onnx; input INPUT__0 FP32[1, 8, 8];" in text
     assert 'instances 2; dynamicBatching {"preferredBatchSizes": [4], "maxQueueDelay": "100us"};' in text
     assert "overrides dynamic_batching { default_queue_policy { max_queue_size: 16 } }" in text

@@ -256,7 +256,7 @@ def test_no_file_is_run(tmp_path: Path) -> None:
 SEVERAL = {
     "a.py": "import torch\ndef get_model(): ...",
     "b/c.py": "import keras\ndef get_model(): ...",
-    "n.onnx": "",
+    "n.onnx": "graph",
 }
 
 
@@ -270,7 +270,10 @@ SEVERAL = {
         ({"a.py": "def get_model(): ..."}, "choose --format pyt or --format tf-keras or --format tf-estimator"),
         ({"a.py": "import torch, keras\ndef get_model(): ..."}, "choose --format pyt or"),
         ({"saved_model.pb": ""}, "is itself a SavedModel"),
-        ({"config.pbtxt": "", "1/model.onnx": ""}, "is itself a model of a Triton repository.*pass the folder that"),
+        (
+            {"config.pbtxt": "", "1/model.onnx": "graph"},
+            "is itself a model of a Triton repository.*pass the folder that",
+        ),
         (
             {"a/config.pbtxt": "", "b/config.pbtxt": ""},
             r"several models: a \(triton-repository\), b \(triton-repository\)",
@@ -313,7 +316,7 @@ def test_weights_are_no_torchscript_whatever_they_are_called(tmp_path: Path) -> 
 def test_a_file_that_the_api_cannot_name_is_refused_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "my net.onnx").touch()
+    (tmp_path / "my net.onnx").write_text("graph")
     assert main(["init", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert said.out == ""

@@ -151,7 +151,7 @@ def test_only_lines_about_gates_points_and_downloads_are_told() -> None:
     assert latest_line("search", "online 1/1: batch 1\n") == ""
     result, next_point = (
         "online 1/4: 9.1 inferences/s",
-        "online 2/4: a request takes about 0.2 s, so this point takes 19 s",
+        "online 2/4: a request takes about 0.2 s, so this point takes about 19 s",
     )
     assert latest_line("measure", f"{result}\n{next_point}\n") == f"{result}; then {next_point}"
     assert latest_line("measure", f"{next_point}\n") == next_point

@@ -11,8 +11,8 @@ User code runs in the Jobs and can write all of this itself, so the reader does 
 import base64
 import json
 import zlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, Self
 
@@ -65,7 +65,7 @@ class Outcome:
         """
         if self.result is None:
             return self._failure()
-        packed = _pack({name: value for name, value in asdict(self.result).items() if name in given(self.result)})
+        packed = _pack(_plain(self.result))
         text = self._envelope(result=packed)
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             text = self._envelope(deflated=_deflate(_compact(packed)))
@@ -168,6 +168,23 @@ def _compact(value: Any) -> str:
 
 def _flags(kind: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.type is bool)
+
+
+_WHOLE = (Row, Tuning, CandidateMetrics, SearchPoint)
+"""What ``_pack`` turns into arrays of all fields."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a document as JSON, without the fields at their default: an earlier version does not know the newest."""
+    if isinstance(value, _WHOLE):
+        return asdict(value)
+    if isinstance(value, Document):
+        return {name: _plain(each) for name, each in given(value).items()}
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 _SCENARIOS = set(SCENARIOS.values())

@@ -15,7 +15,17 @@ class Tensor(Document):
     data_type: str
     """Triton's name of the type: FP32, INT64, BOOL, BYTES, ..."""
     dims: tuple[int, ...]
-    """Dimensions without the batch; -1: varies."""
+    """Dimensions of the model's own tensor, without the batch; -1: varies."""
+    request_dims: tuple[int, ...] = ()
+    """Dimensions in requests and answers where config.pbtxt of a Triton repository reshapes; empty: it does not."""
+
+    @property
+    def served_dims(self) -> tuple[int, ...]:
+        """The dimensions that config.pbtxt declares, which requests and answers have.
+
+        Triton allows no empty dims: a tensor with only the batch dimension, [N], is served as [N, 1] and reshaped.
+        """
+        return self.request_dims or self.dims or (1,)
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,8 @@ class RepositoryModel(Document):
     """Values by name, which are allowed for the model's backend."""
     overrides: str
     """A piece of config.pbtxt that ``contract.overrides`` allows."""
+    left_out: tuple[str, ...] = ()
+    """Fields that are left out although somebody may miss them, each with the reason."""
 
 
 @dataclass(frozen=True)

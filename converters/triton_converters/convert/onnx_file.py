@@ -14,6 +14,7 @@ def convert(task: Task, directory: Path) -> None:
     path, asked = directory / FORMATS["onnx"].file, task.request.onnx_opset
     model = onnx_graph.load(task.framework.source / task.framework.path)
     mend(model)
+    onnx_graph.leave_out(model, task.signature)
     onnx_graph.redeclare(model, task.signature)
     lower_ir_version(model)
     onnx_graph.save(model, path)

@@ -60,6 +60,14 @@ def declare_output_sizes(path: Path) -> None:
     onnx.save(model, str(path))
 
 
+def leave_out(model: Any, signature: Signature) -> None:
+    """Remove the outputs that are not served: the user's config.pbtxt lists some of them."""
+    served = {tensor.name for tensor in signature.outputs}
+    kept = [value for value in model.graph.output if value.name in served]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+
+
 def redeclare(model: Any, signature: Signature) -> None:
     """Declare the tensors as they were observed, where the file does not, and outputs also where it is wrong.
 

@@ -1,26 +1,17 @@
 """The format of a model that the spec gives by its path alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SHOWN
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.kinds import Kind, kind_of
 
-FORMATS: Mapping[Kind, str] = {Kind(words): name for name, words in SHOWN.items()}
-"""Values of spec.models[].format."""
-WEIGHTS = {Kind.STATE_DICT, Kind.SAFETENSORS}
-"""Kinds that need a Python file which builds the model. No format may be one of them."""
-ADVICE: Mapping[Kind, str] = {
-    Kind.EXPORTED_PROGRAM: "export the module with torch.onnx.export or torch.jit.trace",
-    Kind.KERAS: "export it as a SavedModel (model.export), or load it in a Python file with get_model, format tf-keras",
-    Kind.TENSORRT: "it runs only on the TensorRT that built it: give the ONNX file that it was built from",
-    Kind.TFLITE: "give the SavedModel that it was made from",
-}
-"""What to do with a kind that cannot be served. Each Kind is in one of FORMATS, WEIGHTS and ADVICE."""
 NAMED_FILES = 10
-"""Files that the message about a missing one lists: enough to see a typing error, few enough to be read."""
+"""Files that a message lists: enough to see a typing error, few enough to be read."""
+MOST_FILES = 1000
+"""Files of a folder that are looked at for a model."""
 
 
 def found_format(source: Path, path: str) -> str:
@@ -33,21 +24,53 @@ def found_format(source: Path, path: str) -> str:
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:NAMED_FILES]
         raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no {path!r}; it has: {', '.join(files)}")
     kind = kind_of(place)
-    if kind in WEIGHTS:
-        raise StageError(Reason.WEIGHTS_WITHOUT_MODEL, f"{path} is {kind.value}: {_model_file(path)}")
-    if kind is None:
-        message = f"{path} is no model that can be recognized: correct it, or set spec.models[].format"
+    if kind is not None and kind.format:
+        return kind.format
+    if place.is_dir() and (models := _models(place, source)):
+        message = f"{path} is a folder: set path to the model in it, {' or '.join(models[:NAMED_FILES])}"
         raise StageError(Reason.FORMAT_NOT_FOUND, message)
-    if kind not in FORMATS:
-        raise StageError(Reason.FORMAT_NOT_FOUND, f"{path} is {kind.value}, which cannot be served: {ADVICE[kind]}")
-    return FORMATS[kind]
+    if kind is not None and kind.is_weights:
+        raise StageError(Reason.WEIGHTS_WITHOUT_MODEL, f"{path} is {kind.words}: {_model_file(kind, path)}")
+    raise StageError(Reason.FORMAT_NOT_FOUND, f"{path} is {refusal(place, kind)}")
 
 
-def _model_file(path: str) -> str:
+def refusal(place: Path, kind: Kind | None) -> str:
+    """Return in words what a file or folder is that cannot be served, and what to do. Raises OSError."""
+    if kind is None:
+        if place.is_dir():
+            return f"a folder without a model: set path to one; it has: {', '.join(described(place)) or 'nothing'}"
+        return "no model that can be recognized: correct it, or set spec.models[].format"
+    if kind.is_weights:
+        return f"{kind.words}: give the model as a TorchScript file or an ONNX graph"
+    return f"{kind.words}, which cannot be served: {kind.advice}"
+
+
+def _models(folder: Path, source: Path) -> list[str]:
+    """Return the models below a folder by their paths below the source, in order; none is looked for in a model."""
+    found: list[str] = []
+    for each in sorted(islice(folder.rglob("*"), MOST_FILES)):
+        path = str(each.relative_to(source))
+        is_inside = any(path.startswith(f"{other}/") for other in found)
+        if not is_inside and (each.is_dir() or each.is_file()) and (kind := kind_of(each)) and kind.format:
+            found.append(path)
+    return found
+
+
+def described(folder: Path) -> Iterator[str]:
+    """Yield some of a folder's entries, each with what it is. Raises OSError."""
+    for each in sorted(folder.iterdir())[:NAMED_FILES]:
+        kind = kind_of(each) if each.is_file() else None
+        yield f"{each.name} ({kind.words})" if kind else each.name
+
+
+def _model_file(kind: Kind, path: str) -> str:
     """Return in words what is missing, and the shortest Python file that does."""
     load = "safetensors.torch.load_file(checkpoint)" if path.endswith(".safetensors") else "torch.load(checkpoint)"
+    build = f"net = Net(); net.load_state_dict({load})"
+    if kind is Kind.HUB_FOLDER:
+        build = "net = transformers.AutoModel.from_pretrained(checkpoint)"
     return (
         "add a Python file that builds the model, and set format: pyt, entrypoint: model.py and arguments:"
-        f" {{checkpoint: {path}}} instead of path. For example, model.py: def get_model(checkpoint: str): net = Net();"
-        f" net.load_state_dict({load}); return net.eval(), {{'inputs': ['INPUT__0'], 'outputs': ['OUTPUT__0']}}"
+        f" {{checkpoint: {path}}} instead of path. For example, model.py: def get_model(checkpoint: str): {build};"
+        " return net.eval(), {'inputs': ['INPUT__0'], 'outputs': ['OUTPUT__0']}"
     )

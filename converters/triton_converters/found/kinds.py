@@ -1,79 +1,286 @@
-"""The kinds of model files that are told apart, and how each is recognized."""
+"""The kinds of files and folders that people give as a model: how each is recognized, and what its owner is told.
 
-from collections.abc import Callable, Mapping
+docs/files.md is made of this table, and tests/converters/test_pushed.py makes a small one of each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from triton_converters.contract.formats import SHOWN, SOURCES
-from triton_converters.found import protobuf
-from triton_converters.found.archive import members
+from triton_converters.found import signs
+from triton_converters.found.content import Content
 
 SAVED_MODEL = SOURCES["tf-savedmodel"].marker
-PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
-"""The first bytes of a pickle, by its protocol."""
+FILE, FOLDER = (False,), (True,)
+EITHER = (*FILE, *FOLDER)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is known of a kind."""
+
+    words: str
+    """The name in messages, with an article."""
+    shown_by: str
+    """What shows it, for docs/files.md."""
+    recognizes: Callable[[Content], bool]
+    advice: str = ""
+    """What to do with one that cannot be served; empty: it can."""
+    format: str = ""
+    """The value of spec.models[].format; empty: it cannot be served."""
+    is_weights: bool = False
+    """Whether a Python file that builds the model is all that it lacks."""
+    is_folder: tuple[bool, ...] = FILE
+    """What ``Content.is_folder`` may be; others are not tested."""
+
+
+_CONVERT = "convert it to ONNX with"
+_OTHER_LIBRARY = "no backend of Triton that the operator serves reads it: give"
 
 
 class Kind(Enum):
-    """A kind of model file, with the words that name it in messages."""
+    """The kinds, in the order in which they are tested: the first that recognizes a file counts."""
 
-    ONNX = SHOWN["onnx"]
-    TORCHSCRIPT = SHOWN["ts-script"]
-    SAVED_MODEL = SHOWN["tf-savedmodel"]
-    STATE_DICT = "a PyTorch checkpoint (torch.save), which holds weights and no model"
-    SAFETENSORS = "a safetensors file, which holds weights and no model"
-    EXPORTED_PROGRAM = "a program of torch.export"
-    KERAS = "a Keras file"
-    TENSORRT = "a TensorRT engine"
-    TFLITE = "a TensorFlow Lite model"
+    EMPTY = Described("an empty file", "its size is 0", lambda content: content.size == 0, "copy or download it again")
+    LFS = Described(
+        "a pointer of Git LFS in place of the file",
+        "the first line",
+        signs.begins(b"version https://git-lfs"),
+        "fetch the file itself with `git lfs pull`, and push that",
+    )
+    WEB_PAGE = Described(
+        "a page that a web server answered with",
+        "`<!doctype html`, `<html` or an `<Error>` of a bucket",
+        lambda content: signs.WEB.match(content.text) is not None,
+        "download the file again, by the address of the file itself; it may need a login",
+    )
+    TORCHSCRIPT = Described(
+        SHOWN["ts-script"],
+        "an archive with `constants.pkl` and `code/`",
+        signs.is_torchscript,
+        format="ts-script",
+    )
+    EXPORTED_PROGRAM = Described(
+        "a program of torch.export",
+        "an archive with `archive_format` or `serialized_exported_program.json`",
+        signs.is_exported_program,
+        "export the module with torch.onnx.export or torch.jit.trace",
+    )
+    KERAS = Described(
+        "a Keras file",
+        "an archive with `model.weights.h5`, or HDF5",
+        signs.is_keras,
+        "export it as a SavedModel (model.export), or load it in a Python file with get_model, format tf-keras",
+    )
+    STATE_DICT = Described(
+        "a PyTorch checkpoint (torch.save), which holds weights and no model",
+        "an archive with `data.pkl`, or the number with which torch.save began before version 1.6",
+        signs.is_state_dict,
+        is_weights=True,
+    )
+    SAFETENSORS = Described(
+        "a safetensors file, which holds weights and no model",
+        "a length, and a JSON object of that length",
+        signs.is_safetensors,
+        is_weights=True,
+    )
+    PICKLED_MODEL = Described(
+        "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
+        "a pickle, also one of joblib, that soon names the package",
+        signs.is_pickled_model,
+        f"{_CONVERT} skl2onnx (with zipmap=False) or onnxmltools",
+    )
+    PICKLE = Described(
+        "a pickle of Python objects",
+        "the first bytes of any other pickle",
+        signs.is_pickle,
+        "load it in a Python file with get_model, format pyt, if it holds a PyTorch module or its weights; convert"
+        " models of other packages to ONNX",
+    )
+    DATA = Described(
+        "a file with data and no model (NumPy, Parquet, Arrow, PNG or JPEG)",
+        "the first bytes, or an archive of `.npy` files",
+        signs.is_data,
+        "set path to the model's file; spec.dataset is for the data that a dataloader reads",
+    )
+    CUT_ARCHIVE = Described(
+        "a zip archive, as PyTorch and Keras write them, whose end is missing",
+        "`PK` at the beginning, and no list of names at the end",
+        signs.is_cut_archive,
+        "copy or download it again",
+    )
+    ARCHIVE = Described(
+        "an archive (zip, tar, gzip or the like)",
+        "the first bytes, or `ustar` at byte 257",
+        signs.is_archive,
+        "unpack it, and give the model's file or folder that is in it",
+    )
+    TENSORRT = Described(
+        "a TensorRT engine",
+        "`ptrt` or `ftrt` at the beginning",
+        signs.begins(b"ptrt", b"ftrt"),
+        "it runs only on the TensorRT that built it: give the ONNX file that it was built from",
+    )
+    TFLITE = Described(
+        "a TensorFlow Lite model",
+        "`TFL3` at byte 4",
+        signs.begins(b"TFL3", at=4),
+        "give the SavedModel that it was made from",
+    )
+    ORT = Described(
+        "a model in the format ORT of ONNX Runtime",
+        "`ORTM` at byte 4",
+        signs.begins(b"ORTM", at=4),
+        "give the ONNX file that it was made from",
+    )
+    GGUF = Described(
+        "a GGUF file of llama.cpp",
+        "`GGUF` at the beginning",
+        signs.begins(b"GGUF"),
+        f"{_OTHER_LIBRARY} the weights that it was made from, with a Python file that has get_model",
+    )
+    CATBOOST = Described(
+        "a CatBoost model",
+        "`CBM1` at the beginning",
+        signs.begins(b"CBM1"),
+        "save it as ONNX: model.save_model('model.onnx', format='onnx')",
+    )
+    LIGHTGBM = Described(
+        "a LightGBM model",
+        "the first line, `tree`",
+        signs.begins(b"tree\n", b"tree\r\n"),
+        f"{_CONVERT} onnxmltools.convert_lightgbm",
+    )
+    XGBOOST = Described(
+        "an XGBoost model",
+        "the key `learner` of its JSON or UBJSON, or `binf` at the beginning",
+        signs.is_xgboost,
+        f"{_CONVERT} onnxmltools.convert_xgboost",
+    )
+    OPENVINO = Described(
+        "an OpenVINO IR",
+        "XML whose first element is `net`",
+        lambda content: signs.NET.match(content.text) is not None,
+        f"{_OTHER_LIBRARY} the ONNX file or the SavedModel that it was made from",
+    )
+    NOTEBOOK = Described(
+        "a Jupyter notebook",
+        "the key `cells` of its JSON",
+        signs.says("cells"),
+        "give the model's file that it saves, or a Python file with get_model",
+    )
+    PADDLE = Described(
+        "a model of PaddlePaddle",
+        "the fields of the protobuf, or the key `base_code` of its JSON",
+        signs.is_paddle,
+        f"{_CONVERT} paddle2onnx",
+    )
+    MXNET = Described(
+        "a model of MXNet",
+        "the keys `nodes` and `op` of its JSON, or the first bytes of its arrays",
+        signs.is_mxnet,
+        f"{_CONVERT} mxnet.onnx.export_model",
+    )
+    TFJS = Described(
+        "a model of TensorFlow.js",
+        "the key `modelTopology` of its JSON",
+        signs.says("modelTopology"),
+        "give the SavedModel or the Keras model that it was made from",
+    )
+    JSON = Described(
+        "a JSON file",
+        "the beginning of any other JSON",
+        signs.is_json,
+        "set path to the model's file, or to the folder that has it",
+    )
+    PYTHON = Described(
+        "Python code",
+        "a line with an import, a function or a class",
+        lambda content: signs.CODE.search(content.text) is not None,
+        "if it has get_model, set entrypoint in place of path, and format: pyt or tf-keras (docs/user-files.md)",
+    )
+    ONNX = Described(
+        SHOWN["onnx"], "the fields of the protobuf, up to the end of the file", signs.is_onnx, format="onnx"
+    )
+    CUT_ONNX = Described(
+        "a protobuf, as ONNX graphs are, whose end is missing",
+        "the fields of the protobuf, the last of which is cut",
+        signs.is_cut_onnx,
+        "copy or download it again",
+    )
+    FROZEN_GRAPH = Described(
+        "a frozen graph of TensorFlow 1",
+        "the fields of the protobuf, the first of which is a node",
+        signs.is_frozen_graph,
+        "save it as a SavedModel (tf.compat.v1.saved_model.simple_save), or convert it with tf2onnx --graphdef",
+    )
+    SAVED_MODEL_FILE = Described(
+        "the file of a SavedModel without its folder",
+        "the fields of the protobuf",
+        signs.is_saved_model,
+        "set path to the folder that holds it together with variables/",
+    )
+    COREML = Described(
+        "a Core ML model",
+        "the fields of the protobuf, or a folder with `Manifest.json` and `Data`",
+        signs.is_coreml,
+        f"{_OTHER_LIBRARY} the model that it was made from",
+        is_folder=EITHER,
+    )
+    TENSORFLOW_CHECKPOINT = Described(
+        "a checkpoint of TensorFlow, which holds weights and no model",
+        "the end of its index, or a folder with `checkpoint` and an index",
+        signs.is_tensorflow_checkpoint,
+        "export the model as a SavedModel (model.export), or load the weights in a Python file with get_model, format"
+        " tf-keras",
+        is_folder=EITHER,
+    )
+    SAVED_MODEL = Described(
+        SHOWN["tf-savedmodel"],
+        f"a folder with `{SAVED_MODEL}`, by its fields",
+        signs.is_saved_model,
+        format="tf-savedmodel",
+        is_folder=FOLDER,
+    )
+    HUB_FOLDER = Described(
+        "a folder of a model hub, with weights and settings but no code",
+        "`config.json`, `adapter_config.json` or `model_index.json`, and no `.py` file",
+        signs.is_hub_folder,
+        is_weights=True,
+        is_folder=FOLDER,
+    )
+
+    @property
+    def words(self) -> str:
+        """The name in messages."""
+        return self.value.words
+
+    @property
+    def shown_by(self) -> str:
+        """What shows it, for docs/files.md."""
+        return self.value.shown_by
+
+    @property
+    def advice(self) -> str:
+        """What to do with one that cannot be served; empty: it can, or it is weights."""
+        return self.value.advice
+
+    @property
+    def is_weights(self) -> bool:
+        """Whether a Python file that builds the model is all that it lacks."""
+        return self.value.is_weights
+
+    @property
+    def format(self) -> str:
+        """The value of spec.models[].format; empty: it cannot be served."""
+        return self.value.format
 
 
 def kind_of(path: Path) -> Kind | None:
-    """Return the kind of a file or directory; None: it is none of them. Raises OSError."""
-    if path.is_dir():
-        file = path / SAVED_MODEL
-        return Kind.SAVED_MODEL if file.is_file() and protobuf.is_message(file, {1, 2}, needed={2}) else None
-    with path.open("rb") as file_:
-        head = file_.read(16)
-    return next((kind for kind, recognizes in _TESTS.items() if recognizes(path, head)), None)
-
-
-def _is_onnx(path: Path, head: bytes) -> bool:
-    """Whether a file is a ModelProto: its fields are known, among them a graph (7) and operator sets (8)."""
-    return protobuf.is_message(path, {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26}, needed={7, 8})
-
-
-def _is_safetensors(path: Path, head: bytes) -> bool:
-    """Whether a file begins with the length of a JSON object and that object."""
-    return head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= path.stat().st_size - 8
-
-
-def _is_torchscript(path: Path, head: bytes) -> bool:
-    names = members(path, head)
-    return "constants.pkl" in names and any(name.startswith("code/") for name in names)
-
-
-def _is_state_dict(path: Path, head: bytes) -> bool:
-    """Whether a file is an archive of torch.save, or a pickle as torch.save wrote it before version 1.6."""
-    return "data.pkl" in members(path, head) or head.startswith(PICKLES)
-
-
-def _is_exported_program(path: Path, head: bytes) -> bool:
-    names = members(path, head)
-    return "serialized_exported_program.json" in names or "archive_format" in names
-
-
-def _is_keras(path: Path, head: bytes) -> bool:
-    return head.startswith(b"\x89HDF\r\n\x1a\n") or "model.weights.h5" in members(path, head)
-
-
-_TESTS: Mapping[Kind, Callable[[Path, bytes], bool]] = {
-    Kind.TORCHSCRIPT: _is_torchscript,
-    Kind.EXPORTED_PROGRAM: _is_exported_program,
-    Kind.KERAS: _is_keras,
-    Kind.STATE_DICT: _is_state_dict,
-    Kind.SAFETENSORS: _is_safetensors,
-    Kind.TENSORRT: lambda path, head: head[:4] in (b"ptrt", b"ftrt"),
-    Kind.TFLITE: lambda path, head: head[4:8] == b"TFL3",
-    Kind.ONNX: _is_onnx,
-}
-"""The tests in their order. ONNX comes last: its files have no signature."""
+    """Return the kind of a file or folder; None: it is none of them. Raises OSError."""
+    content = Content(path)
+    return next(
+        (kind for kind in Kind if content.is_folder in kind.value.is_folder and kind.value.recognizes(content)), None
+    )

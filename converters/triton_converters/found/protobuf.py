@@ -16,6 +16,10 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
 
 
+class CutError(ValueError):
+    """The file ends within a field."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One field."""
@@ -41,7 +45,8 @@ class Message:
     def fields(self) -> Iterator[Field]:
         """Yield each field; other parts of the file may be read in between.
 
-        Raises ValueError if the message is cut, has too many fields, or has a wire type that protobuf does not know.
+        Raises CutError if the message is cut, and ValueError if it has too many fields or a wire type that protobuf
+        does not know.
         """
         place = self.start
         while place < self.end:
@@ -62,7 +67,7 @@ class Message:
                 raise ValueError(f"wire type {wire_type}")
             place = self.file.tell() + size
             if place > self.end:
-                raise ValueError("the message is cut")
+                raise CutError("the message is cut")
             yield Field(number, wire_type, value, size)
 
     def inner(self, number: int) -> Iterator["Message"]:
@@ -97,18 +102,47 @@ def opened(path: Path) -> Iterator[Message]:
         yield Message(file, 0, path.stat().st_size, count())
 
 
-def is_message(path: Path, known: Collection[int], needed: Collection[int]) -> bool:
-    """Whether a file is one whole message of ``known`` fields, with all that are ``needed``, which hold messages."""
-    found = set()
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a file that is one message, by their numbers."""
+
+    numbers: frozenset[int]
+    others: frozenset[int]
+    """The numbers of fields that hold no bytes, so no message."""
+    is_cut: bool
+    """Whether the file ends within a field."""
+
+    def are(self, known: Collection[int], needed: Collection[int], one_of: Collection[int] = ()) -> bool:
+        """Whether the file is whole, all are ``known``, and there are those that are ``needed``, which hold messages.
+
+        ``one_of``: fields of which there is at least one; empty: any.
+        """
+        return (
+            not self.is_cut
+            and self.numbers <= frozenset(known)
+            and frozenset(needed) <= self.numbers - self.others
+            and (not one_of or not self.numbers.isdisjoint(one_of))
+        )
+
+
+NO_FIELDS = Fields(frozenset(), frozenset(), is_cut=False)
+
+
+def fields_of(path: Path) -> Fields:
+    """Return the fields of a file; none if it is no message. Raises OSError."""
+    numbers: set[int] = set()
+    others: set[int] = set()
     try:
         with opened(path) as message:
             for field in message.fields():
-                if field.number not in known or (field.number in needed and field.wire_type != BYTES):
-                    return False
-                found.add(field.number)
+                numbers.add(field.number)
+                if field.wire_type != BYTES:
+                    others.add(field.number)
+    except CutError:
+        return Fields(frozenset(numbers), frozenset(others), is_cut=True)
     except ValueError:
-        return False
-    return found >= set(needed)
+        return NO_FIELDS
+    return Fields(frozenset(numbers), frozenset(others), is_cut=False)
 
 
 def _varint(file: BinaryIO) -> int:
@@ -116,7 +150,7 @@ def _varint(file: BinaryIO) -> int:
     for position in range(LONGEST_VARINT):
         byte = file.read(1)
         if not byte:
-            raise ValueError("the file is cut")
+            raise CutError("the file is cut")
         value |= (byte[0] & 0x7F) << (7 * position)
         if byte[0] < 0x80:
             return value

@@ -7,8 +7,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, SHOWN
 from triton_converters.contract.model_repository import CONFIG, PYTHON_BACKEND, VERSION
 from triton_converters.contract.reasons import Reason
-from triton_converters.found.formats import ADVICE, WEIGHTS
-from triton_converters.found.formats import FORMATS as FOUND
+from triton_converters.found.formats import refusal
 from triton_converters.found.kinds import Kind, kind_of
 
 BACKENDS = {FORMATS[name].backend: FORMATS[name].file for name in sorted(SHOWN.keys() & FORMATS.keys())}
@@ -29,7 +28,7 @@ def is_model(source: Path, path: str) -> bool:
         return False
     if (folder / CONFIG).is_file():
         return True
-    if kind_of(folder) is not None:
+    if kind_of(folder) is Kind.SAVED_MODEL:
         # A SavedModel may have anything among its assets.
         return False
     if models := sorted(f"{path}/{each.parent.name}" for each in folder.glob(f"*/{CONFIG}")):
@@ -54,11 +53,11 @@ def model_file(source: Path, path: str, backend: str, name: str, allowed: Collec
     if place.is_dir() and (place / place.name).is_file():
         place /= place.name
     kind = kind_of(place)
-    if kind is None or kind not in FOUND:
-        raise not_taken(path, f"{place.relative_to(source)} is {_words(kind)}")
-    form = FOUND[kind]
+    if kind is None or not kind.format:
+        raise not_taken(path, f"{place.relative_to(source)} is {refusal(place, kind)}")
+    form = kind.format
     if backend and FORMATS[form].backend != backend:
-        raise not_taken(path, f"{place.relative_to(source)} is {kind.value}, but the backend is {backend}: correct one")
+        raise not_taken(path, f"{place.relative_to(source)} is {kind.words}, but the backend is {backend}: correct one")
     return str(place.relative_to(source)), form
 
 
@@ -83,14 +82,6 @@ def _place(source: Path, path: str, backend: str, name: str, allowed: Collection
 def not_taken(path: str, why: str) -> StageError:
     """Return the error for a model's folder that is not taken."""
     return StageError(Reason.MODEL_CONFIG_REFUSED, f"{path}/{CONFIG}: {why}")
-
-
-def _words(kind: Kind | None) -> str:
-    """Return what a file is that is not served, and what to give instead."""
-    if kind is None:
-        return "no model that can be recognized: correct it"
-    advice = "give the model as a TorchScript file or an ONNX graph" if kind in WEIGHTS else ADVICE[kind]
-    return f"{kind.value}: {advice}"
 
 
 def _versions(folder: Path) -> list[int]:

@@ -4,7 +4,7 @@ The reference is read twice: first for the outputs' scales. One request is in fl
 least once; requests hold one sample, a middle number, and the maximum.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,8 +16,9 @@ from triton_converters.gates.samples import Sample, cut, join, regroup, request_
 from triton_converters.gates.scale import Scale, measure
 from triton_converters.gates.signature import mismatch
 from triton_converters.gates.variation import Variation
+from triton_converters.model_config import shapes
 from triton_converters.model_config.data_types import wire_bytes
-from triton_converters.model_config.model import served_dims
+from triton_converters.model_config.shapes import Shape
 
 
 class Infer(Protocol):
@@ -122,14 +123,18 @@ def _ask(infer: Infer, group: tuple[Sample, ...], signature: Signature) -> dict[
     inputs = {}
     for tensor in signature.inputs:
         array = join([sample.inputs[tensor.name] for sample in group], batched)
-        inputs[tensor.name] = array if tensor.dims else array.reshape(array.shape + served_dims(()))
+        inputs[tensor.name] = _reshaped(array, tensor, shapes.requested, batched)
     answer = infer(inputs, tuple(tensor.name for tensor in signature.outputs))
     for tensor in signature.outputs:
-        array = answer[tensor.name]
-        if not tensor.dims and array.shape[-1:] == served_dims(()):
-            array = array.reshape(array.shape[:-1])
+        array = _reshaped(answer[tensor.name], tensor, shapes.own, batched)
         answer[tensor.name] = array if batched else array[None]
     return answer
+
+
+def _reshaped(array: Array, tensor: Tensor, shape: Callable[[Tensor, Shape], Shape], batched: bool) -> Array:
+    """Return the array in another shape of its tensor, with the batch dimension that it has."""
+    skipped = 1 if batched else 0
+    return array.reshape(array.shape[:skipped] + shape(tensor, array.shape[skipped:]))
 
 
 def _expected(tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched: bool) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.model_config.model import served_dims
+from triton_converters.model_config.shapes import requested
 
 
 def check_signature(declared: Signature, expected: Signature, max_batch_size: int) -> None:
@@ -27,7 +27,7 @@ def check_signature(declared: Signature, expected: Signature, max_batch_size: in
             raise mismatch(f"the {kind}s are {', '.join(sorted(by_name))}, not {', '.join(sorted(names))}")
         for tensor in wanted:
             found = by_name[tensor.name]
-            shape = served_dims(tensor.dims)
+            shape = tensor.served_dims
             if found.data_type != tensor.data_type or not _serves(found.dims, shape, kind):
                 served = f"{found.data_type}{list(found.dims)}"
                 raise mismatch(f"{kind} {tensor.name} is {served}, not {tensor.data_type}{list(shape)}")
@@ -68,7 +68,12 @@ def _opened(tensor: Tensor, kind: Any, skipped: int) -> Tensor:
     if not kind.HasField("shape"):
         return tensor
     sizes = zip(tensor.dims, kind.shape.dim[skipped:], strict=True)
-    return replace(tensor, dims=tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes))
+    dims = tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes)
+    if not tensor.request_dims:
+        return replace(tensor, dims=dims)
+    # Triton wants as many open sizes before the reshape as after it.
+    dims = tuple(1 if was == 1 else dim for dim, was in zip(dims, tensor.dims, strict=True))
+    return replace(tensor, dims=dims, request_dims=requested(tensor, dims))
 
 
 def mismatch(message: str) -> StageError:

@@ -12,20 +12,26 @@ from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON
 
 
 def as_declared(model: Any, signature: Signature) -> Any:
-    """Return the framework with inputs as config.pbtxt declares them: it may fix sizes that the graph leaves open.
+    """Return the framework as config.pbtxt declares it: with sizes that the graph leaves open, and without outputs.
 
     ``model``: a Framework that is a dataclass with ``declared``. Raises StageError(ModelConfigMismatch).
     """
     inputs = {each.name: each for each in signature.inputs}
-    _check_names("input", inputs, model.inputs)
-    _check_names("output", {each.name for each in signature.outputs}, model.outputs)
+    outputs = {each.name for each in signature.outputs}
+    _check_names("input", set(inputs) == set(model.inputs), inputs, model.inputs)
+    # Triton serves those that config.pbtxt lists.
+    _check_names("output", outputs <= set(model.outputs), outputs, model.outputs)
     own = {each.name: each for each in model.declared}
     batched = signature.max_batch_size > 0
-    return replace(model, declared=tuple(_declared(inputs[name], own.get(name), batched) for name in model.inputs))
+    return replace(
+        model,
+        declared=tuple(_declared(inputs[name], own.get(name), batched) for name in model.inputs),
+        outputs=tuple(name for name in model.outputs if name in outputs),
+    )
 
 
-def _check_names(side: str, declared: Collection[str], own: Collection[str]) -> None:
-    if set(declared) != set(own):
+def _check_names(side: str, fits: bool, declared: Collection[str], own: Collection[str]) -> None:
+    if not fits:
         given, found = (", ".join(sorted(each)) for each in (declared, own))
         raise mismatch(f"it declares the {side}s {given}, but the model's file has {found}")
 

@@ -6,8 +6,11 @@ from typing import Protocol
 
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load import usable_names
 from triton_converters.load.declared import as_declared
 
 
@@ -45,7 +48,13 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     """Load the user's model with its format's loader, which imports the framework; raises what the loader raises.
 
     ``source``: directory of the published source. ``output_format`` is offered to the user's function as an argument.
-    Raises StageError(ModelConfigMismatch) if the user's config.pbtxt declares something else.
+    Raises StageError: ModelConfigMismatch if the user's config.pbtxt declares something else; CheckpointInvalid of a
+    file, or EntrypointInvalid of code, whose tensors have names that cannot be served.
     """
     loaded: Framework = importlib.import_module(SOURCES[model.format].loader).load(source, model, output_format)
-    return loaded if model.declared is None else as_declared(loaded, model.declared)
+    if model.declared is not None:
+        loaded = as_declared(loaded, model.declared)
+    if why := usable_names.fault(loaded.inputs, loaded.outputs):
+        reason = Reason.CHECKPOINT_INVALID if SOURCES[model.format].is_file else Reason.ENTRYPOINT_INVALID
+        raise StageError(reason, f"{loaded.path}: {why}")
+    return loaded

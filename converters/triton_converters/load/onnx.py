@@ -14,6 +14,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.axes import UNNAMED
+from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_ranges import ranges
@@ -62,9 +63,10 @@ class OnnxFramework:
 
     def _correct(self, answers: Sequence[Array]) -> None:
         """Open what the graph declares wrongly of its outputs, for which ONNX Runtime only warns."""
-        for declared, answer in zip(self.session.get_outputs(), answers, strict=True):
-            wrong = _contradicted(declared.shape, answer.shape)
-            self.open_axes[declared.name] = tuple(sorted({*self.open_axes[declared.name], *wrong}))
+        shapes = {each.name: each.shape for each in self.session.get_outputs()}
+        for name, answer in zip(self.outputs, answers, strict=True):
+            wrong = _contradicted(shapes[name], answer.shape)
+            self.open_axes[name] = tuple(sorted({*self.open_axes[name], *wrong}))
 
 
 def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
@@ -82,12 +84,15 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     """Open the file; weights of any type stay as they are.
 
     ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no ONNX file, one that
-    ONNX Runtime refuses, or one with operators of other domains than DOMAINS).
+    ONNX Runtime refuses, one with operators of other domains than DOMAINS, one with what no request can hold, or
+    without its files of weights).
     """
     path = model.entrypoint.path
     file = locate(source, path, pattern="*.onnx")
     try:
         graph = onnx.load(str(file), load_external_data=False)
+        if why := onnx_weights.fault(graph, file.parent):
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
         foreign = sorted(_domains(graph) - DOMAINS - {each.domain for each in graph.functions})
         if foreign:
             message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
@@ -104,6 +109,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     except Exception as error:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
     inputs, outputs = session.get_inputs(), session.get_outputs()
+    wanted = {each.name for each in (model.declared.outputs if model.declared else outputs)}
+    for side, values in (("input", inputs), ("output", [each for each in outputs if each.name in wanted])):
+        if why := next(filter(None, (onnx_tensors.fault(side, each.name, each.type) for each in values)), ""):
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
     # A dimension is a number, a name, or None.
     open_axes = {
         value.name: tuple(axis for axis, size in enumerate(value.shape) if not isinstance(size, int))

@@ -13,6 +13,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import binding
 from triton_converters.load.names import FORM, tensor_names
+from triton_converters.load.plain_module import stop_gradients, without_compilation
 from triton_converters.load.torch_framework import Passing, TorchFramework, exact_device, parameters
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
@@ -41,6 +42,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     except StageError as error:
         raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
     module, names = _unpack(returned, path)
+    module = without_compilation(module)
     _check_mode(module, path)
     try:
         passing = Passing.NAMES if binding.keywords(names[0], parameters(module)) else Passing.ORDER
@@ -49,9 +51,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     # The fused attention of evaluation mode has no ONNX operator, and cuts padding off its output.
     torch.backends.mha.set_fastpath_enabled(False)
     device = exact_device()
-    # Not of the module: one of TorchScript refuses that.
-    for parameter in module.parameters():
-        parameter.requires_grad_(False)
+    stop_gradients(module)
     return TorchFramework(module.float().to(device), *names, source, path, device, passing=passing)
 
 

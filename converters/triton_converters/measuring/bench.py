@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import ceil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from triton_converters.contract.measurement_requests import InputShape, Load, Op
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import device, memory_bytes
+from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
 from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
@@ -54,9 +56,12 @@ class Bench:
     """Directory of the reference."""
     directory: Path
     """perf_analyzer's working directory."""
+    pace: Pace = field(default_factory=Pace)
 
-    def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0) -> Measured:
+    def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0, later: tuple[Point, ...] = ()) -> Measured:
         """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
+
+        ``later``: the points that are measured after these, which the log counts in.
 
         Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed,
         ServerUnreachable.
@@ -64,10 +69,15 @@ class Bench:
         if not sweep.batch_sizes:
             return Measured((), "")
         if self.signature.max_batch_size:
-            return self._measure(sweep, points(scenario, sweep), output_bytes)
+            return self._measure(sweep, points(scenario, sweep), output_bytes, later)
         # Requests of each size come from their own file.
         sizes = [replace(sweep, batch_sizes=(size,)) for size in sweep.batch_sizes]
-        parts = [self._measure(each, points(scenario, each, batched=False), output_bytes) for each in sizes]
+        of_size = [points(scenario, each, batched=False) for each in sizes]
+        after = [(*chain.from_iterable(of_size[number:]), *later) for number in range(1, len(sizes) + 1)]
+        parts = [
+            self._measure(each, wanted, output_bytes, rest)
+            for each, wanted, rest in zip(sizes, of_size, after, strict=True)
+        ]
         return Measured(tuple(row for part in parts for row in part.rows), parts[0].command)
 
     def at_rates(self, asked: OpenLoop, sweep: Sweep, rows: Sequence[Row]) -> Measured:
@@ -75,7 +85,9 @@ class Bench:
         wanted = rates(asked, sweep, rows, self.signature.max_batch_size > 0)
         return self._measure(replace(sweep, until_saturated=False), wanted, 0) if wanted else Measured((), "")
 
-    def _measure(self, sweep: Sweep, wanted: Sequence[Point], output_bytes: int) -> Measured:
+    def _measure(
+        self, sweep: Sweep, wanted: Sequence[Point], output_bytes: int, later: tuple[Point, ...] = ()
+    ) -> Measured:
         shapes: Sequence[InputShape] = self.load.input_shapes
         batched = self.signature.max_batch_size > 0
         input_data, document = load_input.prepare(
@@ -101,7 +113,7 @@ class Bench:
             memory // 2,
         )
         used_memory = partial(self.server.used_memory, device(self.server.configs()))
-        plan = Plan(target, self.load.measurement, self.directory, region, used_memory)
+        plan = Plan(target, self.load.measurement, self.directory, region, used_memory, later, self.pace)
         most = memory * MOST_PERCENT // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)

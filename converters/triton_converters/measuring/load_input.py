@@ -16,7 +16,6 @@ from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring import perf_input
 from triton_converters.measuring.perf_input import file_name
 from triton_converters.model_config.data_types import BYTES, numpy_type
-from triton_converters.model_config.model import served_dims
 
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
@@ -27,7 +26,7 @@ def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
         if tensor is None:
             message = f"the model has no input {shape.input!r}; it has: {', '.join(by_name)}"
             raise _invalid(message)
-        dims = served_dims(tensor.dims)
+        dims = tensor.served_dims
         fits = len(dims) == len(shape.dims) and all(
             declared in (-1, asked) for declared, asked in zip(dims, shape.dims, strict=True)
         )
@@ -47,7 +46,7 @@ def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -
     steps = json.loads(document)["data"]
     for step in steps:
         for name in wanted.keys() & step.keys():
-            step[name] = perf_input.content(numpy.resize(_values(step[name], types[name]), wanted[name]))
+            step[name] = perf_input.content(numpy.resize(_values(step[name], types[name]), wanted[name]), wanted[name])
     return json.dumps({"data": steps}, separators=(",", ":"))
 
 

@@ -38,6 +38,8 @@ WARMUP_REQUESTS = 10
 FEWEST_WARMUP_REQUESTS = 3
 """Fewest warm-up requests of a slow model: TorchScript optimizes in its second and third call, for every new shape."""
 WARMUP_SECONDS = 3
+START_SECONDS = 1.0
+"""Time of its start and its warm-up, which a fast model's windows do not exceed by much."""
 POINT_SECONDS = 60
 """A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer. A
 sweep of ten points that do not settle then takes half an hour, whatever the model."""
@@ -292,6 +294,12 @@ def fewest_requests(point: Point) -> int:
 def stable_seconds(windows: Windows, sample_seconds: float, point: Point) -> float:
     """How long three windows take, by what a request takes alone; 0.0 if that is not known, or they have a time."""
     return STABLE_WINDOWS * windows.size * sample_seconds * point.batch_size if windows.by_count else 0.0
+
+
+def least_seconds(windows: Windows, sample_seconds: float, point: Point) -> float:
+    """How long a point takes that settles at once: perf_analyzer's start, and three windows of at least a second."""
+    shortest = 1.0 if windows.by_count else TIME_WINDOW * windows.size / 1000
+    return START_SECONDS + max(STABLE_WINDOWS * shortest, stable_seconds(windows, sample_seconds, point))
 
 
 def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:

@@ -6,11 +6,13 @@ its raw little-endian bytes and its shape without the batch dimension; strings s
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.results import Tensor
 from triton_converters.model_config.data_types import wire, wire_bytes
-from triton_converters.model_config.model import served_dims
+from triton_converters.model_config.shapes import requested
 
 LIMIT_BYTES = 32 * 2**20
 """Largest file: perf_analyzer keeps it decoded in memory, and once more for each shared memory region."""
@@ -24,8 +26,10 @@ def file_name(max_batch_size: int, batch_size: int) -> str:
 class PerfInput:
     """Collects samples of one shape, since perf_analyzer refuses to batch different shapes."""
 
-    def __init__(self, batched: bool, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, batched: bool, declared: Sequence[Tensor] = (), limit_bytes: int = LIMIT_BYTES) -> None:
+        """``declared``: the inputs whose shape in requests is declared."""
         self.batched = batched
+        self.declared = {each.name: each for each in declared}
         self.left = limit_bytes
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.steps: list[dict[str, Any]] = []
@@ -40,8 +44,12 @@ class PerfInput:
             size = sum(_encoded_bytes(array) for array in sample.values())
             if shapes != self.shapes or (self.steps and size > self.left):
                 continue
-            self.steps.append({name: content(array) for name, array in sample.items()})
+            self.steps.append({name: self._content(name, array) for name, array in sample.items()})
             self.left -= size
+
+    def _content(self, name: str, array: Array) -> dict[str, Any]:
+        tensor = self.declared.get(name)
+        return content(array, requested(tensor, array.shape) if tensor else array.shape)
 
     def to_json(self) -> str:
         """Return the file's content."""
@@ -52,10 +60,10 @@ def _encoded_bytes(array: Array) -> int:
     return 4 * ((wire_bytes(array) + 2) // 3)
 
 
-def content(array: Array) -> dict[str, Any]:
-    """Return one tensor of a step."""
+def content(array: Array, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return one tensor of a step, in the shape of requests; one without dimensions has one there."""
     is_text = array.dtype.kind == "U"
     return {
         "content": array.flatten().tolist() if is_text else {"b64": base64.b64encode(wire(array)).decode()},
-        "shape": list(served_dims(array.shape)),
+        "shape": list(shape or (1,)),
     }

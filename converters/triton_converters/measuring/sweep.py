@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from triton_converters.contract.saturation import is_saturated, request_rate, sa
 from triton_converters.measuring import perf_analyzer, perf_output
 from triton_converters.measuring.environment import resident_bytes
 from triton_converters.measuring.memory import MemoryWatch
+from triton_converters.measuring.pace import Pace, in_words
 from triton_converters.measuring.perf_analyzer import Point, Target, Windows
 from triton_converters.measuring.perf_output import ReportError
 
@@ -27,6 +28,8 @@ BASE_SECONDS = 600
 Model Analyzer's limit."""
 LONG_SECONDS = 10
 """A point that takes longer is announced: its row comes when it has ended."""
+UNSETTLED = (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
+"""How much longer a point takes that does not settle: all of its windows, and then three that are taken as they are."""
 LOOK_SECONDS = 0.2
 """The pause between two looks at perf_analyzer's memory, which was seen to grow by 1 GB a second."""
 CONNECTIONS = 3
@@ -116,6 +119,9 @@ class Plan:
     """Largest output of a sample, if client and server share memory; otherwise None."""
     used_memory: Callable[[], int] | None = None
     """Returns the bytes in use now, 0 if unknown; called repeatedly while a point is measured."""
+    later: tuple[Point, ...] = ()
+    """The points of sweeps that come after this one."""
+    pace: Pace = field(default_factory=Pace)
 
 
 def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
@@ -157,11 +163,16 @@ def measure(
         where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
         rate = perf_analyzer.most_requests_per_second(point, plan.target, rows[-1] if rows else None)
         first = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, plan.target, rate)
-        _announce(plan, point, first, where)
+        after = (*wanted[number:], *plan.later)
+        _announce(plan, point, first, after, where)
         row, argv = _measure_point(plan, point, first, rate, invoke)
+        took = time.monotonic() - started
+        plan.pace.ended(perf_analyzer.least_seconds(first, plan.target.sample_seconds, point), took)
+        left = plan.pace.seconds(_least_seconds(plan, after))
         print(
             f"{where}: {row.throughput:.1f} inferences/s,"
-            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({time.monotonic() - started:.1f} s)",
+            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({took:.1f} s)"
+            f"{f'; {len(after)} more, about {in_words(left)}' if left > LONG_SECONDS else ''}",
             flush=True,
         )
         rows.append(row)
@@ -172,17 +183,33 @@ def measure(
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
-def _announce(plan: Plan, point: Point, windows: Windows, where: str) -> None:
-    """Say how long a slow point takes, by what a request takes alone."""
+def _announce(plan: Plan, point: Point, windows: Windows, after: Sequence[Point], where: str) -> None:
+    """Say how long a slow point takes, and all that come after it, by what a request and ended points took."""
     alone = plan.target.sample_seconds
-    least = perf_analyzer.stable_seconds(windows, alone, point)
-    if least > LONG_SECONDS:
-        most = least * (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
+    if perf_analyzer.stable_seconds(windows, alone, point) > LONG_SECONDS:
+        least = plan.pace.seconds(perf_analyzer.least_seconds(windows, alone, point))
+        whole = least + plan.pace.seconds(_least_seconds(plan, after))
         print(
-            f"{where}: a request takes about {alone * point.batch_size:.1f} s, so this point takes {least:.0f} s, or up"
-            f" to {most:.0f} s if it does not settle",
+            f"{where}: a request takes about {alone * point.batch_size:.1f} s, so this point takes about"
+            f" {in_words(least)}, or {in_words(least * UNSETTLED)} if it does not settle"
+            f"{f'; with the {len(after)} after it {_between(whole)}' if after else ''}",
             flush=True,
         )
+
+
+def _between(seconds: float) -> str:
+    return f"about {in_words(seconds)}, at most {in_words(seconds * UNSETTLED)} at this pace"
+
+
+def _least_seconds(plan: Plan, wanted: Sequence[Point]) -> float:
+    """Return how long points take together if each settles, by what a request takes alone."""
+    windows = ((each, perf_analyzer.first_windows(plan.measurement, each)) for each in wanted)
+    return sum(
+        perf_analyzer.least_seconds(
+            perf_analyzer.affordable(first, each, plan.target), plan.target.sample_seconds, each
+        )
+        for each, first in windows
+    )
 
 
 def _measure_point(

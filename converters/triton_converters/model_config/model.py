@@ -15,6 +15,7 @@ from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.formats import FORMATS, HPS, PYTORCH
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.overrides import override
+from triton_converters.model_config.shapes import requested
 
 WARMUP_CALLS = 3
 """How often a warm-up calls a TorchScript file, which PyTorch optimizes in the second and third call of a shape. On an
@@ -93,14 +94,6 @@ def retuned(text: str, tuning: Tuning) -> str:
     return str(json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None))
 
 
-def served_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the dimensions that config.pbtxt declares for a tensor, which requests and responses use too.
-
-    Triton allows no empty dims: a tensor with only the batch dimension, [N], is served as [N, 1] and reshaped inside.
-    """
-    return dims or (1,)
-
-
 def warmup_file(tensor: str) -> str:
     """Return the name of an input's sample in the model's ``warmup`` directory; a tensor's name may hold slashes."""
     return quote(tensor, safe="")
@@ -116,8 +109,8 @@ def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
     return model_config_pb2.ModelInput(
         name=tensor.name,
         data_type=_type(tensor),
-        dims=served_dims(tensor.dims),
-        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+        dims=tensor.served_dims,
+        reshape=_reshape(tensor),
     )
 
 
@@ -126,9 +119,14 @@ def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
     return model_config_pb2.ModelOutput(
         name=tensor.name,
         data_type=_type(tensor),
-        dims=served_dims(tensor.dims),
-        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+        dims=tensor.served_dims,
+        reshape=_reshape(tensor),
     )
+
+
+def _reshape(tensor: Tensor) -> model_config_pb2.ModelTensorReshape | None:
+    is_own = tensor.served_dims == tensor.dims
+    return None if is_own else model_config_pb2.ModelTensorReshape(shape=tensor.dims)
 
 
 def _accelerators(backend: str, execution: Execution) -> list[Any]:
@@ -166,7 +164,7 @@ def _warmup_inputs(
     return {
         tensor.name: model_config_pb2.ModelWarmup.Input(
             data_type=_type(tensor),
-            dims=served_dims(shapes[tensor.name]),
+            dims=requested(tensor, shapes[tensor.name]),
             input_data_file=warmup_file(tensor.name),
         )
         for tensor in signature.inputs

@@ -15,7 +15,7 @@ from typing import Any
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.user import rehearsal, toolkit
+from triton_converters.user import missing, rehearsal, toolkit
 from triton_converters.user.arguments import Offer, harvest
 
 CHECKPOINT_ARGUMENTS = frozenset({"checkpoint", "checkpoint_path", "checkpoint_file", "checkpoint_dir"})
@@ -93,18 +93,12 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
         where = location(error, source, path)
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
         raise StageError(Reason.USER_CODE_EXITED, message) from error
-    except ModuleNotFoundError as error:
-        traceback.print_exc()
-        advice = (
-            "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
-            " spec.conversion.image"
-        )
-        message = f"{location(error, source, path)}: {error}; {advice}"
-        raise StageError(reason, message) from error
     except Exception as error:
         traceback.print_exc()
         summary = traceback.format_exception_only(error)[-1].strip()
-        raise StageError(reason, f"{location(error, source, path)}: {summary}") from error
+        advice = missing.advice(error)
+        words = f"{error}; {advice}" if advice else summary
+        raise StageError(reason, f"{location(error, source, path)}: {words}") from error
 
 
 def location(error: BaseException, source: Path, path: str) -> str:

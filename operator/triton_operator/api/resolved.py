@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from triton_converters.contract.document import given
 from triton_converters.contract.results import RepositoryModel, Signature, Tensor
 from triton_operator.api import renamed
 from triton_operator.api.duration import written
@@ -20,7 +21,9 @@ class DeclaredTensor(ApiType):
     data_type: Annotated[str, Field(max_length=16)]
     """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[int], Field(max_length=16)]
-    """Dimensions without the batch dimension. -1 means any size."""
+    """Dimensions of the model's own tensor without the batch dimension. -1 means any size."""
+    request_dims: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
+    """Dimensions in requests and answers, if config.pbtxt reshapes them by adding or removing dimensions of 1."""
 
 
 class FromRepository(ApiType):
@@ -34,6 +37,10 @@ class FromRepository(ApiType):
     """Outputs that config.pbtxt declares."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings that config.pbtxt has. Those in the spec come first."""
+    left_out: Annotated[list[Annotated[str, Field(max_length=1024)]], Field(max_length=16)] = Field(
+        default_factory=list
+    )
+    """Fields of config.pbtxt that are left out, each with the reason."""
 
     @model_validator(mode="before")
     @classmethod
@@ -56,14 +63,17 @@ class FromRepository(ApiType):
                 "preferredBatchSizes": list(found.preferred_batch_sizes),
                 "maxQueueDelay": written(found.max_queue_delay_microseconds, "us"),
             }
-        inputs, outputs = ([vars(each) for each in side] for side in (found.inputs, found.outputs))
+        inputs, outputs = ([given(each) for each in side] for side in (found.inputs, found.outputs))
+        values: dict[str, Any] = {"file": found.file, "inputs": inputs, "outputs": outputs}
+        if found.left_out:
+            values["leftOut"] = found.left_out
         said = {name: value for name, value in config.items() if value is not None}
-        return cls.model_validate({"file": found.file, "inputs": inputs, "outputs": outputs, "config": said})
+        return cls.model_validate({**values, "config": said})
 
     def signature(self, max_batch_size: int) -> Signature | None:
         """Return the declared inputs and outputs; None: there are none."""
         inputs, outputs = (
-            tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in side)
+            tuple(Tensor(each.name, each.data_type, tuple(each.dims), tuple(each.request_dims)) for each in side)
             for side in (self.inputs, self.outputs)
         )
         return Signature(inputs, outputs, max_batch_size) if inputs else None

@@ -110,7 +110,10 @@ def _signature(signature: Signature) -> SignatureStatus:
 
 
 def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
-    return [TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in tensors]
+    return [
+        TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.request_dims or each.dims))
+        for each in tensors
+    ]
 
 
 def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constraints) -> CandidateStatus:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from triton_operator.names import KIND
+from triton_plugin import bounded_yaml
 from triton_plugin.validation.hints import hint
 from triton_plugin.validation.validate import check, deployments, schema
 
@@ -56,7 +57,11 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _bodies(file: Path) -> list[dict[str, Any]]:
-    text = sys.stdin.read() if file == STDIN else file.read_text(encoding="utf-8")
+    if file == STDIN:
+        text = bounded_yaml.text_of(sys.stdin)
+    else:
+        with file.open(encoding="utf-8") as opened:
+            text = bounded_yaml.text_of(opened)
     # A template of other objects is no YAML, and nobody's business.
     return list(deployments(text)) if KIND in text else []
 

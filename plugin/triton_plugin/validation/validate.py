@@ -11,6 +11,7 @@ from triton_operator.api import renamed
 from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.crdgen import crd
 from triton_operator.names import API_VERSION, KIND
+from triton_plugin import bounded_yaml
 from triton_plugin.validation.cel import broken
 from triton_plugin.validation.structural import Fault, Schema, faults, pruned
 
@@ -29,7 +30,7 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+01234
 
 def deployments(text: str) -> Iterator[dict[str, Any]]:
     """Yield the TritonDeployments among a file's documents; others are ignored. Raises yaml.YAMLError."""
-    for document in yaml.load_all(text, Loader):
+    for document in bounded_yaml.documents(text, Loader):
         items = document.get("items") if isinstance(document, dict) else ()
         for each in items if isinstance(items, list) else [document]:
             if isinstance(each, dict) and each.get("kind") == KIND:

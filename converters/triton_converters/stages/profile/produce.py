@@ -23,6 +23,7 @@ from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
+from triton_converters.measuring.sweep import points
 
 MESSAGE_BYTES = 700
 """Longest message of a gate: it shares the termination message with the sweeps and the environment."""
@@ -110,7 +111,8 @@ def _complete(home: Path, batched: bool, samples: int) -> Iterator[Batch]:
 def _measure(request: ProfileRequest, bench: Bench, answers: Answers, result: ProfileResult) -> ProfileResult:
     """Run the sweeps: static batches through shared memory, concurrent requests for the dynamic batcher, and rates."""
     largest = max(answers.output_bytes.values())
-    offline = bench.sweep("offline", request.offline, largest)
+    is_batched = bench.signature.max_batch_size > 0
+    offline = bench.sweep("offline", request.offline, largest, points("online", request.online, is_batched))
     online = bench.sweep("online", request.online, largest)
     rates = bench.at_rates(request.open_loop, request.online, online.rows)
     commands = tuple(each.command for each in (offline, online, rates) if each.command)

@@ -70,9 +70,13 @@ def declared(code: EnsembleCode, found: Signature) -> Signature:
 
 
 def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signature:
+    declared = step.code.declared
+    if declared is not None and any(each.request_dims for each in (*declared.inputs, *declared.outputs)):
+        message = f"config.pbtxt of {step.model} reshapes, which no model of an ensemble may: remove reshape"
+        raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
     if step.code.format == HPS:
         return embedding_tables.signature(step.code.max_batch_size)
     try:
-        return observed_signature(names, observed, step.code.max_batch_size, step.code.declared)
+        return observed_signature(names, observed, step.code.max_batch_size, declared)
     except ValueError as error:
         raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: {error} between batches") from error

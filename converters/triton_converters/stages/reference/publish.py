@@ -57,7 +57,7 @@ def record(
     """
     batched = request.model.max_batch_size > 0
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
-    perf_input, variety, samples, batches = PerfInput(batched), Variety(batched), 0, 0
+    perf_input, variety, samples, batches = _perf_input(request, batched), Variety(batched), 0, 0
     previous: Batch | None = None
     for batch in arrays.read_batches(incoming, evidence.OWN, names, directory, request.max_samples):
         _check_inputs(batch, batched, incoming)
@@ -70,8 +70,8 @@ def record(
         samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, batch
     if not 0 < samples <= request.max_samples:
         raise unfit(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
-    for number, size in enumerate(request.other_batch_sizes):
-        first = _record_size(number, size, names, incoming, directory)
+    for number in range(len(request.other_batch_sizes)):
+        first = _record_size(request, number, names, incoming, directory)
         _observe(observed, (first.inputs, first.outputs))
     if request.dataloader is not None:
         variety.check()
@@ -128,9 +128,15 @@ def _check_others(
     return joined
 
 
-def _record_size(number: int, size: int, names: Names, incoming: Path, directory: Path) -> Batch:
+def _perf_input(request: ReferenceRequest, batched: bool) -> PerfInput:
+    declared = request.model.declared
+    return PerfInput(batched, declared.inputs if declared else ())
+
+
+def _record_size(request: ReferenceRequest, number: int, names: Names, incoming: Path, directory: Path) -> Batch:
     """Write the first request of another size, and perf_analyzer's input; returns the request."""
-    perf_input = PerfInput(batched=False)
+    size = request.other_batch_sizes[number]
+    perf_input = _perf_input(request, batched=False)
     own, more = evidence.size_folder(number), evidence.more_folder(number)
     first = next(arrays.read_batches(incoming, own, names, directory, 1), None)
     if first is None:

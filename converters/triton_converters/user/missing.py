@@ -1,0 +1,56 @@
+"""What to do about a Python package or a library of the system that user code does not find. Pure."""
+
+import re
+
+LIBRARY = re.compile(r"(lib[\w.+-]+?\.so[\w.]*): cannot open shared object file")
+"""Matches the words of the system's linker, which Python quotes in an ImportError, and ctypes in an OSError."""
+OPENCV = (
+    "libGL.",
+    "libGLX.",
+    "libEGL.",
+    "libgthread-2.0.",
+    "libglib-2.0.",
+    "libSM.",
+    "libXext.",
+    "libXrender.",
+    "libX11.",
+)
+"""Libraries of a desktop, which the wheel of opencv-python needs."""
+CUDA = (
+    "libcuda",
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libnccl",
+    "libnvrtc",
+    "libnvinfer",
+    "libcupti",
+    "libnvToolsExt",
+)
+PACKAGE = (
+    "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
+    " spec.conversion.image"
+)
+IMAGE = "install it in an image of your own, and name that in spec.conversion.image"
+
+
+def advice(error: BaseException) -> str:
+    """Return what to do; empty if the error is about nothing that is missing."""
+    if isinstance(error, ModuleNotFoundError):
+        return PACKAGE
+    found = LIBRARY.search(str(error)) if isinstance(error, ImportError | OSError) else None
+    if found is None:
+        return ""
+    library = found[1]
+    if library.startswith(OPENCV):
+        return (
+            f"the image has no {library}, which opencv-python needs for windows: in the file of"
+            " spec.conversion.requirements, write opencv-python-headless for opencv-python, and"
+            f" opencv-contrib-python-headless for opencv-contrib-python; or {IMAGE}"
+        )
+    if library.startswith(CUDA):
+        return (
+            f"the image has no {library} of CUDA: require the package's build for the CPU, or let the code run in an"
+            " image with CUDA (spec.conversion.image)"
+        )
+    return f"the image has no {library}, which a package needs and its wheel does not bring: {IMAGE}"

