@@ -178,10 +178,20 @@ def test_what_a_killed_pod_left_is_deleted_and_what_a_running_one_writes_is_not(
 
 
 def test_what_no_model_needs_is_left_out(model: Path) -> None:
-    write(model, {".git/config": "", "data/__pycache__/x.pyc": "", ".DS_Store": "", "..data/x": "", "lost+found/x": ""})
+    write(
+        model,
+        {
+            ".git/config": "",
+            "data/__pycache__/x.pyc": "",
+            ".DS_Store": "",
+            "..data/x": "",
+            "lost+found/x": "",
+            ".triton-operator/x": "",
+        },
+    )
     found = collect(model)
     assert {file.name for file in found.files} == set(MODEL)
-    assert found.left_out == ("..data", ".DS_Store", ".git", "data/__pycache__", "lost+found")
+    assert found.left_out == ("..data", ".DS_Store", ".git", ".triton-operator", "data/__pycache__", "lost+found")
 
 
 def test_links_are_followed_only_inside_the_folder(model: Path, claim: Path) -> None:

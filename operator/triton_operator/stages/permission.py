@@ -33,6 +33,12 @@ def _refusals(context: Context) -> Iterator[str]:
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
             yield _refusal_message(field, claim, "claim", "allowed.claims")
+    dataset, neighbours = context.spec.mounted_dataset, context.observed.neighbours
+    if dataset is not None and neighbours and context.dataset_shares_claim and not split(dataset.uri).path:
+        yield (
+            f"spec.dataset.uri names all of claim {context.claim_name}, on which {neighbours[0]} keeps its results too,"
+            " and user code must not read these; move the data into a folder of the claim, and name that folder"
+        )
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
