@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -22,6 +24,7 @@ from triton_plugin.push.files import Files, PushedFile, collect, digest
 from triton_plugin.push.objects import PushError, Target, pod, target
 from triton_plugin.push.sending import Remote
 from triton_plugin.python_files import FolderError
+from triton_plugin.source import Cluster
 
 ROOT = Path(__file__).parents[2]
 HERE = ("env", f"RECEIVER={inspect.getsource(receiver)}", f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -286,6 +289,49 @@ class LocalClaims(Claims):
     def opened(self, target: Target, image: str, say: object) -> Iterator[Remote]:
         self.images.append(image)
         yield Remote(HERE, str(self.folder / target.claim / target.path))
+
+
+def installed(operators: dict[str, str], objects: tuple[str, ...] = ()) -> Claims:
+    """Claims of a cluster with labelled Deployments, by their namespaces, and objects with images in their status."""
+
+    def deployment(namespace: str, image: str) -> dict[str, Any]:
+        container = {"env": [{"name": "LEASE"}, {"name": "CONVERTER_IMAGE", "value": image}]}
+        spec = {"template": {"spec": {"containers": [{}, container]}}}
+        return {"metadata": {"namespace": namespace, "name": "operator"}, "spec": spec}
+
+    cluster = SimpleNamespace(
+        namespace="vision",
+        operators=lambda selector: [deployment(*each) for each in operators.items()],
+        deployments=lambda: [
+            {"metadata": {"name": f"object-{number}"}, "status": {"images": {"converter": image}}}
+            for number, image in enumerate(objects)
+        ],
+    )
+    return Claims(cast(Cluster, cluster))
+
+
+GOOD, EVIL = "example/converter:1", "registry.evil/exfiltrate:1"
+
+
+@pytest.mark.parametrize(
+    ("operators", "objects"),
+    [
+        ({"triton-operator": GOOD}, ()),
+        ({"triton-operator": GOOD, "triton-operator-2": GOOD}, ("example/converter:0",)),
+        ({}, (GOOD, GOOD)),
+        ({"a-neighbour": EVIL, "triton-operator": GOOD}, (GOOD,)),
+    ],
+)
+def test_the_image_is_the_one_that_all_name(operators: dict[str, str], objects: tuple[str, ...]) -> None:
+    assert installed(operators, objects).converter_image() == GOOD
+
+
+@pytest.mark.parametrize("objects", [(), (GOOD, "example/converter:0")])
+def test_a_deployment_of_a_neighbour_does_not_choose_the_image(objects: tuple[str, ...]) -> None:
+    with pytest.raises(PushError) as caught:
+        installed({"a-neighbour": EVIL, "triton-operator": GOOD}, objects).converter_image()
+    assert f"a-neighbour/operator ({EVIL}), triton-operator/operator ({GOOD})" in str(caught.value)
+    assert "--image IMAGE" in str(caught.value)
 
 
 def test_a_push_says_what_it_makes_replaces_and_leaves_out(model: Path, tmp_path: Path) -> None:
