@@ -334,6 +334,17 @@ def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> No
     assert (root / "caches/NVIDIA-L4/10.9/engine").exists()
 
 
+def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path) -> None:
+    for owner in ("mine", "gone", "new"):
+        cache = layout.timing_caches(owner, root) / "NVIDIA-L4/10.13.3.9/timing.cache"
+        cache.parent.mkdir(parents=True)
+        cache.write_text("measured")
+    for owner in ("mine", "gone"):
+        aged(layout.timing_caches(owner, root), HOUR)
+    run(REQUEST, root, marks)
+    assert {path.name for path in layout.timing_caches("", root).iterdir()} == {"mine", "new"}
+
+
 def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path) -> None:
     empty = root / "revisions" / ("0" * 16)
     empty.mkdir()

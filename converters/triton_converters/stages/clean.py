@@ -55,7 +55,7 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
 """Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""
 
 CACHES = "caches"
-"""Folder that servers fill as they like; it is left alone."""
+"""Folder that servers fill as they like; of it, only the timing caches of objects that are gone are removed."""
 NFS = ".nfs"
 """How the names begin under which NFS keeps files that were removed while they are open."""
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
@@ -91,6 +91,7 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     ]
     for directory in left:
         shutil.rmtree(directory)
+    _clean_caches(layout.timing_caches("", root), {each.name for each in marks.iterdir()}, request.minimum_age_seconds)
     return CleanResult(removed, len(left))
 
 
@@ -212,6 +213,13 @@ def _clean(folder: Path, is_needed: Callable[[Path], bool], minimum_age_seconds:
         _remove_empty(path) if _is_empty(path) else _is_ours(path) and _remove(path, minimum_age_seconds)
         for path in found
     )
+
+
+def _clean_caches(caches: Path, owners: set[str], minimum_age_seconds: int) -> None:
+    """Remove the timing caches of objects that no longer use the claim. Losing one costs time alone."""
+    for directory in caches.iterdir() if caches.is_dir() else ():
+        if directory.name not in owners and _age(directory, time.time()) >= minimum_age_seconds:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _is_empty(directory: Path) -> bool:
