@@ -189,9 +189,9 @@ class Reason(StrEnum):
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
         "NotAllowed",
-        "The spec, or the recorded revision that it names, has an image, a claim or a ServiceAccount that this"
-        " installation does not allow; or it asks for traces without a collector; or the record of that revision is not"
-        " one that the operator writes.",
+        "The spec, or the recorded revision that it names, has an image, a claim, a ServiceAccount, a Gateway or a"
+        " host name that this installation does not allow; or it asks for traces without a collector; or the record of"
+        " that revision is not one that the operator writes.",
     )
     SOURCE_INVALID = (
         "SourceInvalid",
