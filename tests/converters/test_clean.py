@@ -334,6 +334,26 @@ def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> No
     assert (root / "caches/NVIDIA-L4/10.9/engine").exists()
 
 
+def test_nothing_goes_from_storage_that_another_claim_has_too(
+    root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for claim in ("blue/models", "vision/models"):
+        (layout.claims_directory(root) / claim.replace("/", "%2F")).parent.mkdir(parents=True, exist_ok=True)
+        (layout.claims_directory(root) / claim.replace("/", "%2F")).touch()
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
+    grow_old(root)
+    before = names(root)
+    with pytest.raises(StageError, match="that of claim blue/models, whose objects are not known here") as error:
+        run(REQUEST, root, marks)
+    assert error.value.reason is Reason.REPOSITORY_UNKNOWN
+    assert f"delete {layout.claims_directory(root)}/blue%2Fmodels" in error.value.message
+    assert names(root) == before
+    # The user says that the claim is gone, as after a restore to a claim with another name.
+    (layout.claims_directory(root) / "blue%2Fmodels").unlink()
+    run(REQUEST, root, marks)
+    assert names(root) < before
+
+
 def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path) -> None:
     for owner in ("mine", "gone", "new"):
         cache = layout.timing_caches(owner, root) / "NVIDIA-L4/10.13.3.9/timing.cache"

@@ -224,8 +224,3 @@ class ConvertRequest(Document):
     """Key of the installed Python packages; empty: the spec names no requirements file."""
     data: str = ""
     """Digest of the published data; empty: there is none, or it is mounted from a claim."""
-
-    @property
-    def builds_engine(self) -> bool:
-        """Whether TensorRT builds an engine for the candidate, or for a model of it."""
-        return any(part.format == "trt" for part in (self, *self.members))

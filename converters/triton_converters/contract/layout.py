@@ -32,6 +32,7 @@ The Jobs of a search add its points one by one, each with an fsync::
 Compilers fill their caches, which may be deleted at any time::
 
     caches/<GPU product>/<TensorRT version>/<key>/           engines of ONNX Runtime, for one revision's servers
+    caches/.claims/<NAMESPACE%2FNAME>                        an empty file for each claim that has this storage
     caches/.objects/<object>/<GPU product>/<TensorRT version>/timing.cache  TensorRT's, of one object alone
 """
 
@@ -58,8 +59,9 @@ INCOMING_MOUNT = Path("/incoming")
 """Mount path, in Jobs with user code or pip, of the volume into which these write and from which we publish."""
 CONVERTERS_MOUNT = Path("/converters")
 """Mount path of the copy of the converters in packages Jobs, and in Jobs whose framework image is the user's."""
-OBJECT = "TRITON_DEPLOYMENT"
-"""Environment variable with the object's name, in the containers of a convert Job that hand on its timing cache."""
+OBJECT, CLAIM = "TRITON_DEPLOYMENT", "TRITON_REPOSITORY_CLAIM"
+"""Environment variables of a Job's containers before and after user code: the object's name, and NAMESPACE/NAME of its
+repository claim. Operators before them set neither."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
@@ -136,3 +138,8 @@ def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) 
 def timing_caches(name: str, root: Path = ROOT) -> Path:
     """Directory of the timing cache of an object's conversions. A GPU product's name never begins with a dot."""
     return root / "caches" / ".objects" / name
+
+
+def claims_directory(root: Path = ROOT) -> Path:
+    """Directory of the names of all claims that have this storage; older versions leave alone what lies in caches."""
+    return root / "caches" / ".claims"

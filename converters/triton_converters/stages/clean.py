@@ -18,11 +18,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import TEMPORARY_PREFIX
 from triton_converters.claim_store.replay import has_result
 from triton_converters.claim_store.repository import find_conversion
+from triton_converters.claim_store.root import other_claims
 from triton_converters.contract import layout
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
@@ -54,6 +56,8 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
 }
 """Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""
 
+NAMED = 3
+"""How many claims a message names at most."""
 CACHES = "caches"
 """Folder that servers fill as they like; of it, only the timing caches of objects that are gone are removed."""
 NFS = ".nfs"
@@ -68,6 +72,8 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     Raises StageError, with nothing removed: ResultMissing if a mark cannot be read, RepositoryUnknown if there is
     anything unknown below the root; OSError if the claim cannot be changed.
     """
+    if others := other_claims(root):
+        raise _shared_storage(others)
     keep = set(marked(marks, root))
 
     def is_used(directory: Path) -> bool:
@@ -192,6 +198,17 @@ def _entries(folder: Path) -> list[Path]:
 def _unknown(what: str) -> StageError:
     advice = "move or delete what is named, then type: kubectl triton retry NAME"
     return StageError(Reason.REPOSITORY_UNKNOWN, f"nothing was removed from the claim: {what}; {advice}")
+
+
+def _shared_storage(others: list[Path]) -> StageError:
+    """Return the failure of storage that other claims have too: no record here says what their objects need."""
+    named = ", ".join(unquote(each.name) for each in others[:NAMED])
+    message = (
+        f"nothing was removed from the claim, because its storage is also that of claim {named}, whose objects are not"
+        " known here; give each claim its own storage. If that claim is gone, or this one was restored from it, delete"
+        f" {others[0]}; then type: kubectl triton retry NAME"
+    )
+    return StageError(Reason.REPOSITORY_UNKNOWN, message)
 
 
 def _is_known(path: Path, is_needed: Callable[[Path], bool]) -> bool:

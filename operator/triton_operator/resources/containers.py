@@ -11,7 +11,6 @@ from math import ceil
 from typing import Any
 
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
@@ -330,8 +329,6 @@ def _environment(context: Context, work: AnyWork, runs: bool) -> list[dict[str, 
             "PIP_INDEX_URL": settings.sources_package_index,
             "SOURCE_SERVICE_ACCOUNT": work.shape.service_account if isinstance(work.shape, Download) else "",
         }
-    if not runs and isinstance(work.request, ConvertRequest) and work.request.builds_engine:
-        variables[layout.OBJECT] = context.name
     if cpus := amount(context.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
