@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.repository import Conversion, write_conversion
 from triton_converters.contract import layout
@@ -335,7 +336,7 @@ def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> No
 
 
 def test_nothing_goes_from_storage_that_another_claim_has_too(
-    root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch, attack: Attack
 ) -> None:
     for claim in ("blue/models", "vision/models"):
         (layout.claims_directory(root) / claim.replace("/", "%2F")).parent.mkdir(parents=True, exist_ok=True)
@@ -352,6 +353,7 @@ def test_nothing_goes_from_storage_that_another_claim_has_too(
     (layout.claims_directory(root) / "blue%2Fmodels").unlink()
     run(REQUEST, root, marks)
     assert names(root) < before
+    attack("author of an object", "what another claim of the same storage needs, by cleaning", error.value.message)
 
 
 def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path) -> None:

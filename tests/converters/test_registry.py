@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
 from tests.converters import https_server
 from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Behaviour, Server, proxying
@@ -296,7 +297,7 @@ def test_the_account_is_sent_over_https_alone(tokens: Tokens, realm: str) -> Non
 
 
 def test_the_account_is_not_for_a_token_server_that_another_host_names(
-    tokens: Tokens, server: Server, authority: tuple[Path, Path]
+    tokens: Tokens, server: Server, authority: tuple[Path, Path], attack: Attack
 ) -> None:
     with_account(a_docker_config(tokens.host))
     with https_server.serving(authority[1], Behaviour()) as other:
@@ -307,6 +308,11 @@ def test_the_account_is_not_for_a_token_server_that_another_host_names(
     assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
     assert [each["path"] for each in other.behaviour.seen] == ["/v2/acme/ocr/manifests/v1"]
     assert not [each for each in other.behaviour.seen if "Authorization" in each]
+    attack(
+        "server of a source",
+        "an account, for a token server that a host behind a redirect names",
+        f"{error.reason}: no request there has it",
+    )
 
 
 def titled(title: Any, **fields: Any) -> bytes:

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from tests.conftest import Attack
 from tests.converters.onnx_models import Graph
 from triton_converters import __main__ as program
 from triton_converters.claim_store import inspection
@@ -361,7 +362,7 @@ def test_the_timing_cache_is_kept_and_handed_to_the_next_of_the_same_object(
 
 @pytest.mark.parametrize("name", ["letters", None])
 def test_no_other_object_gets_the_timing_cache(
-    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, name: str | None, attack: Attack
 ) -> None:
     monkeypatch.setenv(layout.OBJECT, "digits")
     refer()
@@ -370,10 +371,15 @@ def test_no_other_object_gets_the_timing_cache(
     if name:
         monkeypatch.setenv(layout.OBJECT, name)
     assert handed_on(incoming) == []
+    attack(
+        "author of an object",
+        f"what TensorRT of {name or None} parses, by a timing cache",
+        "it is handed to nobody else",
+    )
 
 
 def test_an_object_keeps_one_timing_cache_whatever_versions_it_tells(
-    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, attack: Attack
 ) -> None:
     monkeypatch.setenv(layout.OBJECT, "digits")
     for old in ("NVIDIA-L4/10.0.0.1", "NVIDIA-A100/10.13.3.9"):
@@ -381,6 +387,7 @@ def test_an_object_keeps_one_timing_cache_whatever_versions_it_tells(
     refer()
     assert engine(incoming, b"measured").result is not None
     assert [path.read_bytes() for path in mount.rglob("timing.cache")] == [b"measured"]
+    attack("author of an object", "the claim, filled by caches of made-up versions", "one is kept")
 
 
 def test_a_timing_cache_is_bounded(incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:

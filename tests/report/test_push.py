@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
+from tests.conftest import Attack
 from tests.report.model_folders import write
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_plugin.push import receiver
@@ -327,11 +328,12 @@ def test_the_image_is_the_one_that_all_name(operators: dict[str, str], objects: 
 
 
 @pytest.mark.parametrize("objects", [(), (GOOD, "example/converter:0")])
-def test_a_deployment_of_a_neighbour_does_not_choose_the_image(objects: tuple[str, ...]) -> None:
+def test_a_deployment_of_a_neighbour_does_not_choose_the_image(objects: tuple[str, ...], attack: Attack) -> None:
     with pytest.raises(PushError) as caught:
         installed({"a-neighbour": EVIL, "triton-operator": GOOD}, objects).converter_image()
     assert f"a-neighbour/operator ({EVIL}), triton-operator/operator ({GOOD})" in str(caught.value)
     assert "--image IMAGE" in str(caught.value)
+    attack("author of a namespace", "the image of a push from another namespace", str(caught.value))
 
 
 def test_a_push_says_what_it_makes_replaces_and_leaves_out(model: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Body, Cluster, accepted
 from tests.states.deployment import a_deployment
 
@@ -123,7 +124,9 @@ BOUNDED = replace(SETTINGS, allowed_gateways=("gateways/public", "vision/*"), al
         ({"name": "public"}, [], "spec.serving.route.hostnames names no host name, and so all that the listeners take"),
     ],
 )
-def test_a_route_names_what_the_installation_allows(parent: Body, hostnames: list[str], words: str) -> None:
+def test_a_route_names_what_the_installation_allows(
+    parent: Body, hostnames: list[str], words: str, attack: Attack
+) -> None:
     asked = {"parentRefs": [parent], "hostnames": hostnames}
     cluster = routed({"route": asked})
     cluster.settle()
@@ -145,6 +148,7 @@ def test_a_route_names_what_the_installation_allows(parent: Body, hostnames: lis
     cluster.settings = SETTINGS
     cluster.settle()
     assert routed_condition(cluster) == ("True", "RouteAccepted")
+    attack("author of an object", f"requests for others, by Gateway {parent['name']} and {hostnames}", words)
 
 
 def test_a_new_object_with_a_route_that_is_not_allowed_starts_nothing() -> None:

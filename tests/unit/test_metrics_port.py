@@ -12,6 +12,7 @@ from urllib.error import HTTPError
 import pytest
 from prometheus_client import Gauge
 
+from tests.conftest import Attack
 from triton_operator.runtime import metrics as under_test
 from triton_operator.runtime.metrics import MOST_CONNECTIONS, MOST_SCRAPES, Metrics, serve
 
@@ -100,7 +101,7 @@ def test_a_request_that_is_being_answered_is_not_cut_off_by_others(port: int, sl
 
 
 def test_48_clients_that_do_not_read_their_metrics_keep_no_probe_from_being_answered(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, attack: Attack
 ) -> None:
     monkeypatch.setattr(under_test, "SILENT_SECONDS", 10 * PATIENCE_SECONDS)
     metrics = Metrics()
@@ -122,6 +123,11 @@ def test_48_clients_that_do_not_read_their_metrics_keep_no_probe_from_being_answ
     assert get(server.server_port, "/metrics")[0] == 200
     server.shutdown()
     server.server_close()
+    attack(
+        "client of the operator",
+        "the probes, by 48 clients that do not read 10 MB of metrics",
+        "both probes answered, further scrapes got 503",
+    )
 
 
 def test_a_client_that_leaves_early_is_no_error(

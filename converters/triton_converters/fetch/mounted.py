@@ -87,7 +87,7 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
                     raise changed()
                 raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
             if kept := _kept(real, root):
-                raise _invalid(f"{name} is a link to {kept}; copy the file there")
+                raise _invalid(f"{name} is a link to {kept}, which is no part of a source; remove the link")
             through = is_linked or entry.is_symlink()
             linked += through
             if linked > MOST_FILES:
