@@ -158,6 +158,20 @@ def test_a_new_object_with_a_route_that_is_not_allowed_starts_nothing() -> None:
     assert cluster.condition("Stalled")["reason"] == "NotAllowed"
 
 
+def test_a_host_name_that_another_object_has_is_not_taken_from_it(cluster: Cluster, attack: Attack) -> None:
+    cluster.host_holder = "shop/cart"
+    cluster.act()
+    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "HostnameTaken"))
+    words = cluster.condition("Routed")["message"]
+    assert "TritonDeployment shop/cart has the same host name on the same Gateway" in words
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.intent().requeue_after is not None
+    cluster.host_holder = ""
+    cluster.settle()
+    assert routed_condition(cluster) == ("True", "RouteAccepted")
+    attack("author of an object", "requests for others, by their host name", words)
+
+
 def test_a_gateway_that_refuses_the_route_says_why() -> None:
     def refused(body: Body) -> list[Body]:
         words = {"reason": "NotAllowedByListeners", "message": "no listener takes routes of namespace vision"}

@@ -112,6 +112,7 @@ class Reason(StrEnum):
 
     # Of spec.serving.route: nothing else stops.
     ROUTE_ACCEPTED = "RouteAccepted", "Each Gateway that the route names accepts it."
+    HOSTNAME_TAKEN = "HostnameTaken", "Another object's HTTPRoute has the host name on the same Gateway."
     ROUTE_REFUSED = "RouteRefused", "A Gateway does not accept the route, or does not find its Services."
     GATEWAY_API_MISSING = (
         "GatewayApiMissing",

@@ -12,6 +12,9 @@ from triton_operator.effects import Statement
 from triton_operator.resources.routing import http_route
 from triton_operator.rollout.wording import no_revision_condition, not_allowed
 
+HOLDER_SECONDS = 60.0
+"""Seconds between two looks whether another object still has a host name."""
+
 
 @dataclass(frozen=True)
 class Routing:
@@ -21,6 +24,8 @@ class Routing:
     """The condition Routed; None: the spec asks for no route."""
     http_route: dict[str, Any] | None = None
     """The HTTPRoute; None: there should be none."""
+    again_after: float | None = None
+    """Seconds after which another look may find something else; None: a watch tells of it."""
 
 
 def route(context: Context, share: int) -> Routing:
@@ -42,6 +47,12 @@ def route(context: Context, share: int) -> Routing:
         )
     if (refusal := next(route_refusals(context), None)) is not None:
         return Routing(Statement("Routed", False, Reason.NOT_ALLOWED, refusal))
+    if holder := context.observed.host_holder:
+        message = (
+            f"the HTTPRoute of TritonDeployment {holder} has the same host name on the same Gateway, so this object has"
+            " none; name others in spec.serving.route.hostnames, or remove the route of the other"
+        )
+        return Routing(Statement("Routed", False, Reason.HOSTNAME_TAKEN, message), again_after=HOLDER_SECONDS)
     if context.active_server is None:
         return Routing(no_revision_condition("Routed"))
     return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
