@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from triton_converters.contract import uris
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
 from triton_operator.api.model import Model
@@ -107,6 +108,12 @@ class Context:
     def framework_image(self) -> str:
         """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
         return self.spec.conversion.image or self.own_framework_image
+
+    @property
+    def dataset_shares_claim(self) -> bool:
+        """Whether the dataset is mounted from the repository claim."""
+        dataset = self.spec.mounted_dataset
+        return dataset is not None and uris.split(dataset.uri).host == self.claim_name
 
     @property
     def framework_inputs(self) -> list[Any]:

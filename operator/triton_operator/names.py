@@ -101,9 +101,13 @@ RESERVED_VARIABLES = (
     *("GPU_PRODUCT", "TENSORRT_VERSION", "OMP_NUM_THREADS"),
     *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
+    *("NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "OMP_TOOL_LIBRARIES", "OCL_ICD_FILENAMES"),
 )
 """Environment variables that a user may not set: the operator does, or a program is started or reaches out by them."""
-RESERVED_VARIABLE_PREFIXES = ("LD_", "GLIBC_", "OPENSSL_", "PYTHON", "TORCH_FORCE_", "NVIDIA_", "TRITON", "KUBERNETES_")
+RESERVED_VARIABLE_PREFIXES = (
+    *("LD_", "GLIBC_", "OPENSSL_", "PYTHON", "TORCH_FORCE_", "NVIDIA_", "TRITON", "KUBERNETES_"),
+    *("CUDA_INJECTION", "NVTX_INJECTION"),
+)
 """How the names of such variables begin. By some of them a program loads a library or other code."""
 
 

@@ -114,6 +114,10 @@ class Settings:
     allowed_service_accounts: tuple[str, ...] = ()
     """ALLOWED_SERVICE_ACCOUNTS, separated by commas: those that a spec may name for its downloads, as NAMESPACE/NAME;
     empty: none."""
+    allowed_gateways: tuple[str, ...] = ()
+    """ALLOWED_GATEWAYS, separated by commas: Gateways that a route may name, as NAMESPACE/NAME with *; empty: any."""
+    allowed_hostnames: tuple[str, ...] = ()
+    """ALLOWED_HOSTNAMES, separated by commas: the host names that a route may name, with *; empty: any, and none."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
@@ -132,6 +136,15 @@ class Settings:
     def allows_claim(self, name: str) -> bool:
         """Whether an object may name a claim of its namespace. The one that the operator makes for it needs no name."""
         return not self.allowed_claims or any(fnmatchcase(name, each) for each in self.allowed_claims)
+
+    def allows_gateway(self, namespace: str, name: str) -> bool:
+        """Whether a route may name a Gateway."""
+        allowed = self.allowed_gateways
+        return not allowed or any(fnmatchcase(f"{namespace}/{name}", each) for each in allowed)
+
+    def allows_hostname(self, hostname: str) -> bool:
+        """Whether a route may name a host name, whose first label may be ``*``; empty: all that the listeners take."""
+        return not self.allowed_hostnames or any(fnmatchcase(hostname, each) for each in self.allowed_hostnames)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -174,6 +187,8 @@ class Settings:
             allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
+            allowed_gateways=_comma_list(environment, "ALLOWED_GATEWAYS"),
+            allowed_hostnames=_comma_list(environment, "ALLOWED_HOSTNAMES"),
         )
 
 

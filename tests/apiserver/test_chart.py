@@ -155,7 +155,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},architecture=arm64,logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
-        "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
+        "allowed.claims={team-*},allowed.gateways={gateways/*},allowed.hostnames={*.models.example},"
+        "sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
         "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple,"
         "tracing.endpoint=http://collector:4318/v1/traces,"
         "autoscaling.prometheusAddress=http://prometheus.monitoring:9090,gatewayApi.enabled=true"
@@ -209,6 +210,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         user_code_host_users=False,
         allowed_images=("r.example/a/", "r.example/b"),
         allowed_claims=("team-*",),
+        allowed_gateways=("gateways/*",),
+        allowed_hostnames=("*.models.example",),
         verification="Content",
     )
     assert Settings.from_environment(environment) == expected

@@ -509,6 +509,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.pod.env": [{"name": "LD_PRELOAD", "value": "evil.so"}]},
         "an environment variable that is reserved must not be set: remove it",
     ),
+    "a variable by which CUDA loads a library": (
+        {"spec.serving.pod.env": [{"name": "CUDA_INJECTION64_PATH", "value": "/tmp/evil.so"}]},
+        "an environment variable that is reserved must not be set: remove it",
+    ),
     "a variable of the operator's": (
         {"spec.conversion.pod.env": [{"name": "HOME", "value": "/"}]},
         "Reserved are HOME, PATH, ENV",

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.repository import Conversion, write_conversion
 from triton_converters.contract import layout
@@ -332,6 +333,38 @@ def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> No
     grow_old(root)
     assert run(REQUEST, root, marks) == CleanResult(directories=7, temporary=0)
     assert (root / "caches/NVIDIA-L4/10.9/engine").exists()
+
+
+def test_nothing_goes_from_storage_that_another_claim_has_too(
+    root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch, attack: Attack
+) -> None:
+    for claim in ("blue/models", "vision/models"):
+        (layout.claims_directory(root) / claim.replace("/", "%2F")).parent.mkdir(parents=True, exist_ok=True)
+        (layout.claims_directory(root) / claim.replace("/", "%2F")).touch()
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
+    grow_old(root)
+    before = names(root)
+    with pytest.raises(StageError, match="that of claim blue/models, whose objects are not known here") as error:
+        run(REQUEST, root, marks)
+    assert error.value.reason is Reason.REPOSITORY_UNKNOWN
+    assert f"delete {layout.claims_directory(root)}/blue%2Fmodels" in error.value.message
+    assert names(root) == before
+    # The user says that the claim is gone, as after a restore to a claim with another name.
+    (layout.claims_directory(root) / "blue%2Fmodels").unlink()
+    run(REQUEST, root, marks)
+    assert names(root) < before
+    attack("author of an object", "what another claim of the same storage needs, by cleaning", error.value.message)
+
+
+def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path) -> None:
+    for owner in ("mine", "gone", "new"):
+        cache = layout.timing_caches(owner, root) / "NVIDIA-L4/10.13.3.9/timing.cache"
+        cache.parent.mkdir(parents=True)
+        cache.write_text("measured")
+    for owner in ("mine", "gone"):
+        aged(layout.timing_caches(owner, root), HOUR)
+    run(REQUEST, root, marks)
+    assert {path.name for path in layout.timing_caches("", root).iterdir()} == {"mine", "new"}
 
 
 def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path) -> None:

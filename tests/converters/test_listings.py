@@ -59,7 +59,9 @@ def test_an_object_with_a_name_that_is_too_long_is_refused_for_good(server: Serv
     assert (error.reason, error.final) == (Reason.SOURCE_INVALID, True)
 
 
-@pytest.mark.parametrize("names", [["ocr/a", "ocr/a/b"], ["ocr/..data"], ["ocr/a\\b"], ["ocr/lost+found/a"]])
+@pytest.mark.parametrize(
+    "names", [["ocr/a", "ocr/a/b"], ["ocr/..data"], ["ocr/a\\b"], ["ocr/lost+found/a"], ["ocr/.triton-operator/a"]]
+)
 def test_names_that_no_source_has_are_refused(mount: Path, names: list[str]) -> None:
     listed: Any = [{"path": name, "size": 1} for name in names]
     with pytest.raises(StageError) as caught:

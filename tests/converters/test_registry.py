@@ -16,8 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
+from tests.converters import https_server
 from tests.converters.downloaded import begun, files
-from tests.converters.https_server import Server, proxying
+from tests.converters.https_server import Behaviour, Server, proxying
 from tests.converters.registry_server import (
     PASSWORD,
     TITLE,
@@ -292,6 +294,25 @@ def test_the_account_is_sent_over_https_alone(tokens: Tokens, realm: str) -> Non
     error = failure(f"oci://{tokens.host}/acme/ocr:v1")
     assert error.reason is Reason.SOURCE_INVALID
     assert tokens.asked == []
+
+
+def test_the_account_is_not_for_a_token_server_that_another_host_names(
+    tokens: Tokens, server: Server, authority: tuple[Path, Path], attack: Attack
+) -> None:
+    with_account(a_docker_config(tokens.host))
+    with https_server.serving(authority[1], Behaviour()) as other:
+        other.behaviour.hub = Tokens(other.host)
+        server.behaviour.hub = None
+        server.behaviour.redirects = {"/v2/acme/ocr/manifests/v1": other.uri("v2/acme/ocr/manifests/v1")}
+        error = failure(f"oci://{server.host}/acme/ocr:v1")
+    assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
+    assert [each["path"] for each in other.behaviour.seen] == ["/v2/acme/ocr/manifests/v1"]
+    assert not [each for each in other.behaviour.seen if "Authorization" in each]
+    attack(
+        "server of a source",
+        "an account, for a token server that a host behind a redirect names",
+        f"{error.reason}: no request there has it",
+    )
 
 
 def titled(title: Any, **fields: Any) -> bytes:

@@ -50,6 +50,14 @@ def test_the_first_job_makes_the_directory_with_its_marker(claim: Path) -> None:
     assert program.main(["source", SOURCE.to_json()]) == 0, "and the next one finds it"
 
 
+def test_each_claim_of_one_storage_is_noted_and_stops_no_job(claim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("vision/models", "blue/models", "blue/models"):
+        monkeypatch.setenv(layout.CLAIM, name)
+        assert program.main(["source", SOURCE.to_json()]) == 0
+    assert {path.name for path in layout.claims_directory().iterdir()} == {"vision%2Fmodels", "blue%2Fmodels"}
+    assert root.other_claims(layout.ROOT) == [layout.claims_directory() / "vision%2Fmodels"]
+
+
 def test_the_directory_is_never_seen_without_its_marker(claim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename, seen = os.rename, []
 

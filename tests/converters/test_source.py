@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
 from triton_converters.claim_store.digest import SourceFile, is_published
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
@@ -20,6 +21,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import mounted as mounted_files
+from triton_converters.fetch.folder import LEFT_OUT
 from triton_converters.stages import source
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
@@ -85,9 +87,7 @@ def test_a_requirements_file_that_is_not_there_is_named_with_those_that_are(moun
 
 names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)
 trees = st.dictionaries(
-    names.filter(
-        lambda name: not name.startswith("..") and name not in (".", "lost+found") and len(name.encode()) < 200
-    ),
+    names.filter(lambda name: not name.startswith("..") and name not in (".", *LEFT_OUT) and len(name.encode()) < 200),
     st.binary(max_size=40),
     min_size=1,
     max_size=6,
@@ -158,6 +158,36 @@ def test_what_was_planted_under_the_digest_is_replaced(mounted: Path, plant: Cal
     assert digest_by_shell(published) == digest
     assert not list(published.rglob("numpy.py"))
     assert [each.name for each in published.parent.iterdir()] == [digest]
+
+
+def test_what_the_operator_keeps_on_a_claim_is_never_a_source(mounted: Path, attack: Attack) -> None:
+    digest = source.run(request()).digest
+    # The claim that the source is mounted from is the repository's.
+    shutil.copytree(layout.ROOT, mounted / layout.ROOT.name)
+    shutil.copytree(layout.ROOT, mounted / "nested" / layout.ROOT.name)
+    again = source.run(request())
+    assert again.digest == digest == digest_by_shell(mounted)
+    attack("author of an object", "the files of others, by the repository claim as a source", "they are left out")
+
+
+@pytest.mark.parametrize(
+    ("link", "path"), [("copy", ""), ("nested/copy", ""), ("copy", "copy"), ("copy", "copy/sources")]
+)
+def test_no_link_leads_to_what_the_operator_keeps_on_a_claim(
+    mounted: Path, link: str, path: str, attack: Attack
+) -> None:
+    shutil.copytree(layout.ROOT, mounted / layout.ROOT.name)
+    (mounted / layout.ROOT.name / "sources").mkdir()
+    (mounted / link).symlink_to(mounted / layout.ROOT.name)
+    with pytest.raises(StageError, match=r"\.triton-operator") as caught:
+        source.run(request(path))
+    assert caught.value.reason is Reason.SOURCE_INVALID
+    assert not list((layout.ROOT / "sources").glob("*"))
+    attack(
+        "author of an object",
+        f"the files of others, by the link {link} and the path {path or None}",
+        caught.value.message,
+    )
 
 
 def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:

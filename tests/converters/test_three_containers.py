@@ -12,10 +12,12 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from tests.conftest import Attack
 from tests.converters.onnx_models import Graph
 from triton_converters import __main__ as program
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch, read_batches, write_batch
+from triton_converters.claim_store.publish import write_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,
@@ -341,13 +343,51 @@ def engine(incoming: Path, cache: bytes) -> Outcome:
     return publish("convert", request)
 
 
-def test_the_timing_cache_is_kept_and_handed_to_the_next(incoming: Path, mount: Path) -> None:
-    refer()
-    assert engine(incoming, b"measured").result is not None
-    assert (mount / "caches/NVIDIA-L4/10.13.3.9/timing.cache").read_bytes() == b"measured"
+def handed_on(incoming: Path) -> list[bytes]:
+    """The timing caches that the next conversion gets."""
     other = replace(CONVERT, format="trt", conversion_key="b" * 16, key="2" * 16)
     assert step("prepare", "convert", other.to_json()) == (0, None)
-    assert (incoming / "caches/10.13.3.9/timing.cache").read_bytes() == b"measured"
+    return [path.read_bytes() for path in incoming.glob("caches/10.13.3.9/timing.cache")]
+
+
+def test_the_timing_cache_is_kept_and_handed_to_the_next_of_the_same_object(
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(layout.OBJECT, "digits")
+    refer()
+    assert engine(incoming, b"measured").result is not None
+    assert (mount / "caches/.objects/digits/NVIDIA-L4/10.13.3.9/timing.cache").read_bytes() == b"measured"
+    assert handed_on(incoming) == [b"measured"]
+
+
+@pytest.mark.parametrize("name", ["letters", None])
+def test_no_other_object_gets_the_timing_cache(
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, name: str | None, attack: Attack
+) -> None:
+    monkeypatch.setenv(layout.OBJECT, "digits")
+    refer()
+    assert engine(incoming, b"measured").result is not None
+    monkeypatch.delenv(layout.OBJECT)
+    if name:
+        monkeypatch.setenv(layout.OBJECT, name)
+    assert handed_on(incoming) == []
+    attack(
+        "author of an object",
+        f"what TensorRT of {name or None} parses, by a timing cache",
+        "it is handed to nobody else",
+    )
+
+
+def test_an_object_keeps_one_timing_cache_whatever_versions_it_tells(
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, attack: Attack
+) -> None:
+    monkeypatch.setenv(layout.OBJECT, "digits")
+    for old in ("NVIDIA-L4/10.0.0.1", "NVIDIA-A100/10.13.3.9"):
+        write_file(mount / "caches/.objects/digits" / old / "timing.cache", b"old")
+    refer()
+    assert engine(incoming, b"measured").result is not None
+    assert [path.read_bytes() for path in mount.rglob("timing.cache")] == [b"measured"]
+    attack("author of an object", "the claim, filled by caches of made-up versions", "one is kept")
 
 
 def test_a_timing_cache_beyond_its_limit_is_left_out_and_the_engine_is_kept(
@@ -355,6 +395,7 @@ def test_a_timing_cache_beyond_its_limit_is_left_out_and_the_engine_is_kept(
 ) -> None:
     from triton_converters.incoming import model_files
 
+    monkeypatch.setenv(layout.OBJECT, "digits")
     monkeypatch.setattr(model_files, "TIMING_CACHE_BYTES", 10)
     refer()
     assert engine(incoming, b"x" * 11).result is not None

@@ -1,5 +1,9 @@
 """Addresses of a server, and what is said where nothing answers; answers of a real one are in test_real_server.py."""
 
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -53,6 +57,38 @@ def test_what_the_server_says_of_itself_is_not_guessed() -> None:
     for ask in (server.version, server.signature, server.config):
         with pytest.raises(StageError, match="see the server's log"):
             ask()
+
+
+def endless(stopped: threading.Event) -> ThreadingHTTPServer:
+    """A server whose answers have no end; each says when its client has gone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(bytes(2**20))
+            stopped.set()
+
+        def log_message(self, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    return server
+
+
+def test_of_an_answer_without_an_end_no_more_is_read_than_any_has() -> None:
+    stopped = threading.Event()
+    with endless(stopped) as hostile:
+        asked = replace(load((hostile.server_port,) * 3), metrics_url=f"127.0.0.1:{hostile.server_port}")
+        server = Server(asked, "linear")
+        with pytest.raises(StageError, match="longer than"):
+            server.config()
+        assert stopped.wait(60)
+        assert server.used_memory() == 0
+        hostile.shutdown()
 
 
 @pytest.mark.parametrize(

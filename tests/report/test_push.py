@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
+from tests.conftest import Attack
 from tests.report.model_folders import write
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_plugin.push import receiver
@@ -22,6 +25,7 @@ from triton_plugin.push.files import Files, PushedFile, collect, digest
 from triton_plugin.push.objects import PushError, Target, pod, target
 from triton_plugin.push.sending import Remote
 from triton_plugin.python_files import FolderError
+from triton_plugin.source import Cluster
 
 ROOT = Path(__file__).parents[2]
 HERE = ("env", f"RECEIVER={inspect.getsource(receiver)}", f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -178,10 +182,20 @@ def test_what_a_killed_pod_left_is_deleted_and_what_a_running_one_writes_is_not(
 
 
 def test_what_no_model_needs_is_left_out(model: Path) -> None:
-    write(model, {".git/config": "", "data/__pycache__/x.pyc": "", ".DS_Store": "", "..data/x": "", "lost+found/x": ""})
+    write(
+        model,
+        {
+            ".git/config": "",
+            "data/__pycache__/x.pyc": "",
+            ".DS_Store": "",
+            "..data/x": "",
+            "lost+found/x": "",
+            ".triton-operator/x": "",
+        },
+    )
     found = collect(model)
     assert {file.name for file in found.files} == set(MODEL)
-    assert found.left_out == ("..data", ".DS_Store", ".git", "data/__pycache__", "lost+found")
+    assert found.left_out == ("..data", ".DS_Store", ".git", ".triton-operator", "data/__pycache__", "lost+found")
 
 
 def test_links_are_followed_only_inside_the_folder(model: Path, claim: Path) -> None:
@@ -276,6 +290,50 @@ class LocalClaims(Claims):
     def opened(self, target: Target, image: str, say: object) -> Iterator[Remote]:
         self.images.append(image)
         yield Remote(HERE, str(self.folder / target.claim / target.path))
+
+
+def installed(operators: dict[str, str], objects: tuple[str, ...] = ()) -> Claims:
+    """Claims of a cluster with labelled Deployments, by their namespaces, and objects with images in their status."""
+
+    def deployment(namespace: str, image: str) -> dict[str, Any]:
+        container = {"env": [{"name": "LEASE"}, {"name": "CONVERTER_IMAGE", "value": image}]}
+        spec = {"template": {"spec": {"containers": [{}, container]}}}
+        return {"metadata": {"namespace": namespace, "name": "operator"}, "spec": spec}
+
+    cluster = SimpleNamespace(
+        namespace="vision",
+        operators=lambda selector: [deployment(*each) for each in operators.items()],
+        deployments=lambda: [
+            {"metadata": {"name": f"object-{number}"}, "status": {"images": {"converter": image}}}
+            for number, image in enumerate(objects)
+        ],
+    )
+    return Claims(cast(Cluster, cluster))
+
+
+GOOD, EVIL = "example/converter:1", "registry.evil/exfiltrate:1"
+
+
+@pytest.mark.parametrize(
+    ("operators", "objects"),
+    [
+        ({"triton-operator": GOOD}, ()),
+        ({"triton-operator": GOOD, "triton-operator-2": GOOD}, ("example/converter:0",)),
+        ({}, (GOOD, GOOD)),
+        ({"a-neighbour": EVIL, "triton-operator": GOOD}, (GOOD,)),
+    ],
+)
+def test_the_image_is_the_one_that_all_name(operators: dict[str, str], objects: tuple[str, ...]) -> None:
+    assert installed(operators, objects).converter_image() == GOOD
+
+
+@pytest.mark.parametrize("objects", [(), (GOOD, "example/converter:0")])
+def test_a_deployment_of_a_neighbour_does_not_choose_the_image(objects: tuple[str, ...], attack: Attack) -> None:
+    with pytest.raises(PushError) as caught:
+        installed({"a-neighbour": EVIL, "triton-operator": GOOD}, objects).converter_image()
+    assert f"a-neighbour/operator ({EVIL}), triton-operator/operator ({GOOD})" in str(caught.value)
+    assert "--image IMAGE" in str(caught.value)
+    attack("author of a namespace", "the image of a push from another namespace", str(caught.value))
 
 
 def test_a_push_says_what_it_makes_replaces_and_leaves_out(model: Path, tmp_path: Path) -> None:

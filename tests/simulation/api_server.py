@@ -74,6 +74,10 @@ class ApiServer:
         """The neighbours on its claim."""
         return self.cluster.neighbours
 
+    def host_holder(self, key: Key) -> str:
+        """Who has the host name of its route."""
+        return self.cluster.host_holder
+
     def put(self, kind: Kind, body: Body) -> None:
         """Take in what was written: it is known already."""
 

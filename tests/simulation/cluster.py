@@ -7,6 +7,7 @@ in which order the end of a Job's containers, of its pod and of the Job itself b
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Self
 
 from tests.simulation.api_server import KEY, ApiServer, owned
@@ -79,7 +80,7 @@ class Cluster(Controllers):
             self.has_keda,
             self.has_gateway_api,
         )
-        return plan(deployment, observed, self.settings, self.now)
+        return plan(deployment, replace(observed, host_holder=self.host_holder), self.settings, self.now)
 
     def act(self) -> int:
         """The operator's passes until one of them reports; how many writes they made."""

@@ -82,6 +82,8 @@ class Objects:
     """The words of a bug in the operator, by which every pass ends; empty: there is none."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
+    host_holder: str = ""
+    """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     uid: str = "uid-0"
     generation: int = 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Attack
 from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
@@ -68,6 +69,42 @@ def test_data_on_a_claim_is_mounted_and_read_by_no_job_of_ours() -> None:
     assert mounts(reference, "/data")["run"]["name"] == "data"
     assert "data" not in request(reference)
     assert '"data_dir":"/data/digits/train"' in str(reference["spec"]["containers"][0]["args"])
+
+
+def on_its_claim(path: str) -> Cluster:
+    """Data on the claim on which the object and a neighbour keep their results."""
+    uri = f"pvc://models{path}"
+    return (
+        a_deployment()
+        .asking(dataset={"uri": uri}, repository={"claimName": "models"})
+        .where(neighbours=("letters",))
+        .settled()
+        .cluster()
+    )
+
+
+def test_of_a_claim_with_results_the_users_code_sees_the_data_s_folder_alone(attack: Attack) -> None:
+    cluster = on_its_claim("/data/digits/")
+    (reference,) = jobs(cluster, "reference")
+    assert mounts(reference, "/data/data/digits") == {
+        "run": {"name": "data", "mountPath": "/data/data/digits", "subPath": "data/digits", "readOnly": True}
+    }
+    assert "/data" not in [each["mountPath"] for each in reference["spec"]["initContainers"][1]["volumeMounts"]]
+    attack("author of an object", "the files of others, by a dataset on the shared claim", "only the folder is mounted")
+
+
+def test_data_is_never_a_whole_claim_on_which_others_keep_their_results(attack: Attack) -> None:
+    cluster = on_its_claim("")
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
+    assert "spec.dataset.uri names all of claim models, on which letters" in stalled["message"]
+    assert not jobs(cluster, "reference")
+    cluster.neighbours = ()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    attack(
+        "author of an object", "the files of others, by all of the shared claim as the dataset", str(stalled["message"])
+    )
 
 
 def test_other_data_is_converted_with_again_and_the_same_is_not() -> None:

@@ -12,6 +12,7 @@ from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, candidate
 from tests.simulation.edits import another_version
 from tests.states.deployment import a_deployment
+from triton_converters.contract import layout
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 
@@ -64,6 +65,16 @@ def test_user_code_of_an_object_with_a_gpu_runs_in_the_image_for_gpus_and_all_el
     assert ours == {SETTINGS.converter_image}
     assert cluster.status["images"]["converterGpu"] == IMAGE
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_containers_of_ours_know_whose_timing_cache_they_hand_on_and_user_code_does_not() -> None:
+    told = {
+        each["name"]
+        for stage, pod in pods(settled())
+        for each in [*pod.get("initContainers", []), *pod["containers"]]
+        if stage == "convert" and {"name": layout.OBJECT, "value": "digits"} in each["env"]
+    }
+    assert told == {"prepare", "convert"}
 
 
 def test_what_the_image_for_gpus_needs_is_installed_in_it() -> None:

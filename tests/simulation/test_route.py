@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Body, Cluster, accepted
 from tests.states.deployment import a_deployment
 
@@ -98,6 +99,77 @@ def test_what_the_cluster_lacks_is_said_and_stops_nothing(allowed: bool, known: 
     assert ("gatewayApi.enabled" in cluster.condition("Routed")["message"]) is not allowed
     assert cluster.condition("Ready")["status"] == "True"
     assert [each.type for each in cluster.events if each.reason == "GatewayApiMissing"] == ["Warning"]
+
+
+BOUNDED = replace(SETTINGS, allowed_gateways=("gateways/public", "vision/*"), allowed_hostnames=("*.models.example",))
+
+
+@pytest.mark.parametrize(
+    ("parent", "hostnames", "words"),
+    [
+        ({"name": "public"}, ["a.models.example"], ""),
+        ({"name": "public", "namespace": "gateways"}, ["a.models.example", "*.models.example"], ""),
+        (
+            {"name": "private", "namespace": "gateways"},
+            ["a.models.example"],
+            "spec.serving.route.parentRefs names Gateway gateways/private, which this installation does not allow",
+        ),
+        (
+            {"name": "public"},
+            ["a.models.example", "shop.example"],
+            "spec.serving.route.hostnames names host name shop.example, which this installation does not allow",
+        ),
+        ({"name": "public"}, ["*.example"], "spec.serving.route.hostnames names host name *.example, which"),
+        ({"name": "public"}, ["models.example"], "spec.serving.route.hostnames names host name models.example, which"),
+        ({"name": "public"}, [], "spec.serving.route.hostnames names no host name, and so all that the listeners take"),
+    ],
+)
+def test_a_route_names_what_the_installation_allows(
+    parent: Body, hostnames: list[str], words: str, attack: Attack
+) -> None:
+    asked = {"parentRefs": [parent], "hostnames": hostnames}
+    cluster = routed({"route": asked})
+    cluster.settle()
+    assert route(cluster) is not None
+    cluster.settings = BOUNDED
+    cluster.settle()
+    if not words:
+        assert (cluster.condition("Stalled")["status"], routed_condition(cluster)) == (
+            "False",
+            ("True", "RouteAccepted"),
+        )
+        return
+    assert route(cluster) is None
+    assert routed_condition(cluster) == ("False", "NotAllowed")
+    for kind in ("UpToDate", "Routed"):
+        assert cluster.condition(kind)["message"].startswith(words)
+    assert "the Helm value allowed." in cluster.condition("Routed")["message"]
+    assert cluster.condition("Available")["status"] == "True"
+    cluster.settings = SETTINGS
+    cluster.settle()
+    assert routed_condition(cluster) == ("True", "RouteAccepted")
+    attack("author of an object", f"requests for others, by Gateway {parent['name']} and {hostnames}", words)
+
+
+def test_a_new_object_with_a_route_that_is_not_allowed_starts_nothing() -> None:
+    cluster = routed(settings=BOUNDED)
+    cluster.settle()
+    assert (route(cluster), cluster.story) == (None, [])
+    assert cluster.condition("Stalled")["reason"] == "NotAllowed"
+
+
+def test_a_host_name_that_another_object_has_is_not_taken_from_it(cluster: Cluster, attack: Attack) -> None:
+    cluster.host_holder = "shop/cart"
+    cluster.act()
+    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "HostnameTaken"))
+    words = cluster.condition("Routed")["message"]
+    assert "TritonDeployment shop/cart has the same host name on the same Gateway" in words
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.intent().requeue_after is not None
+    cluster.host_holder = ""
+    cluster.settle()
+    assert routed_condition(cluster) == ("True", "RouteAccepted")
+    attack("author of an object", "requests for others, by their host name", words)
 
 
 def test_a_gateway_that_refuses_the_route_says_why() -> None:

@@ -7,11 +7,14 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from urllib.error import HTTPError
 
 import pytest
+from prometheus_client import Gauge
 
+from tests.conftest import Attack
 from triton_operator.runtime import metrics as under_test
-from triton_operator.runtime.metrics import MOST_CONNECTIONS, Metrics, serve
+from triton_operator.runtime.metrics import MOST_CONNECTIONS, MOST_SCRAPES, Metrics, serve
 
 SILENT = 0.3
 PATIENCE_SECONDS = 60.0
@@ -95,6 +98,36 @@ def test_a_request_that_is_being_answered_is_not_cut_off_by_others(port: int, sl
         slow.set()
         waiting.join(PATIENCE_SECONDS)
     assert answers == [(200, "ok\n")]
+
+
+def test_48_clients_that_do_not_read_their_metrics_keep_no_probe_from_being_answered(
+    monkeypatch: pytest.MonkeyPatch, attack: Attack
+) -> None:
+    monkeypatch.setattr(under_test, "SILENT_SECONDS", 10 * PATIENCE_SECONDS)
+    metrics = Metrics()
+    # More than the system keeps for a connection whose other end does not read.
+    many = Gauge("a_test_s_filling", "x", ["number"], registry=metrics.registry)
+    for number in range(10_000):
+        many.labels(f"{number:01000}")
+    server = serve(0, metrics, alive=lambda: "", ready=lambda: "")
+    before = threading.active_count()
+    with ExitStack() as stack:
+        deaf = opened(server.server_port, b"GET /metrics HTTP/1.0\r\n\r\n", MOST_SCRAPES, stack)
+        assert [each.recv(1) for each in deaf] == [b"H"] * MOST_SCRAPES
+        opened(server.server_port, b"GET /metrics HTTP/1.0\r\n\r\n", 48 - MOST_SCRAPES, stack)
+        for path in ("/healthz", "/readyz"):
+            assert get(server.server_port, path) == (200, "ok\n")
+        with pytest.raises(HTTPError, match="503"):
+            get(server.server_port, "/metrics")
+    assert eventually(lambda: threading.active_count() <= before)
+    assert get(server.server_port, "/metrics")[0] == 200
+    server.shutdown()
+    server.server_close()
+    attack(
+        "client of the operator",
+        "the probes, by 48 clients that do not read 10 MB of metrics",
+        "both probes answered, further scrapes got 503",
+    )
 
 
 def test_a_client_that_leaves_early_is_no_error(

@@ -93,12 +93,16 @@ def test_what_the_installation_demands_and_allows() -> None:
         "ALLOWED_IMAGES": "registry.example/team/, registry.example/nvidia/",
         "ALLOWED_CLAIMS": "team-*",
         "ALLOWED_SERVICE_ACCOUNTS": "vision/models-reader",
+        "ALLOWED_GATEWAYS": "gateways/public, vision/*",
+        "ALLOWED_HOSTNAMES": "*.models.example",
     }
     settings = Settings.from_environment(IMAGES | given)
     assert (settings.user_code_runtime_class, settings.user_code_host_users) == ("gvisor", False)
     assert settings.allowed_images == ("registry.example/team/", "registry.example/nvidia/")
     assert settings.allowed_claims == ("team-*",)
     assert settings.allowed_service_accounts == ("vision/models-reader",)
+    assert settings.allowed_gateways == ("gateways/public", "vision/*")
+    assert settings.allowed_hostnames == ("*.models.example",)
     assert Settings.from_environment(IMAGES).allowed_service_accounts == ()
     assert Settings.from_environment(IMAGES).user_code_host_users is None
     with pytest.raises(SettingsError, match="USER_CODE_HOST_USERS"):

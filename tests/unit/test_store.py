@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.kube.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import FEW, Key, Store
@@ -106,6 +106,72 @@ def test_objects_are_neighbours_on_a_claim_whoever_made_it() -> None:
     assert store.others_on_claim(Key("vision", "alone")) == []
     store.remove(TRITON_DEPLOYMENT, a_body("guest", 10))
     assert store.others_on_claim(DIGITS) == []
+
+
+PUBLIC = {"name": "public", "namespace": "gateways"}
+
+
+def asks(name: str, version: int, **route: Any) -> JSON:
+    """A TritonDeployment that asks for a route."""
+    return {**a_body(name, version), "spec": {"serving": {"route": {"parentRefs": [PUBLIC]} | route}}}
+
+
+def routes(name: str, version: int, made: str, **route: Any) -> JSON:
+    """Its HTTPRoute."""
+    body = a_body(name, version, uid=f"{name}-route", owner=name)
+    body["metadata"]["creationTimestamp"] = made
+    return body | {"spec": {"parentRefs": [PUBLIC]} | route}
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "clashes"),
+    [
+        ({"hostnames": ["a.example"]}, {"hostnames": ["b.example", "a.example"]}, True),
+        ({}, {}, True),
+        ({"hostnames": ["a.example"]}, {"hostnames": ["b.example"]}, False),
+        ({"hostnames": ["*.example"]}, {"hostnames": ["a.example"]}, False),
+        ({"hostnames": ["a.example"]}, {}, False),
+        ({"hostnames": ["a.example"]}, {"hostnames": ["a.example"], "parentRefs": [{"name": "public"}]}, False),
+        (
+            {"hostnames": ["a.example"], "parentRefs": [PUBLIC | {"sectionName": "http"}]},
+            {"hostnames": ["a.example"], "parentRefs": [PUBLIC | {"sectionName": "https"}]},
+            False,
+        ),
+        (
+            {"hostnames": ["a.example"]},
+            {"hostnames": ["a.example"], "parentRefs": [PUBLIC | {"sectionName": "https"}]},
+            True,
+        ),
+    ],
+)
+def test_a_host_name_is_held_by_whose_route_has_it(taken: JSON, wanted: JSON, clashes: bool) -> None:
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, asks("holder", 1, **taken))
+    store.put(HTTP_ROUTE, routes("holder", 2, "2026-11-21T00:00:00Z", **taken))
+    store.put(TRITON_DEPLOYMENT, asks("digits", 3, **wanted))
+    assert store.host_holder(DIGITS) == ("vision/holder" if clashes else "")
+    assert store.host_holder(Key("vision", "holder")) == ""
+    store.remove(HTTP_ROUTE, routes("holder", 4, "2026-11-21T00:00:00Z", **taken))
+    assert store.host_holder(DIGITS) == ""
+
+
+def test_of_two_routes_with_one_host_name_the_older_one_has_it() -> None:
+    store = Store()
+    for version, (name, made) in enumerate({"digits": "2026-11-21T00:00:00Z", "new": "2026-11-22T00:00:00Z"}.items()):
+        store.put(TRITON_DEPLOYMENT, asks(name, version))
+        store.put(HTTP_ROUTE, routes(name, version + 10, made))
+    assert store.host_holder(DIGITS) == ""
+    assert store.host_holder(Key("vision", "new")) == "vision/digits"
+
+
+def test_an_older_route_does_not_win_a_host_name_by_an_edit() -> None:
+    store = Store()
+    store.put(HTTP_ROUTE, routes("holder", 2, "2026-11-22T00:00:00Z", hostnames=["a.example"]))
+    store.put(HTTP_ROUTE, routes("digits", 3, "2026-11-21T00:00:00Z", hostnames=["b.example"]))
+    store.put(TRITON_DEPLOYMENT, asks("holder", 1, hostnames=["a.example"]))
+    store.put(TRITON_DEPLOYMENT, asks("digits", 4, hostnames=["a.example"]))
+    assert store.host_holder(DIGITS) == "vision/holder"
+    assert store.host_holder(Key("vision", "holder")) == ""
 
 
 def on_claim(name: str, version: int, claim: str = "models") -> JSON:

@@ -84,6 +84,14 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.pod": {"env": [{"name": "LD_PRELOAD", "value": "evil.so"}]}},
         "spec.pod.env.0: LD_PRELOAD is reserved and must not be set: remove it",
     ),
+    "a variable by which CUDA loads a library": (
+        {"spec.serving": {"pod": {"env": [{"name": "CUDA_INJECTION64_PATH", "value": "evil.so"}]}}},
+        "spec.serving.pod.env.0: CUDA_INJECTION64_PATH is reserved and must not be set: remove it",
+    ),
+    "a variable by which NVTX loads a library": (
+        {"spec.conversion": {"pod": {"env": [{"name": "NVTX_INJECTION32_PATH", "value": "evil.so"}]}}},
+        "spec.conversion.pod.env.0: NVTX_INJECTION32_PATH is reserved and must not be set: remove it",
+    ),
     "an affinity of 100 KB": (
         {"spec.conversion": {"pod": {"affinity": {"nodeAffinity": {"x": "y" * 100_000}}}}},
         "the spec has 100",

@@ -2,7 +2,7 @@ r"""The digest of a published source, and of a converted model that is a directo
 
 The digest of a single file is its SHA-256. That of a directory is the SHA-256 of what this prints inside it::
 
-    find -L . \( -name '..*' -o -name lost+found \) -prune -o -type f -printf '%P\0' |
+    find -L . \( -name '..*' -o -name lost+found -o -name .triton-operator \) -prune -o -type f -printf '%P\0' |
       LC_ALL=C sort -z | xargs -0 sha256sum --
 """
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from triton_converters.claim_store.publish import sync, write_file
 from triton_converters.contract import layout
@@ -30,10 +31,26 @@ class Marker(Document):
 
 
 def ensure() -> None:
-    """Make the directory if the claim has none; raises what ``check`` raises, and OSError if it cannot be made."""
+    """Make the directory if the claim has none, and note the claim in it.
+
+    Raises what ``check`` raises, and OSError if the directory cannot be made.
+    """
     if not os.path.lexists(layout.ROOT):
         _make(layout.ROOT)
     check()
+    if name := _own_name():
+        layout.claims_directory().mkdir(parents=True, exist_ok=True)
+        (layout.claims_directory() / name).touch()
+
+
+def other_claims(root: Path) -> list[Path]:
+    """Return the files of the other claims that have this storage. Empty also if this claim's name is not known."""
+    folder, own = layout.claims_directory(root), _own_name()
+    return sorted(path for path in folder.iterdir() if path.name != own) if own and folder.is_dir() else []
+
+
+def _own_name() -> str:
+    return quote(os.environ.get(layout.CLAIM, ""), safe="")
 
 
 def check() -> None:

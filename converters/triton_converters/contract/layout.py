@@ -31,7 +31,9 @@ The Jobs of a search add its points one by one, each with an fsync::
 
 Compilers fill their caches, which may be deleted at any time::
 
-    caches/<GPU product>/<TensorRT version>/timing.cache  TensorRT's timing cache, replaced whole
+    caches/<GPU product>/<TensorRT version>/<key>/           engines of ONNX Runtime, for one revision's servers
+    caches/.claims/<NAMESPACE%2FNAME>                        an empty file for each claim that has this storage
+    caches/.objects/<object>/<GPU product>/<TensorRT version>/timing.cache  TensorRT's, of one object alone
 """
 
 from pathlib import Path
@@ -57,6 +59,9 @@ INCOMING_MOUNT = Path("/incoming")
 """Mount path, in Jobs with user code or pip, of the volume into which these write and from which we publish."""
 CONVERTERS_MOUNT = Path("/converters")
 """Mount path of the copy of the converters in packages Jobs, and in Jobs whose framework image is the user's."""
+OBJECT, CLAIM = "TRITON_DEPLOYMENT", "TRITON_REPOSITORY_CLAIM"
+"""Environment variables of a Job's containers before and after user code: the object's name, and NAMESPACE/NAME of its
+repository claim. Operators before them set neither."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
@@ -128,3 +133,13 @@ def search_directory(search: str, root: Path = ROOT) -> Path:
 def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) -> Path:
     """Directory of the caches of a GPU product and TensorRT version; a product is a label's value, so a valid name."""
     return root / "caches" / (gpu_product or "any") / tensorrt_version
+
+
+def timing_caches(name: str, root: Path = ROOT) -> Path:
+    """Directory of the timing cache of an object's conversions. A GPU product's name never begins with a dot."""
+    return root / "caches" / ".objects" / name
+
+
+def claims_directory(root: Path = ROOT) -> Path:
+    """Directory of the names of all claims that have this storage; older versions leave alone what lies in caches."""
+    return root / "caches" / ".claims"

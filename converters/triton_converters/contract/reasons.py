@@ -112,6 +112,7 @@ class Reason(StrEnum):
 
     # Of spec.serving.route: nothing else stops.
     ROUTE_ACCEPTED = "RouteAccepted", "Each Gateway that the route names accepts it."
+    HOSTNAME_TAKEN = "HostnameTaken", "Another object's HTTPRoute has the host name on the same Gateway."
     ROUTE_REFUSED = "RouteRefused", "A Gateway does not accept the route, or does not find its Services."
     GATEWAY_API_MISSING = (
         "GatewayApiMissing",
@@ -189,9 +190,9 @@ class Reason(StrEnum):
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
         "NotAllowed",
-        "The spec, or the recorded revision that it names, has an image, a claim or a ServiceAccount that this"
-        " installation does not allow; or it asks for traces without a collector; or the record of that revision is not"
-        " one that the operator writes.",
+        "The spec, or the recorded revision that it names, has an image, a claim, a ServiceAccount, a Gateway or a"
+        " host name that this installation does not allow; or it asks for traces without a collector; or the record of"
+        " that revision is not one that the operator writes.",
     )
     SOURCE_INVALID = (
         "SourceInvalid",

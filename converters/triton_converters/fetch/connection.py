@@ -33,6 +33,9 @@ in PEM that are trusted besides the usual ones."""
 MISSING, DENIED, BUSY = (404, 410), (401, 403), (408, 425, 429)
 REDIRECTS = (301, 302, 303, 307, 308)
 """Statuses of HTTP, by what they mean for a download."""
+Refusal = Callable[[urllib3.BaseHTTPResponse, bool], StageError | None]
+"""Tells what an error of a server means, if it is more than its status says; whether the host that was asked answered,
+or one that it redirects to."""
 
 
 @contextlib.contextmanager
@@ -40,24 +43,24 @@ def opened(
     url: str,
     headers: Mapping[str, str],
     credentials: Mapping[str, str],
-    refusal: Callable[[urllib3.BaseHTTPResponse], StageError | None] = lambda answer: None,
+    refusal: Refusal = lambda answer, is_first: None,
 ) -> Iterator[urllib3.BaseHTTPResponse]:
     """Yield the answer 200 or 206 to a GET request, whose body is not read yet.
 
-    ``credentials``: headers that only the host of ``url`` is sent. ``refusal``: what an error of this server means, if
-    it is more than its status says. Raises StageError; it is not final for what another
+    ``credentials``: headers that only the host of ``url`` is sent. Raises StageError; it is not final for what another
     try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
     """
     target = first = _parts(url)
     with _told(first):
         for _ in range(MOST_REDIRECTS + 1):
-            sent = {**headers, **(credentials if _origin(target) == _origin(first) else {})}
+            is_first = _origin(target) == _origin(first)
+            sent = {**headers, **(credentials if is_first else {})}
             answer = _pool(_proxy(target), os.environ.get(CA_BUNDLE, "")).request(
                 "GET", target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
             )
             try:
                 if answer.status not in REDIRECTS:
-                    if answer.status >= 400 and (refused := refusal(answer)) is not None:
+                    if answer.status >= 400 and (refused := refusal(answer, is_first)) is not None:
                         raise refused
                     _check(answer, first, target, bool(credentials))
                     yield answer

@@ -14,7 +14,10 @@ from triton_converters.fetch.partial import check_room
 from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, wanted
 
 MOST_FILES = 20_000
-REFUSED = ("", ".", "lost+found")
+LEFT_OUT = ("lost+found", ".triton-operator")
+"""Names on a volume that are no part of a source: the file system's, and what the operator keeps on a repository
+claim, which other objects may share."""
+REFUSED = ("", ".", *LEFT_OUT)
 """Parts of a path that no published source has."""
 NO_NAME, TOO_LONG = "a name that no source has", "a name that is too long for a file"
 VERSION, SINGLE = "version", "a single file"

@@ -55,7 +55,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
 
 
 def _asked(url: str, header: dict[str, str], repository: str) -> bytes:
-    with opened(url, {}, header, lambda answer: _refusal(answer, repository)) as answer:
+    with opened(url, {}, header, lambda answer, is_first: _refusal(answer, repository)) as answer:
         return answer.read(LARGEST_ANSWER + 1)
 
 

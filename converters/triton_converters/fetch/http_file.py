@@ -47,7 +47,7 @@ def _try(partial: Partial, credentials: Header) -> str:
     resume = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
     host = urlsplit(partial.url).netloc
 
-    def refused(answer: BaseHTTPResponse) -> StageError | None:
+    def refused(answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
         if answer.status != RANGE_REFUSED:
             return None
         # It is a shorter file by now, and the server does not know If-Range: the next try asks for all of it.

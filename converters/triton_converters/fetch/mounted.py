@@ -13,7 +13,7 @@ from triton_converters.claim_store.digest import SourceFile
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch.folder import LONGEST, MOST_FILES
+from triton_converters.fetch.folder import LEFT_OUT, LONGEST, MOST_FILES
 
 COPY_BYTES = 2**20
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -28,6 +28,8 @@ def locate(path: str, uri: str) -> Path:
     root = _resolved(mount / path)
     if not root.is_relative_to(mount):
         raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")
+    if kept := _kept(root, mount):
+        raise _invalid(f"{uri}: {path!r} leads to {kept}; name a folder of your own")
     if os.path.islink(root):
         raise _invalid(f"{uri}: {root.name} is a link that leads back to itself")
     try:
@@ -39,6 +41,11 @@ def locate(path: str, uri: str) -> Path:
         message = f"{uri} does not exist: the folder has no {root.name!r}; it has: {_beside(root)}"
         raise StageError(Reason.SOURCE_NOT_FOUND, message) from error
     return root
+
+
+def _kept(real: Path, top: Path) -> str:
+    """What no source has, if the path lies in it: the operator's own files on the claim, or the file system's."""
+    return next((part for part in real.relative_to(top).parts if part in LEFT_OUT), "")
 
 
 def _beside(path: Path) -> str:
@@ -72,13 +79,15 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
     while pending:
         directory, prefix, above, is_linked = pending.pop()
         for entry in sorted(directory.iterdir()):
-            if entry.name.startswith("..") or entry.name == "lost+found":
+            if entry.name.startswith("..") or entry.name in LEFT_OUT:
                 continue
             name, real = prefix + entry.name, _resolved(entry)
             if not real.is_relative_to(root):
                 if not entry.is_symlink():
                     raise changed()
                 raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
+            if kept := _kept(real, root):
+                raise _invalid(f"{name} is a link to {kept}, which is no part of a source; remove the link")
             through = is_linked or entry.is_symlink()
             linked += through
             if linked > MOST_FILES:

@@ -7,14 +7,14 @@ registry's own token server gives for a name and password, or for nothing.
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
 from urllib3 import BaseHTTPResponse
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch.connection import DENIED, answered, opened
+from triton_converters.fetch.connection import DENIED, Refusal, answered, opened
 from triton_converters.fetch.patience import patiently
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -28,7 +28,6 @@ MARGIN_SECONDS = 10
 """How long before its end a token is no longer used, so that it is valid when the request arrives."""
 _PARAMETER = re.compile(r'(realm|service)="([\x20\x21\x23-\x7e]{1,1024})"')
 _TOKEN = re.compile(r"[\x21-\x7e]+")
-Refusal = Callable[[BaseHTTPResponse], StageError | None]
 
 
 class Repository:
@@ -72,7 +71,10 @@ class Repository:
     def _refusal(self, reference: str) -> Refusal:
         """Return what the answers to a request for a manifest mean, if it is more than their status says."""
 
-        def refusal(answer: BaseHTTPResponse) -> StageError | None:
+        def refusal(answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
+            # The account would go to the token server that another host names.
+            if not is_first:
+                return None
             challenge = answer.headers.get("WWW-Authenticate", "")
             if answer.status == 401 and challenge and not self._challenge:
                 self._challenge = challenge
@@ -117,7 +119,7 @@ class Repository:
             raise self._invalid("names a token server that gives no token") from None
         self._token, self._expires = token, time.monotonic() + seconds - MARGIN_SECONDS
 
-    def _token_refusal(self, answer: BaseHTTPResponse) -> StageError | None:
+    def _token_refusal(self, answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
         if answer.status not in DENIED:
             return None if answer.status >= 500 or answer.status == 429 else self._invalid("names no token server")
         advice = "correct the Secret of spec.source.secretRef" if self._account else "name one in spec.source.secretRef"

@@ -61,6 +61,8 @@ RAISED = re.compile(
 """How Triton's Python backend answers for a model that raised an exception."""
 METRICS_SECONDS = 2
 """How long to wait for the metrics endpoint, which a Service or a NetworkPolicy may block."""
+LARGEST_BYTES = 16 * 2**20
+"""Most that is read of an answer about the server or a model, or of its metrics. Real ones are below 1 MiB."""
 GRPC_PORT, METRICS_PORT = 8001, 8002
 """tritonserver's default ports: even if HTTP is measured, the gates send inference requests through gRPC."""
 
@@ -256,16 +258,19 @@ def own_words(message: str) -> str:
 
 
 def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:
-    """Return status and body of one answer; raises OSError if nothing answers within ``seconds``."""
+    """Return status and body of one answer; raises OSError if nothing, or too much, comes within ``seconds``."""
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=seconds)
     try:
         connection.request(method, path, body)
         response = connection.getresponse()
-        return response.status, response.read()
+        answer = response.read(LARGEST_BYTES + 1)
     except http.client.HTTPException as error:
         raise OSError(str(error)) from error
     finally:
         connection.close()
+    if len(answer) > LARGEST_BYTES:
+        raise OSError(f"the answer is longer than {LARGEST_BYTES} bytes")
+    return response.status, answer
 
 
 def _is_answer(status: str | None, words: str) -> bool:

@@ -18,11 +18,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import TEMPORARY_PREFIX
 from triton_converters.claim_store.replay import has_result
 from triton_converters.claim_store.repository import find_conversion
+from triton_converters.claim_store.root import other_claims
 from triton_converters.contract import layout
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
@@ -54,8 +56,10 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
 }
 """Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""
 
+NAMED = 3
+"""How many claims a message names at most."""
 CACHES = "caches"
-"""Folder that servers fill as they like; it is left alone."""
+"""Folder that servers fill as they like; of it, only the timing caches of objects that are gone are removed."""
 NFS = ".nfs"
 """How the names begin under which NFS keeps files that were removed while they are open."""
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
@@ -68,6 +72,8 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     Raises StageError, with nothing removed: ResultMissing if a mark cannot be read, RepositoryUnknown if there is
     anything unknown below the root; OSError if the claim cannot be changed.
     """
+    if others := other_claims(root):
+        raise _shared_storage(others)
     keep = set(marked(marks, root))
 
     def is_used(directory: Path) -> bool:
@@ -91,6 +97,7 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     ]
     for directory in left:
         shutil.rmtree(directory)
+    _clean_caches(layout.timing_caches("", root), {each.name for each in marks.iterdir()}, request.minimum_age_seconds)
     return CleanResult(removed, len(left))
 
 
@@ -193,6 +200,17 @@ def _unknown(what: str) -> StageError:
     return StageError(Reason.REPOSITORY_UNKNOWN, f"nothing was removed from the claim: {what}; {advice}")
 
 
+def _shared_storage(others: list[Path]) -> StageError:
+    """Return the failure of storage that other claims have too: no record here says what their objects need."""
+    named = ", ".join(unquote(each.name) for each in others[:NAMED])
+    message = (
+        f"nothing was removed from the claim, because its storage is also that of claim {named}, whose objects are not"
+        " known here; give each claim its own storage. If that claim is gone, or this one was restored from it, delete"
+        f" {others[0]}; then type: kubectl triton retry NAME"
+    )
+    return StageError(Reason.REPOSITORY_UNKNOWN, message)
+
+
 def _is_known(path: Path, is_needed: Callable[[Path], bool]) -> bool:
     """Whether a Job made the entry of a folder, or is making it; what is needed is not judged by its content."""
     if not _is_directory(path):
@@ -212,6 +230,13 @@ def _clean(folder: Path, is_needed: Callable[[Path], bool], minimum_age_seconds:
         _remove_empty(path) if _is_empty(path) else _is_ours(path) and _remove(path, minimum_age_seconds)
         for path in found
     )
+
+
+def _clean_caches(caches: Path, owners: set[str], minimum_age_seconds: int) -> None:
+    """Remove the timing caches of objects that no longer use the claim. Losing one costs time alone."""
+    for directory in caches.iterdir() if caches.is_dir() else ():
+        if directory.name not in owners and _age(directory, time.time()) >= minimum_age_seconds:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _is_empty(directory: Path) -> bool:

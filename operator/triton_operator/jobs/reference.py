@@ -168,6 +168,10 @@ def user_volumes(
     volumes, mounts = [], []
     if context.spec.mounted_dataset is not None:
         volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)
+        folder = uris.split(context.spec.mounted_dataset.uri).path
+        if folder and context.dataset_shares_claim:
+            # The rest of this claim holds what other objects publish.
+            mount |= {"mountPath": str(layout.DATA_MOUNT / folder), "subPath": folder}
         volumes, mounts = [volume], [mount]
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
     for digest, mount_path in published:

@@ -1,8 +1,8 @@
 """What gateways say about an HTTPRoute, from its status. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 DECIDING_CONDITIONS = ("Accepted", "ResolvedRefs")
 """Conditions of the Gateway API that a route needs to lead anywhere."""
@@ -18,6 +18,17 @@ class Parent:
     """Whether the Gateway accepts the route as it is now; None: it has not said so yet."""
     message: str
     """Why the Gateway does not accept the route, in its own words."""
+
+
+class Host(NamedTuple):
+    """A host name that a route takes from a Gateway."""
+
+    gateway: str
+    """NAMESPACE/NAME."""
+    listener: str
+    """Empty: each listener."""
+    name: str
+    """Empty: all that the listeners take."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,24 @@ def route_view(body: Mapping[str, Any]) -> RouteView:
         share=max((each.get("weight", 1) for each in backends if each["name"] != metadata["name"]), default=0),
         parents=tuple(_parent(metadata["namespace"], each, conditions, generation) for each, conditions in answers),
         is_seen=bool(is_current_each) and all(is_current_each),
+    )
+
+
+def hosts(namespace: str, spec: Mapping[str, Any]) -> frozenset[Host]:
+    """Return what a route in a namespace takes. ``spec``: an HTTPRoute's, or `spec.serving.route`."""
+    return frozenset(
+        Host(f"{parent.get('namespace') or namespace}/{parent['name']}", parent.get("sectionName") or "", name)
+        for parent in spec.get("parentRefs") or ()
+        for name in spec.get("hostnames") or ("",)
+    )
+
+
+def shared(one: Iterable[Host], other: Iterable[Host]) -> bool:
+    """Whether two routes take the same host name of a listener. A Gateway then leads all requests to the older one."""
+    return any(
+        (a.gateway, a.name) == (b.gateway, b.name) and (a.listener == b.listener or not (a.listener and b.listener))
+        for a in one
+        for b in other
     )
 
 

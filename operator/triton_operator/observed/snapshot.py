@@ -65,6 +65,8 @@ class Observed:
     """Whether the API server knows the kind ScaledObject."""
     has_gateway_api: bool
     """Whether the API server knows the kind HTTPRoute."""
+    host_holder: str = ""
+    """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
 
 
 def observe(

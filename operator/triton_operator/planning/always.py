@@ -124,7 +124,7 @@ def scale_active(context: Context, draft: Draft) -> Draft:
 def route_requests(context: Context, draft: Draft) -> Draft:
     """Have the Gateway API lead requests to the Services."""
     routing = route.route(context, draft.canary.share)
-    return draft.plus(_object_effects(routing.http_route), routing.condition)
+    return draft.plus(_object_effects(routing.http_route), routing.condition, routing.again_after)
 
 
 def spare_servers(context: Context, draft: Draft) -> Draft:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from triton_converters.contract import layout
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
 from triton_operator.api.pod import Pod
@@ -15,14 +16,14 @@ from triton_operator.settings import Settings
 
 
 def job(context: Context, work: AnyWork) -> dict[str, Any]:
-    """The Job that does the work. Its name contains a hash of its whole template."""
+    """The Job that does the work. Its name contains a hash of its whole template, but for `_identified`."""
     settings = _unqueued(context.job_pod) if work.stage == "snapshot" else context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
     if work.downloads:
         labels[names.DOWNLOADS_LABEL] = "true"
-    spec = {
+    spec: dict[str, Any] = {
         # A failure that another try would repeat ends with EXIT_FINAL, and is not tried again.
         "backoffLimit": BACKOFF_LIMIT,
         "podFailurePolicy": _failure_policy(work),
@@ -35,6 +36,7 @@ def job(context: Context, work: AnyWork) -> dict[str, Any]:
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
     metadata |= pod.pod_metadata(context, settings, work.stage, labels)
+    spec["template"]["spec"] = _identified(context, spec["template"]["spec"])
     if retry := context.triton_deployment.retry:
         # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
         metadata["annotations"] = metadata.get("annotations", {}) | {names.RETRY_ANNOTATION: retry}
@@ -101,6 +103,22 @@ def _pod(context: Context, work: AnyWork) -> dict[str, Any]:
         ],
     }
     return pod.finished(context, spec | {"initContainers": [*parts.first]} if parts.first else spec)
+
+
+def _identified(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """The pod's spec, whose containers of ours before and after user code know the object and its claim.
+
+    By these they keep apart what lies on storage that others use too. No result depends on them.
+    """
+    claim = f"{context.namespace}/{context.claim_name}"
+    variables = [{"name": layout.OBJECT, "value": context.name}, {"name": layout.CLAIM, "value": claim}]
+
+    def told(container: dict[str, Any]) -> dict[str, Any]:
+        return container | {"env": [*container["env"], *variables]}
+
+    first = [told(each) if each["name"] == PREPARE else each for each in spec.get("initContainers", [])]
+    changed = {"containers": [told(each) for each in spec["containers"]]}
+    return spec | changed | ({"initContainers": first} if first else {})
 
 
 def _isolation(settings: Settings) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Route: have the Gateway API lead requests to the Services, if the spec asks for it. Nothing else waits for this."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,10 @@ from triton_operator.api.gateway import Route
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.resources.routing import http_route
-from triton_operator.rollout.wording import no_revision_condition
+from triton_operator.rollout.wording import no_revision_condition, not_allowed
+
+HOLDER_SECONDS = 60.0
+"""Seconds between two looks whether another object still has a host name."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Routing:
     """The condition Routed; None: the spec asks for no route."""
     http_route: dict[str, Any] | None = None
     """The HTTPRoute; None: there should be none."""
+    again_after: float | None = None
+    """Seconds after which another look may find something else; None: a watch tells of it."""
 
 
 def route(context: Context, share: int) -> Routing:
@@ -39,9 +45,37 @@ def route(context: Context, share: int) -> Routing:
             "the API server does not know the kind HTTPRoute, so there is none; install the Gateway API, then restart"
             " the operator"
         )
+    if (refusal := next(route_refusals(context), None)) is not None:
+        return Routing(Statement("Routed", False, Reason.NOT_ALLOWED, refusal))
+    if holder := context.observed.host_holder:
+        message = (
+            f"the HTTPRoute of TritonDeployment {holder} has the same host name on the same Gateway, so this object has"
+            " none; name others in spec.serving.route.hostnames, or remove the route of the other"
+        )
+        return Routing(Statement("Routed", False, Reason.HOSTNAME_TAKEN, message), again_after=HOLDER_SECONDS)
     if context.active_server is None:
         return Routing(no_revision_condition("Routed"))
     return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
+
+
+def route_refusals(context: Context) -> Iterator[str]:
+    """Yield a message for each Gateway and host name of the spec's route that the installation does not allow."""
+    spec_route, settings = context.spec.serving.route, context.settings
+    if spec_route is None:
+        return
+    for each in spec_route.parent_refs:
+        namespace = each.namespace or context.namespace
+        if not settings.allows_gateway(namespace, each.name):
+            gateway = f"{namespace}/{each.name}"
+            yield not_allowed("spec.serving.route.parentRefs", gateway, "Gateway", "allowed.gateways")
+    for hostname in spec_route.hostnames:
+        if not settings.allows_hostname(hostname):
+            yield not_allowed("spec.serving.route.hostnames", hostname, "host name", "allowed.hostnames")
+    if not spec_route.hostnames and not settings.allows_hostname(""):
+        yield (
+            "spec.serving.route.hostnames names no host name, and so all that the listeners take; name one of those"
+            f" that the Helm value allowed.hostnames has: {', '.join(settings.allowed_hostnames)}"
+        )
 
 
 def _gateway_api_missing(message: str) -> Routing:

@@ -231,3 +231,11 @@ def _held_words(promotion: Promotion) -> str:
 def _canary_words(promotion: Promotion) -> str:
     """Return words about the canary before the move; empty if there was none."""
     return f"; its canary before that: {', '.join(promotion.steps)}" if promotion.steps else ""
+
+
+def not_allowed(field: str, value: str, kind: str, setting: str) -> str:
+    """Say of a field that it names what the installation does not allow. ``setting``: the Helm value to change."""
+    return (
+        f"{field} names {kind} {value}, which this installation does not allow; use another, or ask the"
+        f" administrator who installed the operator to add it to the Helm value {setting}"
+    )

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import Counter as Count
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,8 +26,11 @@ Problem = Callable[[], str]
 """Returns what is wrong; empty: nothing."""
 MOST_CONNECTIONS = 32
 """Connections at a time, each of which has a thread. Prometheus and the kubelet need one or two each."""
+MOST_SCRAPES = 4
+"""Answers to /metrics at a time. A client that does not read its answer holds one, and probes need other places."""
 SILENT_SECONDS = 10.0
-"""How long a connection may be silent before it is closed, and how long a new one waits for a place."""
+"""How long a connection may be silent, or not read its answer, before it is closed, and how long a new one waits for a
+place."""
 
 log = logging.getLogger(__name__)
 
@@ -175,34 +178,68 @@ class BoundedServer(ThreadingHTTPServer):
         self._places.release()
 
 
-def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> ThreadingHTTPServer:
-    """Serve on a port (0: a free one) in a separate thread until `shutdown()`."""
+class MetricsPort(BoundedServer):
+    """The server of the three endpoints."""
 
-    class Handler(BaseHTTPRequestHandler):
-        timeout = SILENT_SECONDS
+    def __init__(self, port: int, metrics: Metrics, probes: Mapping[str, Problem]) -> None:
+        """Listen on a port of all addresses; 0: a free port. ``probes``: what each path of the kubelet's asks."""
+        self.probes = probes
+        self._registry = metrics.registry
+        self._scrapes, self._generating = threading.Semaphore(MOST_SCRAPES), threading.Lock()
+        super().__init__(port, _Handler)
 
-        def do_GET(self) -> None:
-            server.has_read(self.connection)
-            code, content_type, body = _answer(self.path, metrics, {"/healthz": alive, "/readyz": ready})
-            self.send_response(code)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    @contextmanager
+    def scrape(self) -> Iterator[bytes | None]:
+        """Yield the metrics until a client has read them; None: too many clients read theirs."""
+        if not self._scrapes.acquire(blocking=False):
+            yield None
+            return
+        try:
+            # One at a time: with many objects it takes a core, which passes and probes share.
+            with self._generating:
+                body = generate_latest(self._registry)
+            yield body
+        finally:
+            self._scrapes.release()
 
-        def log_message(self, format: str, *arguments: Any) -> None:
-            """Log nothing, because probes come every few seconds."""
 
-    server = BoundedServer(port, Handler)
+class _Handler(BaseHTTPRequestHandler):
+    server: MetricsPort
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(SILENT_SECONDS)
+
+    def do_GET(self) -> None:
+        self.server.has_read(self.connection)
+        if self.path == "/metrics":
+            with self.server.scrape() as body:
+                if body is None:
+                    self._send(503, "text/plain", b"too many clients read the metrics; ask again\n")
+                else:
+                    self._send(200, CONTENT_TYPE_LATEST, body)
+        elif self.path in self.server.probes:
+            problem = self.server.probes[self.path]()
+            self._send(503 if problem else 200, "text/plain", f"{problem or 'ok'}\n".encode())
+        else:
+            self._send(404, "text/plain", b"only /metrics, /healthz and /readyz\n")
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Log nothing, because probes come every few seconds."""
+
+    def _send(self, code: int, content_type: str, body: bytes) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> MetricsPort:
+    """Serve on a port (0: a free one) in a separate thread until `shutdown()`.
+
+    A probe answers 503 with the problem if there is one.
+    """
+    server = MetricsPort(port, metrics, {"/healthz": alive, "/readyz": ready})
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
-
-
-def _answer(path: str, metrics: Metrics, probes: Mapping[str, Problem]) -> tuple[int, str, bytes]:
-    """Return status, content type and body. A probe answers 503 with the problem if there is one."""
-    if path == "/metrics":
-        return 200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry)
-    if path in probes:
-        problem = probes[path]()
-        return 503 if problem else 200, "text/plain", f"{problem or 'ok'}\n".encode()
-    return 404, "text/plain", b"only /metrics, /healthz and /readyz\n"

@@ -55,5 +55,8 @@ class PassStore(Protocol):
     def others_on_claim(self, key: Key) -> Sequence[str]:
         """The names of the other TritonDeployments on the same repository claim."""
 
+    def host_holder(self, key: Key) -> str:
+        """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route asks for, or empty."""
+
     def put(self, kind: Kind, body: Body) -> object:
         """Take in an object as a write left it, which the watch tells only later."""

@@ -9,6 +9,7 @@ wrote nothing is the last.
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from triton_converters.contract.reasons import Reason
@@ -146,6 +147,7 @@ class Reconciler:
             has_keda=SCALED_OBJECT in self._optional,
             has_gateway_api=HTTP_ROUTE in self._optional,
         )
+        observed = replace(observed, host_holder=self._store.host_holder(key))
         if observed.unreadable:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)

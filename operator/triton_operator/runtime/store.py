@@ -11,10 +11,11 @@ import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
+from triton_operator.observed.routes import Host, hosts, shared
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -76,6 +77,8 @@ class Store:
         self._reasons: dict[Key, str] = {}
         self._claims: dict[Key, str] = {}
         """Name of the claim that each TritonDeployment uses: the one it names, or its own."""
+        self._hosts: dict[tuple[Key, str], tuple[str, frozenset[Host]]] = {}
+        """What each HTTPRoute takes and when it was made, by its owner and name."""
         self._users: dict[Key, set[Key]] = {}
         """The TritonDeployments that use each claim."""
 
@@ -162,6 +165,22 @@ class Store:
         claim = self._claim_of(key)
         return [] if claim is None else [other.name for other in self._on_claim(key.namespace, claim) - {key}]
 
+    def host_holder(self, key: Key) -> str:
+        """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that this one's route asks for.
+
+        Of two HTTPRoutes that are there, the older one has it. Empty: nobody else has.
+        """
+        with self._lock:
+            known, own = dict(self._hosts), self._hosts.get((key, key.name))
+        body = self.owner(key) if known else None
+        route = ((body or {}).get("spec", {}).get("serving") or {}).get("route")
+        wanted = hosts(key.namespace, route) if route else frozenset[Host]()
+        for (other, _), (made, taken) in known.items():
+            first = own is None or not shared(own[1], taken) or (made, str(other)) < (own[0], str(key))
+            if other != key and first and shared(wanted, taken):
+                return str(other)
+        return ""
+
     def _claim_of(self, key: Key) -> str | None:
         with self._lock:
             return self._claims.get(key)
@@ -189,15 +208,21 @@ class Store:
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
-        reason, used = (_ready_reason(body), _claim(body)) if kind is TRITON_DEPLOYMENT else ("", None)
+        facts = _facts(kind, body)
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
         self._link(former, owner, kind, key.name, _PackedObject(uid, version, packed))
-        if kind is TRITON_DEPLOYMENT:
-            self._reasons[key] = reason
-            self._use(key, used)
+        self._note(kind, key, owner, facts)
         return owner
+
+    def _note(self, kind: Kind, key: Key, owner: Key, facts: "_Facts") -> None:
+        """Keep what is asked of a TritonDeployment or an HTTPRoute without unpacking it."""
+        if kind is TRITON_DEPLOYMENT:
+            self._reasons[key] = facts.reason
+            self._use(key, facts.claim)
+        if kind is HTTP_ROUTE:
+            self._hosts[owner, key.name] = (facts.made, facts.hosts)
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
@@ -245,6 +270,8 @@ class Store:
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
         self._family_of.pop(family.members.pop((kind, name)).uid, None)
+        if kind is HTTP_ROUTE:
+            self._hosts.pop((family.key, name), None)
         if not family.members:
             del self._families[family.key]
 
@@ -272,6 +299,24 @@ class Store:
         if name is None or (kind is CONFIG_MAP and _key(body).name != results(name)):
             return None
         return Key(body["metadata"]["namespace"], name)
+
+
+class _Facts(NamedTuple):
+    """What is kept unpacked of an object."""
+
+    reason: str = ""
+    claim: str | None = None
+    made: str = ""
+    hosts: frozenset[Host] = frozenset()
+
+
+def _facts(kind: Kind, body: dict[str, Any]) -> _Facts:
+    if kind is TRITON_DEPLOYMENT:
+        return _Facts(_ready_reason(body), _claim(body))
+    if kind is HTTP_ROUTE:
+        made = str(body["metadata"].get("creationTimestamp", ""))
+        return _Facts(made=made, hosts=hosts(body["metadata"]["namespace"], body.get("spec", {})))
+    return _Facts()
 
 
 def _key(body: dict[str, Any]) -> Key:

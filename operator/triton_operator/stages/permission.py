@@ -7,6 +7,8 @@ from triton_converters.contract.uris import split
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
+from triton_operator.rollout.route import route_refusals
+from triton_operator.rollout.wording import not_allowed
 from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
@@ -29,14 +31,21 @@ def _refusals(context: Context) -> Iterator[str]:
     settings = context.settings
     for field, image in _images(context):
         if image and not settings.allows_image(image):
-            yield _refusal_message(field, image, "image", "allowed.images")
+            yield not_allowed(field, image, "image", "allowed.images")
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
-            yield _refusal_message(field, claim, "claim", "allowed.claims")
+            yield not_allowed(field, claim, "claim", "allowed.claims")
+    dataset, neighbours = context.spec.mounted_dataset, context.observed.neighbours
+    if dataset is not None and neighbours and context.dataset_shares_claim and not split(dataset.uri).path:
+        yield (
+            f"spec.dataset.uri names all of claim {context.claim_name}, on which {neighbours[0]} keeps its results too,"
+            " and user code must not read these; move the data into a folder of the claim, and name that folder"
+        )
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
-            yield _refusal_message(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+            yield not_allowed(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+    yield from route_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
@@ -66,10 +75,3 @@ def _files(context: Context) -> Iterator[tuple[str, Source]]:
     spec = context.spec
     fields = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.dataset", spec.dataset))
     yield from ((field, files) for field, files in fields if files is not None)
-
-
-def _refusal_message(field: str, value: str, kind: str, setting: str) -> str:
-    return (
-        f"{field} names {kind} {value}, which this installation does not allow; use another, or ask the"
-        f" administrator who installed the operator to add it to the Helm value {setting}"
-    )

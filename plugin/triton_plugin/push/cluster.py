@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.pod import pod_view
@@ -16,6 +16,8 @@ from triton_plugin.subject import SubjectError
 OPERATOR_SELECTOR = "app.kubernetes.io/name=triton-operator"
 IMAGE_VARIABLE = "CONVERTER_IMAGE"
 """The variable of the operator's container that names the converter image."""
+NAMED = 3
+"""How many Deployments or objects a message names at most."""
 START_SECONDS = 600.0
 """How long the pod may take to start: a node may have to be made, and a large image pulled."""
 POLL_SECONDS = 1.0
@@ -31,28 +33,44 @@ class Claims:
         self.namespace = cluster.namespace
 
     def converter_image(self) -> str:
-        """Return the converter image of the installation. Raises PushError if it cannot be found."""
-        for image in (self._of_operator, self._of_objects):
-            try:
-                if found := image():
-                    return found
-            except SubjectError:
-                # A user may have no right to one of the two.
-                continue
+        """Return the converter image of the installation. Raises PushError if it cannot be found.
+
+        Whoever may make Deployments in a namespace can give one the operator's labels. So the image counts that all of
+        them name or, if they differ, that all objects of this namespace have.
+        """
+        operators, objects = self._of_operators(), self._of_objects()
+        for found in (operators, objects):
+            if len(set(found.values())) == 1:
+                return next(iter(found.values()))
+        if differing := operators or objects:
+            named = ", ".join(f"{name} ({image})" for name, image in sorted(differing.items())[:NAMED])
+            raise PushError(f"several converter images are named, by {named}; pass the right one: --image IMAGE")
         raise PushError(
             f"no operator's Deployment and no TritonDeployment in namespace {self.namespace} tells the converter image,"
             " or you may not read them; pass an image with Python 3.11: --image IMAGE"
         )
 
-    def _of_operator(self) -> str:
-        pods = (each["spec"]["template"]["spec"] for each in self._cluster.operators(OPERATOR_SELECTOR))
-        variables = (each for pod in pods for container in pod["containers"] for each in container.get("env", ()))
-        return next((each["value"] for each in variables if each["name"] == IMAGE_VARIABLE and each.get("value")), "")
+    def _of_operators(self) -> dict[str, str]:
+        """Return the image that each Deployment with the operator's labels names; empty: none may be read."""
+        with suppress(SubjectError):
+            return {
+                "{namespace}/{name}".format_map(each["metadata"]): variable["value"]
+                for each in self._cluster.operators(OPERATOR_SELECTOR)
+                for container in each["spec"]["template"]["spec"]["containers"]
+                for variable in container.get("env", ())
+                if variable["name"] == IMAGE_VARIABLE and variable.get("value")
+            }
+        return {}
 
-    def _of_objects(self) -> str:
-        found = self._cluster.deployments()
-        images = (each.get("status", {}).get("images", {}).get("converter", "") for each in found)
-        return next(filter(None, images), "")
+    def _of_objects(self) -> dict[str, str]:
+        """Return the image that each object of the namespace is pinned to; empty: none may be read."""
+        with suppress(SubjectError):
+            images = {
+                each["metadata"]["name"]: each.get("status", {}).get("images", {}).get("converter", "")
+                for each in self._cluster.deployments()
+            }
+            return {name: image for name, image in images.items() if image}
+        return {}
 
     def make(self, name: str, size: str, storage_class: str) -> bool:
         """Make the claim unless it exists; returns whether it was made. Raises SubjectError."""

@@ -11,7 +11,7 @@ from triton_converters.contract import uris
 from triton_plugin.push.receiver import digest_of
 from triton_plugin.python_files import FolderError
 
-IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found"})
+IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found", ".triton-operator"})
 CHUNK = 1 << 20
 """Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 

@@ -250,11 +250,12 @@ def test_the_timing_cache_lies_with_its_gpu_and_version(library: Library, refer:
         return replace(build(*arguments[:4], b""), timing_cache=b"measured")
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(layout.OBJECT, "digits")
         patch.setattr(tensorrt_library, "build", remembering)
         convert()
         convert()
     assert given == [b"", b"measured"]
-    path = layout.ROOT / "caches" / GPU / library.version / "timing.cache"
+    path = layout.timing_caches("digits", layout.ROOT) / GPU / library.version / "timing.cache"
     assert path.read_bytes() == b"measured"
     assert [each.name for each in path.parent.iterdir()] == ["timing.cache"]
 

@@ -29,6 +29,11 @@ def document(conversion_key: str) -> str:
     return f"{conversion_key}.json"
 
 
+def gpu(request: ConvertRequest) -> str:
+    """Return the name of the folder of the request's GPU product."""
+    return request.gpu_product or "any"
+
+
 def timing_cache(conversion_key: str) -> str:
     """Return the name, in INCOMING_MOUNT, of the timing cache that a conversion filled."""
     return f"{conversion_key}.{TIMING_CACHE}"

@@ -1,6 +1,8 @@
 """Look for what the conversions are made of, and for those that are on the claim already."""
 
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from triton_converters.claim_store.replay import check_inputs
@@ -8,7 +10,7 @@ from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.incoming.model_files import TIMING_CACHE_BYTES
-from triton_converters.stages.convert.parts import TIMING_CACHE, known_timing_cache, parts, signature
+from triton_converters.stages.convert.parts import TIMING_CACHE, gpu, known_timing_cache, parts, signature
 
 
 def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
@@ -25,10 +27,17 @@ def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
 
 
 def _copy_timing_caches(request: ConvertRequest, incoming: Path) -> None:
-    """Copy the caches of the GPU product: only the framework's image knows which version it has."""
-    home = layout.cache_directory(request.gpu_product, "any").parent
-    for cache in home.glob(f"*/{TIMING_CACHE}") if request.format == "trt" else ():
-        if cache.stat().st_size <= TIMING_CACHE_BYTES:
-            target = known_timing_cache(incoming, cache.parent.name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(cache, target)
+    """Copy the caches of the GPU product: only the framework's image knows which version it has.
+
+    User code fills them, so those of another object are not for this one's TensorRT to read.
+    """
+    name = os.environ.get(layout.OBJECT)
+    if request.format != "trt" or not name:
+        return
+    # Another conversion may remove it meanwhile.
+    with suppress(FileNotFoundError):
+        for cache in (layout.timing_caches(name) / gpu(request)).glob(f"*/{TIMING_CACHE}"):
+            if cache.stat().st_size <= TIMING_CACHE_BYTES:
+                target = known_timing_cache(incoming, cache.parent.name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(cache, target)

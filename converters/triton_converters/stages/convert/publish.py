@@ -1,5 +1,7 @@
 """Take over what was converted, check it, and publish it with the revision that serves it."""
 
+import os
+import shutil
 from pathlib import Path
 
 from triton_converters.claim_store import inspection
@@ -18,6 +20,7 @@ from triton_converters.incoming.documents import Converted, amount
 from triton_converters.stages.convert.parts import (
     TIMING_CACHE,
     document,
+    gpu,
     named,
     parts,
     signature,
@@ -96,13 +99,19 @@ def _warnings(told: Converted, kept: str) -> tuple[str, ...]:
 
 
 def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:
-    """Store what TensorRT measured for this GPU product, if it built an engine.
+    """Store what TensorRT measured for this object, if it built an engine, in place of what it measured before.
 
-    What grew beyond the limit is left out: without it, the next build only takes longer.
+    The version is user code's to tell, so one for each would fill the claim. What grew beyond the limit is left out:
+    without it, the next build only takes longer.
     """
-    name = timing_cache(request.conversion_key)
-    if version and files.exists(incoming, name):
-        with files.open_file(incoming, name) as file:
-            content = file.read(model_files.TIMING_CACHE_BYTES + 1)
-        if len(content) <= model_files.TIMING_CACHE_BYTES:
-            write_file(layout.cache_directory(request.gpu_product, version) / TIMING_CACHE, content)
+    name, owner = timing_cache(request.conversion_key), os.environ.get(layout.OBJECT)
+    if not (version and owner and files.exists(incoming, name)):
+        return
+    with files.open_file(incoming, name) as file:
+        content = file.read(model_files.TIMING_CACHE_BYTES + 1)
+    if len(content) > model_files.TIMING_CACHE_BYTES:
+        return
+    kept = layout.timing_caches(owner) / gpu(request) / version
+    write_file(kept / TIMING_CACHE, content)
+    for other in set(layout.timing_caches(owner).glob("*/*")) - {kept}:
+        shutil.rmtree(other, ignore_errors=True)
