@@ -398,7 +398,10 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
         for each in parts:
             assert (each["readOnly"], each["mountPath"]) == (True, f"/repository/{each['subPath']}")
         writes = {each["mountPath"] for each in run["volumeMounts"] if not each.get("readOnly")}
-        assert writes == {"/incoming", "/tmp"}
+        assert writes == {"/incoming", "/tmp", "/dev/shm"}
+        # PyTorch's workers hand batches over in it; the runtime's own has 64 MiB.
+        (size,) = (each["emptyDir"] for each in pod["volumes"] if each["name"] == "dshm")
+        assert size == {"medium": "Memory", "sizeLimit": "1Gi"}
         assert {"name": "incoming", "mountPath": "/incoming", "readOnly": True} in publish["volumeMounts"]
         shared = {each["name"] for each in publish["volumeMounts"]} & {each["name"] for each in run["volumeMounts"]}
         assert shared == {"repository", "incoming"}, "what publishes has a /tmp of its own"

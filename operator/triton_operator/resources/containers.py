@@ -149,10 +149,17 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
         pod.TEMPORARY,
         *shape.mounts,
         *map(_read_only, imports),
+        *([pod.SHARED_MEMORY] if isinstance(shape, UserCode) else []),
     ]
     prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *imports]
     first = [_prepare(context, work, [], prepare), _container(context, work, _Part(RUN, [RUN, work.stage], run))]
-    volumes = [*shape.volumes, *_box_volumes(context), *([_converters_volume()] if imports else [])]
+    volumes = [
+        *shape.volumes,
+        *_box_volumes(context),
+        *([_converters_volume()] if imports else []),
+        # The workers of PyTorch's DataLoader hand their batches over in it.
+        *([pod.shared_memory_volume(context)] if isinstance(shape, UserCode) else []),
+    ]
     return Containers(first, _publish(context, work), volumes)
 
 
