@@ -120,6 +120,15 @@ class Context:
         return (self.images.commands_version or 1) >= 2
 
     @property
+    def fits_pods(self) -> bool:
+        """Whether pods are fitted to what runs in them, as `status.images.commandsVersion` says of version 3.
+
+        Those of an object that is pinned to older images stay as they are: another template would be another Job, and
+        all that failed would be tried again by an upgrade.
+        """
+        return (self.images.commands_version or 1) >= 3
+
+    @property
     def arithmetic_inputs(self) -> list[str]:
         """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
         return ["without TF32"] if self.images.tf32 is False else []

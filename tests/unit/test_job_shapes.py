@@ -57,7 +57,7 @@ def pod_of(context: Context, work: AnyWork) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.parametrize(("commands_version", "expected"), [(2, SHAPES), (1, OLD_SHAPES)])
+@pytest.mark.parametrize(("commands_version", "expected"), [(3, SHAPES), (2, SHAPES), (1, OLD_SHAPES)])
 def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, tuple[type, tuple[str, ...]]]) -> None:
     context, found = a_context(commands_version), {}
     for work in works(context):
@@ -76,7 +76,7 @@ def test_the_shapes_are_what_the_converters_can_do() -> None:
         assert isinstance(work.shape, UserCode) is STAGES[work.stage].user_code, work.stage
 
 
-@pytest.mark.parametrize("commands_version", [1, 2])
+@pytest.mark.parametrize("commands_version", [1, 2, 3])
 def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int) -> None:
     context = a_context(commands_version)
     for work in works(context):

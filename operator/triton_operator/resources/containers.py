@@ -142,6 +142,8 @@ def _client_alone(context: Context, work: AnyWork, shape: OldClient | SharingCli
 def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Containers:
     """The user's code, or pip: neither needs a server, and an image of another's gets our converters."""
     imports = [CONVERTERS_MOUNT] if _copies_converters(context, work) else []
+    # The workers of PyTorch's DataLoader hand their batches over in /dev/shm.
+    shares = context.fits_pods and isinstance(shape, UserCode)
     inputs = shape.inputs if isinstance(shape, UserCode) else ()
     run = [
         *map(pod.input_mount, inputs),
@@ -149,7 +151,7 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
         pod.TEMPORARY,
         *shape.mounts,
         *map(_read_only, imports),
-        *([pod.SHARED_MEMORY] if isinstance(shape, UserCode) else []),
+        *([pod.SHARED_MEMORY] if shares else []),
     ]
     prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *imports]
     first = [_prepare(context, work, [], prepare), _container(context, work, _Part(RUN, [RUN, work.stage], run))]
@@ -157,8 +159,7 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
         *shape.volumes,
         *_box_volumes(context),
         *([_converters_volume()] if imports else []),
-        # The workers of PyTorch's DataLoader hand their batches over in it.
-        *([pod.shared_memory_volume(context)] if isinstance(shape, UserCode) else []),
+        *([pod.shared_memory_volume(context)] if shares else []),
     ]
     return Containers(first, _publish(context, work), volumes)
 
