@@ -60,6 +60,9 @@ class Settings:
     server_arguments: tuple[str, ...] = ()
     """SERVER_ARGUMENTS, separated by spaces: flags that the server image knows and others do not, such as
     --allow-client-shm=true since server 2.68."""
+    ipv6: bool = False
+    """KUBERNETES_SERVICE_HOST, which the kubelet sets: whether the API server's Service has an IPv6 address. The
+    servers' Services have one too then, because Kubernetes takes the cluster's first family for both."""
     namespaces: tuple[str, ...] = ()
     """WATCH_NAMESPACES, separated by commas; empty: all."""
     architecture: str = ""
@@ -143,6 +146,7 @@ class Settings:
             converter_gpu_image=environment.get("CONVERTER_GPU_IMAGE", ""),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
+            ipv6=":" in environment.get("KUBERNETES_SERVICE_HOST", ""),
             namespaces=_comma_list(environment, "WATCH_NAMESPACES"),
             architecture=environment.get("ARCHITECTURE", ""),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),

@@ -1,18 +1,19 @@
 """Every pod is restricted, has what its stage needs and no more; every object is of a kind the operator may apply."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster, framework, pulled
+from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec
 from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
 from triton_operator.names import is_reserved_variable
-from triton_operator.resources.server import RECONNECTING
+from triton_operator.resources.server import COMPLETE, ON_IPV6, RECONNECTING
 from triton_operator.settings import Resources
 
 Body = dict[str, Any]
@@ -533,6 +534,23 @@ def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body])
     assert RECONNECTING not in sidecar["args"]
     assert not {each for each in sidecar if each.endswith("Probe")}
     assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
+
+
+def test_servers_take_the_configuration_as_it_is(applied: dict[str, Body]) -> None:
+    """Else they add dynamic batching to it, and a search measures with what it takes to be without."""
+    _, sidecar, _ = dict(pods(applied))["profile"]["initContainers"]
+    (server,) = dict(pods(applied))["Deployment"]["containers"]
+    assert COMPLETE in sidecar["args"]
+    assert COMPLETE in server["args"]
+
+
+@pytest.mark.parametrize(("ipv6", "expected"), [(False, set()), (True, set(ON_IPV6))])
+def test_a_server_listens_where_its_service_has_an_address(ipv6: bool, expected: set[str]) -> None:
+    cluster = Cluster(a_spec(), settings=replace(SETTINGS, ipv6=ipv6))
+    cluster.settle()
+    (deployment,) = cluster.of_kind("Deployment")
+    (server,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {each for each in server["args"] if "-address=" in each} == expected
 
 
 def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:

@@ -46,6 +46,11 @@ def test_who_holds_a_lease_has_a_name() -> None:
     assert Settings.from_environment(IMAGES).holder == ""
 
 
+@pytest.mark.parametrize(("host", "ipv6"), [("", False), ("10.96.0.1", False), ("fd00:10:96::1", True)])
+def test_the_family_of_services_is_that_of_the_api_servers(host: str, ipv6: bool) -> None:
+    assert Settings.from_environment(IMAGES | {"KUBERNETES_SERVICE_HOST": host}).ipv6 is ipv6
+
+
 def test_fields_that_the_api_server_does_not_keep_are_left_out() -> None:
     """Otherwise each pass would see a difference and write."""
     assert clients([{"podSelector": {"matchLabels": {}, "matchExpressions": []}, "ipBlock": None}]) == (
