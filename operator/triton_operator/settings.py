@@ -3,7 +3,7 @@
 import json
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
@@ -16,7 +16,7 @@ InstanceGroupKind = Literal["Gpu", "Auto"]
 Peer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
 Rule = Mapping[str, Any]
-"""A Kubernetes NetworkPolicyEgressRule, without its empty fields."""
+"""A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
 Verification = Literal["Stat", "Content"]
 
 
@@ -80,6 +80,11 @@ class Settings:
     """NETWORK_POLICY_METRICS, as JSON: who may reach the servers' metrics port; empty: anybody."""
     sources_egress: tuple[Rule, ...] = ()
     """SOURCES_EGRESS, as JSON: the NetworkPolicyEgressRules of pods that download a source; empty: none is let out."""
+    mesh_egress: tuple[Rule, ...] = ()
+    """MESH_EGRESS, as JSON: the NetworkPolicyEgressRules of all pods, for the proxy that a mesh adds to them; empty:
+    none."""
+    mesh_ingress: tuple[Rule, ...] = ()
+    """MESH_INGRESS, as JSON: the NetworkPolicyIngressRules of all pods, for such a proxy; empty: none."""
     sources_proxy: str = ""
     """SOURCES_PROXY: URL of the HTTP proxy for downloads, without credentials; empty: none."""
     sources_no_proxy: tuple[str, ...] = ()
@@ -157,6 +162,8 @@ class Settings:
             clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
             sources_egress=_egress(environment, "SOURCES_EGRESS"),
+            mesh_egress=_egress(environment, "MESH_EGRESS"),
+            mesh_ingress=_ingress(environment, "MESH_INGRESS"),
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_comma_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
@@ -336,7 +343,13 @@ class _Egress(_Part):
     ports: list[_Port] = []
 
 
+class _Ingress(_Part):
+    peers: list[_Peer] = Field([], alias="from")
+    ports: list[_Port] = []
+
+
 _PEERS = TypeAdapter(list[_Peer])
+_INGRESS = TypeAdapter(list[_Ingress])
 _EGRESS = TypeAdapter(list[_Egress])
 
 
@@ -346,7 +359,14 @@ def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
 
 
 def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    rules = _json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules")
+    return _rules(_json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules"))
+
+
+def _ingress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
+    return _rules(_json_list(environment, name, _INGRESS, "NetworkPolicyIngressRules"))
+
+
+def _rules(rules: Sequence[_Egress | _Ingress]) -> tuple[Rule, ...]:
     # The API server writes the default of a port's protocol into the object.
     return tuple(
         each.model_dump(by_alias=True, exclude_defaults=True)

@@ -13,6 +13,7 @@ from triton_converters.contract.stages import STAGES
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.observed.history import History
+from triton_operator.observed.pod import OWN_FIRST
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import earlier_name, job
@@ -68,6 +69,13 @@ def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, 
         found[work.stage] = (type(work.shape), names)
     assert found == expected
     assert found.keys() | {"snapshot"} == STAGES.keys()
+
+
+def test_the_operators_own_init_containers_are_known_by_their_names() -> None:
+    """All others were added by something in the cluster."""
+    for version in (1, 2, 3):
+        for work in works(a_context(version)):
+            assert {each["name"] for each in pod_of(a_context(version), work).get("initContainers", ())} <= OWN_FIRST
 
 
 def test_the_shapes_are_what_the_converters_can_do() -> None:

@@ -511,7 +511,7 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
     servers, dns = measure["egress"]
     revision = {"key": "triton-operator.dev/revision", "operator": "Exists"}
     assert servers == {"to": [{"podSelector": {"matchLabels": own, "matchExpressions": [revision]}}]}
-    assert {each["port"] for each in dns["ports"]} == {53}
+    assert {each["port"] for each in dns["ports"]} == {53, 5353}, "OpenShift's DNS pods listen on the other one"
 
 
 def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:

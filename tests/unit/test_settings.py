@@ -198,3 +198,15 @@ def test_prometheus_may_be_reached_without_encryption_but_not_with_credentials()
     for wrong in ("http://user:pw@prometheus:9090", "prometheus:9090", 'http://prometheus"'):
         with pytest.raises(SettingsError, match="PROMETHEUS_ADDRESS"):
             Settings.from_environment(IMAGES | {"PROMETHEUS_ADDRESS": wrong})
+
+
+def test_rules_of_a_mesh_are_taken_in_both_directions() -> None:
+    rules = {
+        "MESH_INGRESS": [{"from": [{"podSelector": {}}], "ports": [{"port": 15008}]}],
+        "MESH_EGRESS": [{"to": [{"podSelector": {}}], "ports": [{"port": 15012}]}],
+    }
+    settings = Settings.from_environment(IMAGES | {name: json.dumps(value) for name, value in rules.items()})
+    assert settings.mesh_ingress == ({"from": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": 15008}]},)
+    assert settings.mesh_egress == ({"to": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": 15012}]},)
+    with pytest.raises(SettingsError, match="MESH_INGRESS is no JSON list of Kubernetes NetworkPolicyIngressRules"):
+        Settings.from_environment(IMAGES | {"MESH_INGRESS": '[{"to": []}]'})
