@@ -141,12 +141,18 @@ class Context:
         return [self.images.converter, [None if each is None else str(each.normalize()) for each in cpus]]
 
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
-        """Metadata of a child, which is deleted with the object."""
+        """Metadata of a child, which is deleted with the object.
+
+        It has the object's labels, as admission policies ask for, and those annotations that the installation names.
+        """
+        owner, prefixes = self.triton_deployment, self.settings.inherited_annotations
+        annotations = {key: value for key, value in owner.annotations.items() if key.startswith(prefixes)}
         return {
             "name": name,
             "namespace": self.namespace,
-            "labels": names.labels(self.name, component) | labels,
-            "ownerReferences": [self.triton_deployment.owner_reference],
+            "labels": {**owner.labels, **names.labels(self.name, component), **labels},
+            **({"annotations": annotations} if annotations else {}),
+            "ownerReferences": [owner.owner_reference],
         }
 
     @cached_property

@@ -122,6 +122,9 @@ class Settings:
     allowed_service_accounts: tuple[str, ...] = ()
     """ALLOWED_SERVICE_ACCOUNTS, separated by commas: those that a spec may name for its downloads, as NAMESPACE/NAME;
     empty: none."""
+    inherited_annotations: tuple[str, ...] = ()
+    """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
+    empty: none."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
@@ -184,6 +187,7 @@ class Settings:
             ),
             allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
+            inherited_annotations=_comma_list(environment, "INHERITED_ANNOTATIONS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
         )
 

@@ -47,8 +47,8 @@ OLD_SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
 }
 
 
-def a_context(commands_version: int) -> Context:
-    deployment = parse(Cluster(SPEC).body())
+def a_context(commands_version: int, spec: Mapping[str, Any] = SPEC) -> Context:
+    deployment = parse(Cluster(dict(spec)).body())
     pins = pinned_images(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
     return Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 21, tzinfo=UTC), pins)
 
@@ -82,6 +82,17 @@ def test_the_shapes_are_what_the_converters_can_do() -> None:
     for work in works(a_context(2)):
         assert work.boxed is STAGES[work.stage].boxed, work.stage
         assert isinstance(work.shape, UserCode) is STAGES[work.stage].user_code, work.stage
+
+
+def test_every_container_asks_for_cpu_where_the_spec_does() -> None:
+    """A quota on CPU refuses a pod of which one container does not."""
+    cpu = {"pod": {"resources": {"requests": {"cpu": "100m"}}}}
+    conversion = SPEC["conversion"] | cpu
+    context = a_context(3, SPEC | {"conversion": conversion, "serving": cpu})
+    for work in works(context):
+        pod = pod_of(context, work)
+        for container in [*pod.get("initContainers", ()), *pod["containers"]]:
+            assert container["resources"]["requests"]["cpu"] == "100m", (work.stage, container["name"])
 
 
 @pytest.mark.parametrize("commands_version", [1, 2, 3])

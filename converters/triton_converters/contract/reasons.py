@@ -355,6 +355,7 @@ class Reason(StrEnum):
     )
     NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
+    CLAIM_NOT_SHARED = "ClaimNotShared", "Only one pod at a time may use the claim."
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
     REPOSITORY_DAMAGED = (
         "RepositoryDamaged",

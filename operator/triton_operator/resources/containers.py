@@ -292,6 +292,8 @@ def _tensorrt_check(context: Context, work: AnyWork) -> Body:
         "command": ["python3", "-m", "triton_converters.tensorrt_check"],
         "args": [work.stage, work.key, _tensorrt_version(work)],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
+        # A quota asks for them on every container.
+        **({"resources": pod.resources(context, context.job_pod, gpu=False)} if context.fits_pods else {}),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [_read_only(CONVERTERS_MOUNT)],
