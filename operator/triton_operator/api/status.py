@@ -253,8 +253,8 @@ class Images(ApiType):
     commands_version: int | None = None
     """Version of the commands that the converter images know, and of the pods around them. From 2 on, no container that
     asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
-    `serving.sharedMemorySize`, and servers take config.pbtxt as it is. The field is missing if the images were chosen
-    by an operator that did not know it."""
+    `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. The field
+    is missing if the images were chosen by an operator that did not know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
