@@ -363,11 +363,13 @@ def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
 
 
 def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    return _rules(_json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules"))
+    rules = _json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules")
+    return _rules(rules)
 
 
 def _ingress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    return _rules(_json_list(environment, name, _INGRESS, "NetworkPolicyIngressRules"))
+    rules = _json_list(environment, name, _INGRESS, "NetworkPolicyIngressRules")
+    return _rules(rules)
 
 
 def _rules(rules: Sequence[_Egress | _Ingress]) -> tuple[Rule, ...]:

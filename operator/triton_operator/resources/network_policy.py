@@ -7,7 +7,7 @@ from typing import Any
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT
-from triton_operator.settings import Peer
+from triton_operator.settings import Peer, Rule
 
 Body = dict[str, Any]
 DNS = [{"protocol": protocol, "port": port} for port in (53, 5353) for protocol in ("UDP", "TCP")]
@@ -20,8 +20,8 @@ class _Rules:
     """The pods that a policy closes, and what it lets through all the same."""
 
     selector: Body
-    ingress: Sequence[Body] = ()
-    egress: Sequence[Body] = ()
+    ingress: Sequence[Rule] = ()
+    egress: Sequence[Rule] = ()
 
 
 def jobs_policy(context: Context) -> Body:
@@ -53,7 +53,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
         {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")
     )
-    ingress = [
+    ingress: list[Rule] = [
         {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
         _from(context.settings.clients, HTTP_PORT, GRPC_PORT),
         _from(context.settings.metrics_readers, METRICS_PORT),
