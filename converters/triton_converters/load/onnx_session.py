@@ -6,6 +6,7 @@ from typing import Any
 ONLY_FATAL = 4
 """Severity of what ends the process, in ONNX Runtime's numbers."""
 ONLY_ERRORS = 3
+"""Severity of errors, without the warnings about what ONNX Runtime infers itself."""
 
 
 def session_options(severity: int) -> Any:
