@@ -113,6 +113,7 @@ def serving(root: Path, revision: str, control: Sequence[str] = ("--model-contro
         *IN_IMAGE, "tritonserver-cpu",
         "--mount", f"{root}:{layout.ROOT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",
         "tritonserver", f"--model-repository={layout.model_repository(revision)}", *control, "--exit-on-error=true",
+        "--disable-auto-complete-config",
         "--http-port", str(ports[0]), "--grpc-port", str(ports[1]), "--metrics-port", str(ports[2]),
         # By default it waits 30 s for models that a search has replaced.
         "--exit-timeout-secs=3",

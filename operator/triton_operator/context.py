@@ -127,6 +127,15 @@ class Context:
         return (self.images.commands_version or 1) >= 2
 
     @property
+    def fits_pods(self) -> bool:
+        """Whether pods are fitted to what runs in them, as `status.images.commandsVersion` says of version 3.
+
+        Those of an object that is pinned to older images stay as they are: another template would be another Job, and
+        all that failed would be tried again by an upgrade.
+        """
+        return (self.images.commands_version or 1) >= 3
+
+    @property
     def arithmetic_inputs(self) -> list[str]:
         """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
         return ["without TF32"] if self.images.tf32 is False else []
@@ -139,12 +148,18 @@ class Context:
         return [self.images.converter, [None if each is None else str(each.normalize()) for each in cpus]]
 
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
-        """Metadata of a child, which is deleted with the object."""
+        """Metadata of a child, which is deleted with the object.
+
+        It has the object's labels, as admission policies ask for, and those annotations that the installation names.
+        """
+        owner, prefixes = self.triton_deployment, self.settings.inherited_annotations
+        annotations = {key: value for key, value in owner.annotations.items() if key.startswith(prefixes)}
         return {
             "name": name,
             "namespace": self.namespace,
-            "labels": names.labels(self.name, component) | labels,
-            "ownerReferences": [self.triton_deployment.owner_reference],
+            "labels": {**owner.labels, **names.labels(self.name, component), **labels},
+            **({"annotations": annotations} if annotations else {}),
+            "ownerReferences": [owner.owner_reference],
         }
 
     @cached_property

@@ -96,6 +96,12 @@ RESERVED_KEYS = (
 """Further keys that a user may not give a pod. Every other key is free: tools of the cluster read them."""
 
 
+FOREIGN_DOMAINS = ("kubernetes.io", "k8s.io", "x-k8s.io", "argoproj.io", "fluxcd.io", "helm.sh", "k14s.io", "cattle.io")
+"""Domains of labels that tell Kubernetes what to do with an object, or a deployer which objects are its own."""
+INERT_DOMAIN = "app.kubernetes.io"
+"""The one of these domains whose labels are for people."""
+
+
 RESERVED_VARIABLES = (
     *("HOME", "PATH", "ENV", "BASH_ENV", "IFS", "GCONV_PATH", "POD_UID"),
     *("GPU_PRODUCT", "TENSORRT_VERSION", "OMP_NUM_THREADS"),
@@ -114,6 +120,13 @@ RESERVED_VARIABLE_PREFIXES = (
 def is_reserved(key: str) -> bool:
     """Whether the key of a label or annotation of a pod is the operator's or Kubernetes' to set."""
     return key in RESERVED_KEYS or key.startswith(RESERVED_PREFIXES)
+
+
+def is_inherited(key: str) -> bool:
+    """Whether a label or an annotation of a TritonDeployment may go to everything that the operator makes for it."""
+    domain = key.rpartition("/")[0]
+    is_foreign = any(domain == each or domain.endswith(f".{each}") for each in FOREIGN_DOMAINS)
+    return not is_reserved(key) and (domain == INERT_DOMAIN or not is_foreign)
 
 
 def is_reserved_variable(name: str) -> bool:

@@ -3,7 +3,7 @@
 import json
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from ipaddress import ip_network
@@ -16,7 +16,7 @@ InstanceGroupKind = Literal["Gpu", "Auto"]
 Peer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
 Rule = Mapping[str, Any]
-"""A Kubernetes NetworkPolicyEgressRule, without its empty fields."""
+"""A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
 Verification = Literal["Stat", "Content"]
 
 
@@ -60,6 +60,9 @@ class Settings:
     server_arguments: tuple[str, ...] = ()
     """SERVER_ARGUMENTS, separated by spaces: flags that the server image knows and others do not, such as
     --allow-client-shm=true since server 2.68."""
+    ipv6: bool = False
+    """KUBERNETES_SERVICE_HOST, which the kubelet sets: whether the API server's Service has an IPv6 address. The
+    servers' Services have one too then, because Kubernetes takes the cluster's first family for both."""
     namespaces: tuple[str, ...] = ()
     """WATCH_NAMESPACES, separated by commas; empty: all."""
     architecture: str = ""
@@ -77,6 +80,11 @@ class Settings:
     """NETWORK_POLICY_METRICS, as JSON: who may reach the servers' metrics port; empty: anybody."""
     sources_egress: tuple[Rule, ...] = ()
     """SOURCES_EGRESS, as JSON: the NetworkPolicyEgressRules of pods that download a source; empty: none is let out."""
+    mesh_egress: tuple[Rule, ...] = ()
+    """MESH_EGRESS, as JSON: the NetworkPolicyEgressRules of all pods, for the proxy that a mesh adds to them; empty:
+    none."""
+    mesh_ingress: tuple[Rule, ...] = ()
+    """MESH_INGRESS, as JSON: the NetworkPolicyIngressRules of all pods, for such a proxy; empty: none."""
     sources_proxy: str = ""
     """SOURCES_PROXY: URL of the HTTP proxy for downloads, without credentials; empty: none."""
     sources_no_proxy: tuple[str, ...] = ()
@@ -118,6 +126,9 @@ class Settings:
     """ALLOWED_GATEWAYS, separated by commas: Gateways that a route may name, as NAMESPACE/NAME with *; empty: any."""
     allowed_hostnames: tuple[str, ...] = ()
     """ALLOWED_HOSTNAMES, separated by commas: the host names that a route may name, with *; empty: any, and none."""
+    inherited_annotations: tuple[str, ...] = ()
+    """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
+    empty: none."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
@@ -156,6 +167,7 @@ class Settings:
             converter_gpu_image=environment.get("CONVERTER_GPU_IMAGE", ""),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
+            ipv6=":" in environment.get("KUBERNETES_SERVICE_HOST", ""),
             namespaces=_comma_list(environment, "WATCH_NAMESPACES"),
             architecture=environment.get("ARCHITECTURE", ""),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
@@ -166,6 +178,8 @@ class Settings:
             clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
             sources_egress=_egress(environment, "SOURCES_EGRESS"),
+            mesh_egress=_egress(environment, "MESH_EGRESS"),
+            mesh_ingress=_ingress(environment, "MESH_INGRESS"),
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_comma_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
@@ -186,6 +200,7 @@ class Settings:
             ),
             allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
+            inherited_annotations=_comma_list(environment, "INHERITED_ANNOTATIONS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
             allowed_gateways=_comma_list(environment, "ALLOWED_GATEWAYS"),
             allowed_hostnames=_comma_list(environment, "ALLOWED_HOSTNAMES"),
@@ -347,7 +362,13 @@ class _Egress(_Part):
     ports: list[_Port] = []
 
 
+class _Ingress(_Part):
+    peers: list[_Peer] = Field([], alias="from")
+    ports: list[_Port] = []
+
+
 _PEERS = TypeAdapter(list[_Peer])
+_INGRESS = TypeAdapter(list[_Ingress])
 _EGRESS = TypeAdapter(list[_Egress])
 
 
@@ -358,6 +379,15 @@ def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
 
 def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
     rules = _json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules")
+    return _rules(rules)
+
+
+def _ingress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
+    rules = _json_list(environment, name, _INGRESS, "NetworkPolicyIngressRules")
+    return _rules(rules)
+
+
+def _rules(rules: Sequence[_Egress | _Ingress]) -> tuple[Rule, ...]:
     # The API server writes the default of a port's protocol into the object.
     return tuple(
         each.model_dump(by_alias=True, exclude_defaults=True)

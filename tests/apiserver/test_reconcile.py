@@ -559,3 +559,51 @@ def test_what_keeps_a_pod_waiting_is_read_from_its_events(bench: Bench, kubectl:
     while bench.reconcile() == Result(again_after=0.0):
         continue
     assert bench.reconcile() == Result(), "the next attempt's Event wakes it"
+
+
+def demanding_labels(namespace: str) -> list[JSON]:
+    """A policy as Gatekeeper's or Kyverno's users have it: what is made there says whose it is."""
+    name = f"labels-of-{namespace}"
+    rules = [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["persistentvolumeclaims"]},
+        {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]},
+    ]
+    demand = {"expression": "'team' in object.metadata.?labels.orValue({})", "message": "the label team is missing"}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [demand]}
+    binding = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": selector},
+    }
+    return [
+        kind | {"metadata": {"name": name}, "spec": spec},
+        kind | {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": binding},
+    ]
+
+
+def test_children_have_the_labels_that_a_policy_of_the_cluster_demands(bench: Bench, kubectl: Kubectl) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "probe"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    kubectl("create", "-f", "-", body=demanding_labels(kubectl.namespace))
+
+    def refused() -> bool:
+        try:
+            kubectl("create", "--dry-run=server", "-f", "-", body=claim)
+        except KubectlError as error:
+            return "the label team is missing" in str(error)
+        return False
+
+    eventually(refused)
+    kubectl("label", "td", "digits", "team=vision")
+    for _ in range(4):
+        bench.look()
+        bench.reconcile()
+    found = {each["kind"]: each["metadata"]["labels"]["team"] for each in children(kubectl)}
+    assert {"PersistentVolumeClaim", "Job"} <= found.keys()
+    assert set(found.values()) == {"vision"}

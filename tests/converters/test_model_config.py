@@ -197,6 +197,14 @@ def test_a_search_warms_up_an_older_file_as_it_would_be_served_now() -> None:
     assert [(each.batch_size, each.count) for each in loaded.model_warmup] == [(1, 3), (2, 3), (8, 3)]
 
 
+@pytest.mark.parametrize(("cpus", "threads"), [(0, "4"), (4, "2"), (1, "1")])
+def test_a_search_divides_the_cpus_among_the_instances_that_it_tries(cpus: int, threads: str) -> None:
+    config = replace(configuration(), parameters={"intra_op_thread_count": "4"})
+    text = render("m", IMAGE, config, execution("onnx"), {})
+    loaded = json_format.Parse(retuned(text, Tuning(8, 2, False, (), 0, False), cpus), model_config_pb2.ModelConfig())
+    assert loaded.parameters["intra_op_thread_count"].string_value == threads
+
+
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}", fullmatch=True))
 def test_warm_up_files_are_plain_names(name: str) -> None:
     assert "/" not in warmup_file(name)

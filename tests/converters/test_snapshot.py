@@ -93,8 +93,17 @@ def test_the_counters_of_both_revisions_are_read() -> None:
         )
         found = snapshot.run(request)
     assert found == SnapshotResult(
-        (Counters("new-a", 1250, 7, 2500417), Counters("new-b", 1250, 7, 2500417)), (Counters("old-a", 150, 3, 2500),)
+        (Counters("new-a", 1250, 6, 2500417), Counters("new-b", 1250, 6, 2500417)), (Counters("old-a", 150, 3, 2500),)
     )
+
+
+@pytest.mark.parametrize(("counted", "failed"), [(0, 0), (1, 1), (2, 1), (4, 2)])
+def test_a_failed_request_to_an_ensemble_counts_once(counted: int, failed: int) -> None:
+    """Triton counts it twice; between the two, it is counted once so far."""
+    text = TRITON.replace('"OTHER",version="1"} 2', f'"OTHER",version="1"}} {counted}')
+    assert counters(text, "a", "digits").failed == 5 + failed
+    alone = "\n".join(line for line in text.splitlines() if "preprocess" not in line)
+    assert counters(alone, "a", "digits").failed == 5 + counted
 
 
 def test_a_server_that_answers_late_is_asked_again() -> None:

@@ -15,12 +15,13 @@ from hack.devcluster.commands import run
 from hack.devcluster.network import CNI_RESULTS
 from hack.devcluster.paths import ClusterPaths
 from tests.devcluster.kubectl import Kubectl
+from triton_operator.resources.network_policy import DNS
 
 pytestmark = pytest.mark.cluster
 SHOP, GUESTS = "policy-shop", "policy-guests"
 METADATA = "169.254.169.254"
 """Clouds answer credentials there; here one of our pods does."""
-SERVED = (8080, 8081, 8090, 8091, 8092)
+SERVED = (5353, 8080, 8081, 8090, 8091, 8092)
 TRY = """
 import json, socket, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -86,6 +87,8 @@ CASES = [
     Case("policies on egress leave ingress alone, and replies pass", "client", "jailed", 8080, True),
     Case("DNS over UDP", "jailed", NODE_ADDRESS, 53, True, "udp"),
     Case("DNS over TCP", "jailed", NODE_ADDRESS, 53, True),
+    Case("names from pods that listen on another port, as OpenShift's do", "measuring", "names-service", 53, True),
+    Case("no name, on the same Service", "measuring", "open-service", 80, False),
     Case("the API server's Service, without a policy", "client", API_SERVICE_ADDRESS, 443, True),
     Case("the API server's Service", "jailed", API_SERVICE_ADDRESS, 443, False),
     Case("the API server on the node", "jailed", NODE_ADDRESS, 6443, False),
@@ -105,6 +108,7 @@ PODS = {
     "client": (SHOP, {"role": "client"}, None),
     "stranger": (SHOP, {"role": "stranger"}, None),
     "jailed": (SHOP, {"role": "jailed"}, None),
+    "measuring": (SHOP, {"role": "measuring"}, None),
     "closed": (SHOP, {"role": "closed"}, None),
     "guest-client": (GUESTS, {"role": "client"}, None),
     "guest-stranger": (GUESTS, {"role": "stranger"}, None),
@@ -122,9 +126,9 @@ def pod(name: str, namespace: str, labels: dict[str, str], web: int | None, comm
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def service(name: str) -> dict[str, Any]:
-    spec = {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}
-    metadata = {"name": f"{name}-service", "namespace": SHOP}
+def service(app: str, name: str = "", port: int = 80, target: int = 8080) -> dict[str, Any]:
+    spec = {"selector": {"app": app}, "ports": [{"port": port, "targetPort": target}]}
+    metadata = {"name": f"{name or app}-service", "namespace": SHOP}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
@@ -158,6 +162,8 @@ def policies() -> list[dict[str, Any]]:
             policyTypes=["Egress"],
             egress=[{"to": [servers], "ports": [{"port": "web"}]}, {"ports": dns}],
         ),
+        # As the measure Job's policy has it.
+        policy("measuring", "measuring", policyTypes=["Egress"], egress=[{"ports": DNS}]),
         policy("closed", "closed", policyTypes=["Ingress", "Egress"]),
     ]
 
@@ -238,7 +244,7 @@ def shop(kubectl: Kubectl) -> Iterator[Shop]:
             kubectl("create", "namespace", namespace)
             kubectl("label", "namespace", namespace, f"team={team}")
             eventually(lambda at=namespace: account(kubectl, at), "the service account", 30)
-        apply(kubectl, [*policies(), service("open"), service("guarded"), *pods])
+        apply(kubectl, [*policies(), service("open"), service("guarded"), service("open", "names", 53, 5353), *pods])
         for namespace in (SHOP, GUESTS):
             kubectl("wait", "pods", "--all", f"--namespace={namespace}", "--for=condition=Ready", "--timeout=60s")
         shop = Shop(kubectl)

@@ -142,13 +142,17 @@ def _model(name: str, kind: str, batch: int, *candidates: tuple[str, str]) -> Ma
 
 
 def shapes(suite: Suite) -> Shapes:
-    """A model without a batch dimension, one with sequences of any length, and the other ONNX exporter."""
+    """A model without a batch dimension, one with sequences that worker processes load, and the other ONNX exporter."""
     both = (("onnx", "fp32"), ("onnx", "fp16"))
     lengths = {"performance": {"inputShapes": [{"input": "INPUT__0", "dims": [7, 6]}]}}
     changes = {
         "torchscript": _model("recommender", "recommender", 8, *both),
         "ranking": _model("ranking", "ranking", 0, ("onnx", "fp32"), ("ts-script", "fp32")),
-        "sequence": {**_model("tagger", "sequence", 8, ("onnx", "fp32"), ("ts-trace", "fp32")), **lengths},
+        "sequence": {
+            **_model("tagger", "sequence", 8, ("onnx", "fp32"), ("ts-trace", "fp32")),
+            **lengths,
+            "dataloader": {"arguments": {"kind": "sequence", "workers": 2}},
+        },
     }
     objects = {name: suite.new(name, "formats") for name in changes}
     generations = {name: applied.apply(changes[name]) for name, applied in objects.items()}

@@ -3,14 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from hack.imagebuild.pod import free_ports
 from tests.images.server import ROOT, RUN, Server, wait_ready
-from triton_operator.resources.server import RESTRICTIONS
+from triton_operator.resources.server import COMPLETE, RESTRICTIONS
 
 IMAGE = ROOT / "images" / "tritonserver-cpu"
 sys.path[:0] = [str(IMAGE / "runtimes"), str(IMAGE)]
@@ -30,14 +30,17 @@ def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """A function that starts a server on a repository as user 1000, and does not wait for it."""
+    """A function that starts a server on a repository as user 1000, and does not wait for it.
+
+    ``within``: a command that runs the command that follows it.
+    """
     servers: list[Server] = []
 
-    def start_server(repository: Path, *flags: str) -> Server:
+    def start_server(repository: Path, *flags: str, within: Sequence[str] = ()) -> Server:
         ports = free_ports()
         log = tmp_path_factory.mktemp("server") / "log"
         argv = [
-            *RUN, "tritonserver-cpu", "--user", "1000:1000", "--mount", f"{repository}:/models:ro", "--",
+            *within, *RUN, "tritonserver-cpu", "--user", "1000:1000", "--mount", f"{repository}:/models:ro", "--",
             "tritonserver", "--model-repository=/models", "--http-port", str(ports[0]),
             "--grpc-port", str(ports[1]), "--metrics-port", str(ports[2]), *flags,
         ]  # fmt: skip
@@ -57,7 +60,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 def good(repositories: Path, start: Callable[..., Server]) -> Server:
     """A server on all good models, as it runs in a pod."""
     restrictions = (flag.replace("$(POD_UID)", "a-pod") for flag in RESTRICTIONS)
-    return wait_ready(start(repositories / "good", "--model-control-mode=none", *restrictions))
+    return wait_ready(start(repositories / "good", "--model-control-mode=none", COMPLETE, *restrictions))
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,14 @@ def config(backend: str, inputs: list[str], outputs: list[str], batch: int, extr
     return "\n".join([*lines, extra, ""])
 
 
+def ensemble(step: str, inputs: list[str], outputs: list[str]) -> str:
+    """An ensemble of one step, which maps x to y."""
+    tensors = [f"input {{ {item} }}" for item in inputs] + [f"output {{ {item} }}" for item in outputs]
+    maps = 'input_map { key: "x" value: "x" } output_map { key: "y" value: "y" }'
+    steps = f'ensemble_scheduling {{ step {{ model_name: "{step}" model_version: -1 {maps} }} }}'
+    return "\n".join(['platform: "ensemble"', "max_batch_size: 8", *tensors, steps, ""])
+
+
 def write(folder: Path, text: str, model: object, examples: tuple[torch.Tensor, ...] | None = None) -> None:
     """Write one model: an ONNX graph, a module traced with examples, or scripted without."""
     version = folder / "1"
@@ -166,6 +174,9 @@ def good(root: Path) -> None:
     lookup = [tensor("x", "INT64", "1")], [tensor("y", "FP32", "1, 2")]
     write(root / "onnxruntime_lookup", config("onnxruntime", *lookup, 8, accelerated), gather)
     write(root / "pytorch_lookup", config("pytorch", *lookup, 8, accelerated), Lookup())
+    for backend in ("onnxruntime", "pytorch"):
+        (root / f"{backend}_ensemble" / "1").mkdir(parents=True)
+        (root / f"{backend}_ensemble" / "config.pbtxt").write_text(ensemble(f"{backend}_lookup", *lookup))
 
     write(
         root / "onnxruntime_types",

@@ -1,5 +1,6 @@
 """The backends answer as NVIDIA's do, and run a dynamic batch as one call of the runtime."""
 
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from tests.images.server import Server
 from tests.images.types_served import ONNX_TYPES, TORCH_TYPES
+from triton_converters.measuring.counters import counters
 
 pytestmark = pytest.mark.images
 BACKENDS = {"onnxruntime": ("x", "y"), "pytorch": ("INPUT__0", "OUTPUT__0")}
@@ -84,6 +86,24 @@ def test_failed_call_answers_an_error_and_the_next_call_works(good: Server, back
     assert sum(good.metric("nv_inference_request_failure", model).values()) == before + 1, "a soak counts it"
     answer = client.infer(model, [tensor("x", np.array([[3], [0]], np.int64), "INT64")])
     np.testing.assert_array_equal(answer.as_numpy("y"), [[[6, 7]], [[0, 1]]])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_failure_of_an_ensemble_counts_once(good: Server, backend: str) -> None:
+    """A soak reads its name alone, under which Triton counts it twice."""
+    model = f"{backend}_ensemble"
+
+    def counted() -> tuple[int, int]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{good.ports[2]}/metrics", timeout=5) as response:
+            found = counters(response.read().decode(), "pod", model)
+        return found.succeeded, found.failed
+
+    before, failures = counted(), sum(good.metric("nv_inference_request_failure", model).values())
+    with pytest.raises(InferenceServerException):
+        good.client().infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
+    good.client().infer(model, [tensor("x", np.array([[3]], np.int64), "INT64")])
+    assert [late - early for early, late in zip(before, counted(), strict=True)] == [1, 1]
+    assert sum(good.metric("nv_inference_request_failure", model).values()) == failures + 2, "alerts halve this"
 
 
 def sample(data_type: str) -> np.ndarray:

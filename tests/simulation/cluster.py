@@ -44,7 +44,8 @@ class Cluster(Controllers):
         """The TritonDeployment."""
         metadata: Body = {"name": "digits", "namespace": "vision", "uid": self.uid, "generation": self.generation}
         asked = {names.RETRY_ANNOTATION: self.retries, names.UPDATE_IMAGES_ANNOTATION: self.updates}
-        metadata["annotations"] = {name: str(number) for name, number in asked.items() if number}
+        metadata["annotations"] = self.annotations | {name: str(number) for name, number in asked.items() if number}
+        metadata |= {"labels": self.labels} if self.labels else {}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,

@@ -57,6 +57,10 @@ class Objects:
     """Whether a quota, and not the scheduler, keeps servers from more GPUs than there are: they then get no pod."""
     unschedulable: str = ""
     """Why the scheduler finds no node for another server, besides GPUs; empty: it finds one."""
+    labels: Body = field(default_factory=dict)
+    """The TritonDeployment's own labels."""
+    annotations: Body = field(default_factory=dict)
+    """The TritonDeployment's own annotations, besides those by which it asks for something."""
     injects: str = ""
     """Name of the container that a webhook adds to every Job's pod; it never ends by itself. Empty: none."""
     image_id: Callable[[str], str] = pulled

@@ -480,6 +480,21 @@ def test_a_named_claim_that_was_made_anew_has_none_of_the_results() -> None:
     assert cluster.condition("Ready")["status"] == "True"
 
 
+def test_a_claim_of_one_pod_at_a_time_is_refused_before_any_job() -> None:
+    """The Job that measures a server would wait for ever for the claim that the server has."""
+    cluster = a_deployment().asking(repository={"claimName": "shared"}).cluster()
+    named_claim(cluster, "shared")
+    cluster.objects["PersistentVolumeClaim", "shared"]["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    cluster.run(3)
+    assert not cluster.of_kind("Job")
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "ClaimNotShared")
+    assert "ReadWriteOncePod" in stalled["message"]
+    cluster.objects["PersistentVolumeClaim", "shared"]["spec"]["accessModes"] = ["ReadWriteOnce"]
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
 def test_a_claim_that_lost_its_volume_is_named(serving: Cluster) -> None:
     serving.objects["PersistentVolumeClaim", "digits-repository"]["status"] = {"phase": "Lost"}
     serving.run(2)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
-from triton_operator.settings import Peer
+from triton_operator.settings import Peer, Rule
 
 Body = dict[str, Any]
 GATEWAY: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
@@ -86,3 +86,16 @@ def test_a_policy_that_closes_pods_stays(serving: Cluster) -> None:
         serving.delete("Deployment", each["metadata"]["name"])
     deleted = {each.name for each in serving.intent().deletions if each.kind == "NetworkPolicy"}
     assert deleted <= {"digits-measure"}
+
+
+RULE_IN: Rule = {"ports": [{"protocol": "TCP", "port": 15008}]}
+RULE_OUT: Rule = {"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 15012}]}
+
+
+def test_a_proxy_of_a_mesh_reaches_and_is_reached_where_the_installation_says(serving: Cluster) -> None:
+    """In all pods, because a mesh adds its proxy to all of them."""
+    serving.settings = replace(SETTINGS, mesh_ingress=(RULE_IN,), mesh_egress=(RULE_OUT,))
+    assert serving.act() == 2, "the two policies that close pods, and nothing else"
+    for name in ("digits-jobs", "digits-servers"):
+        assert RULE_IN in policies(serving)[name]["ingress"]
+        assert policies(serving)[name]["egress"] == [RULE_OUT]

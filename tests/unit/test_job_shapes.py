@@ -13,6 +13,7 @@ from triton_converters.contract.stages import STAGES
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.observed.history import History
+from triton_operator.observed.pod import OWN_FIRST
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import earlier_name, job
@@ -46,8 +47,8 @@ OLD_SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
 }
 
 
-def a_context(commands_version: int) -> Context:
-    deployment = parse(Cluster(SPEC).body())
+def a_context(commands_version: int, spec: Mapping[str, Any] = SPEC) -> Context:
+    deployment = parse(Cluster(dict(spec)).body())
     pins = pinned_images(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
     return Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 21, tzinfo=UTC), pins)
 
@@ -57,7 +58,7 @@ def pod_of(context: Context, work: AnyWork) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.parametrize(("commands_version", "expected"), [(2, SHAPES), (1, OLD_SHAPES)])
+@pytest.mark.parametrize(("commands_version", "expected"), [(3, SHAPES), (2, SHAPES), (1, OLD_SHAPES)])
 def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, tuple[type, tuple[str, ...]]]) -> None:
     context, found = a_context(commands_version), {}
     for work in works(context):
@@ -70,13 +71,31 @@ def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, 
     assert found.keys() | {"snapshot"} == STAGES.keys()
 
 
+def test_the_operators_own_init_containers_are_known_by_their_names() -> None:
+    """All others were added by something in the cluster."""
+    for version in (1, 2, 3):
+        for work in works(a_context(version)):
+            assert {each["name"] for each in pod_of(a_context(version), work).get("initContainers", ())} <= OWN_FIRST
+
+
 def test_the_shapes_are_what_the_converters_can_do() -> None:
     for work in works(a_context(2)):
         assert work.boxed is STAGES[work.stage].boxed, work.stage
         assert isinstance(work.shape, UserCode) is STAGES[work.stage].user_code, work.stage
 
 
-@pytest.mark.parametrize("commands_version", [1, 2])
+def test_every_container_asks_for_cpu_where_the_spec_does() -> None:
+    """A quota on CPU refuses a pod of which one container does not."""
+    cpu = {"pod": {"resources": {"requests": {"cpu": "100m"}}}}
+    conversion = SPEC["conversion"] | cpu
+    context = a_context(3, SPEC | {"conversion": conversion, "serving": cpu})
+    for work in works(context):
+        pod = pod_of(context, work)
+        for container in [*pod.get("initContainers", ()), *pod["containers"]]:
+            assert container["resources"]["requests"]["cpu"] == "100m", (work.stage, container["name"])
+
+
+@pytest.mark.parametrize("commands_version", [1, 2, 3])
 def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int) -> None:
     context = a_context(commands_version)
     for work in works(context):

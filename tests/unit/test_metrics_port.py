@@ -65,6 +65,12 @@ def eventually(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> 
     return holds()
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_probes_are_answered_on_both_families(port: int, host: str) -> None:
+    with urllib.request.urlopen(f"http://{host}:{port}/healthz", timeout=PATIENCE_SECONDS) as answer:
+        assert answer.status == 200
+
+
 @pytest.mark.parametrize("sent", HALF_OPEN.values(), ids=HALF_OPEN)
 def test_200_connections_that_send_no_request_keep_nobody_from_being_answered(port: int, sent: bytes) -> None:
     before = threading.active_count()

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import STEP, Cluster
+from tests.simulation.deployments import an_ensemble
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.duration import seconds
@@ -99,6 +100,11 @@ def test_an_object_tells_its_limits_before_it_serves() -> None:
         (("vision", "digits", "digits", "p99"), 0.02),
     ]
     assert not any(found.values())
+
+
+def test_an_ensemble_is_named_because_triton_counts_its_failures_twice() -> None:
+    found = told(Cluster(an_ensemble()))
+    assert found["triton_operator_ensemble"] == [(("vision", "digits", "dlrm"), 1.0)]
 
 
 def test_the_active_revision_tells_what_was_measured() -> None:

@@ -560,6 +560,56 @@ def test_a_container_that_a_webhook_added_does_not_hide_how_the_jobs_own_one_end
     assert view.ended is ends
 
 
+def held(started: bool, phase: str = "Pending", prepared: Body | None = None, **proxy: Any) -> Body:
+    """A pod of a Job to which a mesh added a native sidecar, before all others."""
+    first = {"name": "istio-proxy", "state": {"running": {}}, "started": started, **proxy}
+    second = prepared or {"name": "prepare", "state": {"waiting": {"reason": "PodInitializing"}}}
+    pod = a_pod(phase, initContainerStatuses=[first, second], containerStatuses=waiting("PodInitializing"))
+    pod["spec"]["initContainers"] = [{"name": "istio-proxy", "restartPolicy": "Always"}, {"name": "prepare"}]
+    return pod
+
+
+CRASHES = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 3}
+UNKNOWN = {"name": "prepare", "state": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}}
+LATE_PROXY = {"state": {"terminated": {"exitCode": 137}}}
+
+
+@pytest.mark.parametrize("proxy", [{}, CRASHES])
+def test_a_container_that_a_mesh_added_and_that_does_not_start_is_named_at_once(proxy: Body) -> None:
+    view = job_of(a_job(), [held(False, **proxy)], [])
+    assert view.failure is None
+    assert view.pending is not None
+    assert (view.pending.reason, view.pending.container) == (Reason.SIDECAR_NOT_STARTED, "istio-proxy")
+    assert "networkPolicy.mesh" in view.pending.message
+
+
+@pytest.mark.parametrize("prepared", [None, UNKNOWN])
+def test_it_is_named_instead_of_the_deadline_that_it_used_up(prepared: Body | None) -> None:
+    """To raise the deadline would help nobody."""
+    pod = held(False, "Failed", prepared, **LATE_PROXY)
+    pod["status"] |= {"reason": "DeadlineExceeded"}
+    view = job_of(a_job(), [pod], [])
+    assert view.failure is not None
+    assert view.failure.reason is Reason.SIDECAR_NOT_STARTED
+    assert "istio-proxy" in view.failure.message
+    assert "activeDeadlineSeconds" not in view.failure.message
+
+
+@pytest.mark.parametrize("pod", [held(True), held(False, prepared={"name": "prepare", "state": {"running": {}}})])
+def test_one_that_nothing_waits_for_is_not(pod: Body) -> None:
+    assert job_of(a_job(), [pod], []).pending is None
+
+
+def test_an_init_container_of_a_mesh_that_does_not_end_is_named_too() -> None:
+    pod = held(False)
+    pod["spec"]["initContainers"][0] = {"name": "istio-proxy"}
+    trouble = trouble_of(pod, [])
+    assert trouble is not None
+    assert trouble.reason is Reason.SIDECAR_NOT_STARTED
+    pod["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 0}}
+    assert trouble_of(pod, []) is None
+
+
 def test_a_result_counts_beside_a_container_that_goes_on() -> None:
     own = ended(0, CLEANED, "Completed")[0] | {"name": "clean"}
     view = job_of(a_cleaning_job(), [a_pod("Running", containerStatuses=[PROXY, own])], [])

@@ -1,18 +1,19 @@
 """Every pod is restricted, has what its stage needs and no more; every object is of a kind the operator may apply."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster, framework, pulled
+from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec
 from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
 from triton_operator.names import is_reserved_variable
-from triton_operator.resources.server import RECONNECTING
+from triton_operator.resources.server import COMPLETE, ON_IPV6, RECONNECTING
 from triton_operator.settings import Resources
 
 Body = dict[str, Any]
@@ -398,7 +399,10 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
         for each in parts:
             assert (each["readOnly"], each["mountPath"]) == (True, f"/repository/{each['subPath']}")
         writes = {each["mountPath"] for each in run["volumeMounts"] if not each.get("readOnly")}
-        assert writes == {"/incoming", "/tmp"}
+        assert writes == {"/incoming", "/tmp", "/dev/shm"}
+        # PyTorch's workers hand batches over in it; the runtime's own has 64 MiB.
+        (size,) = (each["emptyDir"] for each in pod["volumes"] if each["name"] == "dshm")
+        assert size == {"medium": "Memory", "sizeLimit": "1Gi"}
         assert {"name": "incoming", "mountPath": "/incoming", "readOnly": True} in publish["volumeMounts"]
         shared = {each["name"] for each in publish["volumeMounts"]} & {each["name"] for each in run["volumeMounts"]}
         assert shared == {"repository", "incoming"}, "what publishes has a /tmp of its own"
@@ -478,7 +482,8 @@ def test_a_pod_may_fill_its_volumes_before_it_reaches_its_own_limit() -> None:
 )
 def test_what_the_spec_sets_comes_before_the_installations(given: Body, requests: Body, limits: Body) -> None:
     pod = by_default(conversion={"pod": {"resources": given}})["convert"]
-    for container in containers(pod):
+    # Another test has the one with /dev/shm, whose default limit has that added.
+    for container in (each for each in containers(pod) if each["name"] != "run"):
         has = container["resources"]
         assert has["requests"] == requests
         assert has["limits"] == {"ephemeral-storage": "42Gi"} | limits, "10 and 10 of /tmp, 20 incoming, 2 of its own"
@@ -506,7 +511,7 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
     servers, dns = measure["egress"]
     revision = {"key": "triton-operator.dev/revision", "operator": "Exists"}
     assert servers == {"to": [{"podSelector": {"matchLabels": own, "matchExpressions": [revision]}}]}
-    assert {each["port"] for each in dns["ports"]} == {53}
+    assert {each["port"] for each in dns["ports"]} == {53, 5353}, "OpenShift's DNS pods listen on the other one"
 
 
 def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:
@@ -529,6 +534,23 @@ def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body])
     assert RECONNECTING not in sidecar["args"]
     assert not {each for each in sidecar if each.endswith("Probe")}
     assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
+
+
+def test_servers_take_the_configuration_as_it_is(applied: dict[str, Body]) -> None:
+    """Else they add dynamic batching to it, and a search measures with what it takes to be without."""
+    _, sidecar, _ = dict(pods(applied))["profile"]["initContainers"]
+    (server,) = dict(pods(applied))["Deployment"]["containers"]
+    assert COMPLETE in sidecar["args"]
+    assert COMPLETE in server["args"]
+
+
+@pytest.mark.parametrize(("ipv6", "expected"), [(False, set()), (True, set(ON_IPV6))])
+def test_a_server_listens_where_its_service_has_an_address(ipv6: bool, expected: set[str]) -> None:
+    cluster = Cluster(a_spec(), settings=replace(SETTINGS, ipv6=ipv6))
+    cluster.settle()
+    (deployment,) = cluster.of_kind("Deployment")
+    (server,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {each for each in server["args"] if "-address=" in each} == expected
 
 
 def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:

@@ -46,6 +46,11 @@ def test_who_holds_a_lease_has_a_name() -> None:
     assert Settings.from_environment(IMAGES).holder == ""
 
 
+@pytest.mark.parametrize(("host", "ipv6"), [("", False), ("10.96.0.1", False), ("fd00:10:96::1", True)])
+def test_the_family_of_services_is_that_of_the_api_servers(host: str, ipv6: bool) -> None:
+    assert Settings.from_environment(IMAGES | {"KUBERNETES_SERVICE_HOST": host}).ipv6 is ipv6
+
+
 def test_fields_that_the_api_server_does_not_keep_are_left_out() -> None:
     """Otherwise each pass would see a difference and write."""
     assert clients([{"podSelector": {"matchLabels": {}, "matchExpressions": []}, "ipBlock": None}]) == (
@@ -197,3 +202,15 @@ def test_prometheus_may_be_reached_without_encryption_but_not_with_credentials()
     for wrong in ("http://user:pw@prometheus:9090", "prometheus:9090", 'http://prometheus"'):
         with pytest.raises(SettingsError, match="PROMETHEUS_ADDRESS"):
             Settings.from_environment(IMAGES | {"PROMETHEUS_ADDRESS": wrong})
+
+
+def test_rules_of_a_mesh_are_taken_in_both_directions() -> None:
+    rules = {
+        "MESH_INGRESS": [{"from": [{"podSelector": {}}], "ports": [{"port": 15008}]}],
+        "MESH_EGRESS": [{"to": [{"podSelector": {}}], "ports": [{"port": 15012}]}],
+    }
+    settings = Settings.from_environment(IMAGES | {name: json.dumps(value) for name, value in rules.items()})
+    assert settings.mesh_ingress == ({"from": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": 15008}]},)
+    assert settings.mesh_egress == ({"to": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": 15012}]},)
+    with pytest.raises(SettingsError, match="MESH_INGRESS is no JSON list of Kubernetes NetworkPolicyIngressRules"):
+        Settings.from_environment(IMAGES | {"MESH_INGRESS": '[{"to": []}]'})

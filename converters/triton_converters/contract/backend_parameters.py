@@ -48,6 +48,19 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "hps": ("refresh_interval", "refresh_delay", "freeze_sparse"),
 }
 """Keys of models[].config.parameters, by the backend that reads them."""
+THREADS: Mapping[str, tuple[str, ...]] = {
+    "onnxruntime": ("intra_op_thread_count",),
+    "pytorch": ("INTRA_OP_THREAD_COUNT", "NUM_THREADS"),
+    "tensorflow": ("TF_NUM_INTRA_THREADS",),
+}
+"""Keys of the parameters that say how many threads an instance computes with, by backend; the first is written."""
+
+
+def threads(cpus: int, instances: int) -> str:
+    """Return the value of such a parameter: the CPUs, divided among the instances, and at least one thread each."""
+    return str(max(1, cpus // instances))
+
+
 VALUE = r"^[A-Za-z0-9_.:;,+-]*$"
 """The pattern of a value: a number, flag or word, but never a path or a program."""
 LONGEST_VALUE = 128

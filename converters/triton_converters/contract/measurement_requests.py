@@ -237,6 +237,9 @@ class SearchRequest(Document):
     free."""
     seconds: int
     """Most time that measuring them may take; a point that is being measured is finished."""
+    cpus: int = 0
+    """The whole CPUs that the instances of a configuration share, if their threads follow from that; 0: the threads
+    stay as they are in the revision's own configuration."""
 
 
 @dataclass(frozen=True)

@@ -359,6 +359,10 @@ class Reason(StrEnum):
     UNSCHEDULABLE = "Unschedulable", "No node can run the pod; the message quotes the scheduler."
     IMAGE_PULL_FAILED = "ImagePullFailed", "The kubelet cannot pull the image."
     MOUNT_FAILED = "MountFailed", "A volume of the pod cannot be mounted."
+    SIDECAR_NOT_STARTED = (
+        "SidecarNotStarted",
+        "A container that the cluster added to the pod, such as a mesh's proxy, has not started; the others wait.",
+    )
     CONTAINER_CONFIG_INVALID = "ContainerConfigInvalid", "The kubelet cannot create the container."
     EVICTED = (
         "Evicted",
@@ -367,6 +371,7 @@ class Reason(StrEnum):
     )
     NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
+    CLAIM_NOT_SHARED = "ClaimNotShared", "Only one pod at a time may use the claim."
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
     REPOSITORY_DAMAGED = (
         "RepositoryDamaged",
@@ -384,7 +389,7 @@ class Reason(StrEnum):
     SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error; the message quotes its last lines."
     SERVER_UNREACHABLE = (
         "ServerUnreachable",
-        "tritonserver runs, but a request got no answer although it was sent several times; the message says more.",
+        "tritonserver's name has no address, or a request got no answer although it was sent several times.",
     )
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded", "The server was not ready in time."
 

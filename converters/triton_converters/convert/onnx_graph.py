@@ -14,6 +14,7 @@ from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
 from triton_converters.graph.opsets import OWN_DOMAINS
+from triton_converters.load.onnx_session import ONLY_ERRORS, session_options
 from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON, TRITON_BY_NUMPY
 
 INLINE_BYTES = 3 * 2**29
@@ -51,8 +52,7 @@ def declare_output_sizes(path: Path) -> None:
     shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
     if all(dim.HasField("dim_value") for shape in shapes.values() for dim in shape):
         return
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options = session_options(ONLY_ERRORS)
     for found in onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).get_outputs():
         for dim, size in zip(shapes[found.name], found.shape, strict=False):
             if isinstance(size, int):
@@ -140,8 +140,7 @@ def optimise(path: Path) -> None:
     """
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options = session_options(ONLY_ERRORS)
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     simple = path.with_name("optimised.onnx")
     options.optimized_model_filepath = str(simple)

@@ -18,6 +18,7 @@ from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_ranges import ranges
+from triton_converters.load.onnx_session import ONLY_FATAL, session_options
 from triton_converters.load.onnx_tables import rows
 from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import text
@@ -97,9 +98,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         if foreign:
             message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
-        options = onnxruntime.SessionOptions()
-        # Only what ends the process: exceptions say all else.
-        options.log_severity_level = 4
+        # Exceptions say all else.
+        options = session_options(ONLY_FATAL)
         given = graph.SerializeToString() if mend(graph) else str(file)
         # Where a graph that is not read from its file finds weights that are not in it.
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(file.parent))

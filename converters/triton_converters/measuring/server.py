@@ -27,6 +27,8 @@ READY_SECONDS = 120
 START_SECONDS = 86400
 """How long to wait for a private server that starts with this pod. If it crashes, the operator ends the Job and says
 how; if it hangs, the pod's deadline does."""
+LOOKUP_PAUSES = (1.0, 2.0, 4.0)
+"""Seconds before a name is looked up again. Some network plugins let a pod out only seconds after its start."""
 POLL_SECONDS, TOLD_SECONDS = 0.2, 60
 """Seconds between two looks at a model that is not ready, and between two lines of the log about it."""
 HTTP_SECONDS = 10
@@ -85,15 +87,28 @@ class Endpoint:
 
         perf_analyzer opens one connection for each concurrent request and resolves a name for each, inside the first
         measured requests: with a slow DNS some start late and the point is measured at a lower concurrency. IPv4 is
-        preferred, because tritonserver listens on it by default. Raises StageError(ServerCrashed) if the name has no
-        address.
+        preferred, because tritonserver listens on it by default. Raises StageError(ServerUnreachable) if the name has
+        no address.
         """
-        try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise _gone(f"the server's host name {self.host} has no address: {error}") from error
+        found = self._addresses()
         first = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         return Endpoint(str(first[4][0]), self.port)
+
+    def _addresses(self) -> list[Any]:
+        pauses = iter(LOOKUP_PAUSES)
+        while True:
+            try:
+                return list(socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM))
+            except OSError as error:
+                pause = next(pauses, None)
+                if pause is None:
+                    message = (
+                        f"the server's name {self.host} has no address ({error}). Nothing is known of the server: does"
+                        " the cluster's DNS answer this pod, on another port than 53 or 5353? See docs/clusters.md"
+                    )
+                    raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
+                print(f"{self.host} has no address ({error}); it is looked up again in {pause:g} s", flush=True)
+                time.sleep(pause)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -103,6 +118,7 @@ class Server:
     """A client of one model on one server; every method raises StageError(ServerCrashed) if nothing answers."""
 
     def __init__(self, load: Load, model: str) -> None:
+        """Look the server up. Raises StageError(ServerUnreachable) if its name has no address."""
         self.model = model
         self.http = Endpoint.parse(load.http_url).resolved()
         self.load = Endpoint.parse(load.url).resolved()

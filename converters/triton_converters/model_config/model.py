@@ -11,6 +11,7 @@ from urllib.parse import quote
 from google.protobuf import json_format, text_format
 from tritonclient.grpc import model_config_pb2
 
+from triton_converters.contract.backend_parameters import THREADS, threads
 from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.formats import FORMATS, HPS, PYTORCH
 from triton_converters.contract.results import Signature, Tensor, Tuning
@@ -76,15 +77,18 @@ def render(
     return str(text_format.MessageToString(message))
 
 
-def retuned(text: str, tuning: Tuning) -> str:
+def retuned(text: str, tuning: Tuning, cpus: int = 0) -> str:
     """Return a config.pbtxt with the fields of a tuning replaced, as the JSON that Triton's load request takes.
 
+    ``cpus``: those that the instances share, if their threads follow from that; 0: the threads stay as they are.
     It equals what ``render`` makes of a ModelConfig with these fields, so what is measured is what would be served.
     """
     message = text_format.Parse(text, model_config_pb2.ModelConfig())
     message.max_batch_size = tuning.max_batch_size
     for group in message.instance_group:
         group.count = tuning.instances
+    if cpus:
+        message.parameters[THREADS[message.backend][0]].string_value = threads(cpus, tuning.instances)
     _set_batching(message, tuning)
     message.optimization.cuda.graphs = tuning.cuda_graphs
     if message.model_warmup:

@@ -49,7 +49,7 @@ class Probe:
             return ""
         self.loaded = None
         config = layout.model_repository(self.request.revision) / self.request.model_name / "config.pbtxt"
-        if refusal := self.server.reload(retuned(config.read_text(encoding="utf-8"), tuning)):
+        if refusal := self.server.reload(retuned(config.read_text(encoding="utf-8"), tuning, self.request.cpus)):
             return f"tritonserver says: {refusal}"
         self.server.wait_ready()
         if failed := self._judge(tuning):

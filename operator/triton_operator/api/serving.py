@@ -140,8 +140,9 @@ class Serving(ApiType):
     cuda_memory_pools: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
     """Sizes of tritonserver's CUDA memory pools. Default: 64Mi for each GPU, as in tritonserver."""
     shared_memory_size: Quantity = "1Gi"
-    """Size of /dev/shm. The container runtime's default of 64 MiB is too small for Python backends and for
-    `performance.sharedMemory: System`. Default: 1Gi."""
+    """Size of /dev/shm, also of Jobs that run user code. The container runtime's default of 64 MiB is too small for
+    Python backends, for `performance.sharedMemory: System`, and for the workers of PyTorch's DataLoader. Default:
+    1Gi."""
     tracing: Tracing | None = None
     """Traces of requests. They need the Helm value `tracing.endpoint`. Default: none."""
     log_verbose: Annotated[int, Field(ge=0, le=4)] = 0

@@ -228,7 +228,7 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-COMMANDS_VERSION = 2
+COMMANDS_VERSION = 3
 """The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
 a `run` and a `publish` since 2."""
 
@@ -251,9 +251,10 @@ class Images(ApiType):
     """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
     the images were chosen by an operator that did not know it, whose containers may."""
     commands_version: int | None = None
-    """Version of the commands that the converter images know. From 2 on, no container that asks a private server can
-    write to the repository claim. The field is missing if the images were chosen by an operator that did not know
-    it."""
+    """Version of the commands that the converter images know, and of the pods around them. From 2 on, no container that
+    asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
+    `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. The field
+    is missing if the images were chosen by an operator that did not know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)

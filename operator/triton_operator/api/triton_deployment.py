@@ -1,9 +1,9 @@
 """A TritonDeployment as one pass sees it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,7 +13,15 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api import renamed
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION, claim, digest
+from triton_operator.names import (
+    API_VERSION,
+    KIND,
+    RETRY_ANNOTATION,
+    UPDATE_IMAGES_ANNOTATION,
+    claim,
+    digest,
+    is_inherited,
+)
 
 Place = tuple[int | str, ...]
 """Where a value is: the fields and the numbers of items on the way to it."""
@@ -62,6 +70,10 @@ class TritonDeployment:
     """A digest of what the spec says, without what changes nothing that serves."""
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The object's own labels, as far as its children get them."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """The object's own annotations, as far as its children may get them; the installation says which of them do."""
 
     @property
     def claim_name(self) -> str:
@@ -108,7 +120,13 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         goal_digest=_goal_digest(spec),
         spec=spec,
         status=parse_status(body),
+        labels=_inherited(metadata.get("labels")),
+        annotations=_inherited(metadata.get("annotations")),
     )
+
+
+def _inherited(given: Mapping[str, str] | None) -> dict[str, str]:
+    return {key: value for key, value in (given or {}).items() if is_inherited(key)}
 
 
 def _noted(metadata: dict[str, Any], annotation: str) -> str:

@@ -19,6 +19,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.reference import Dump, examples_key, model_code, served_code, user_volumes
 from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.jobs.threads import thread_parameters
 from triton_operator.observed.failures import Damage
 from triton_operator.resources.work import UserCode, Work
 
@@ -84,6 +85,8 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
     tensorrt = model.tensorrt if is_engine or member.accelerator == "trt" else TensorRt()
     hps = HpsOptions(model.hps.gpu_cache_percent, model.hps.keys_per_sample) if member.format == HPS else None
     config = model_config(context, model)
+    config = config if tuning is None else _tuned_config(config, tuning, model)
+    bounds = thread_parameters(context, model, FORMATS[member.format].backend, config.instances)
     request = ConvertRequest(
         key="",
         conversion_key="",
@@ -104,10 +107,10 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         tensorrt=TensorRtOptions(whole(tensorrt.workspace), tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
         engine_cache="",
-        config=config if tuning is None else _tuned_config(config, tuning, model),
+        config=replace(config, parameters={**config.parameters, **bounds}),
         gpu_count=context.spec.gpu_count if hps else 0,
         hps=hps,
-        optimal_batch_size=_optimal_batch_size(config, model) if member.format == "trt" else 0,
+        optimal_batch_size=_optimal_batch_size(model_config(context, model), model) if member.format == "trt" else 0,
     )
     examples, signature = examples_key(context, dump.source), dump.result.signature
     unhashed_fields = SERVED if is_engine else (*SERVED, "tensorrt")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from triton_converters.contract import layout
+from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.results import SearchResult
 from triton_operator import names
@@ -12,6 +13,7 @@ from triton_operator.context import Context
 from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.profile import load, measured_online_sweep, offline_sweep, tolerance
 from triton_operator.jobs.reference import Dump
+from triton_operator.jobs.threads import shared_cpus
 from triton_operator.resources.private_server import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
 from triton_operator.resources.work import Work, client
@@ -79,6 +81,7 @@ def search_work(
         constraints=spec.selection.constraints.asked,
         measurements=budget.measurements,
         seconds=budget.seconds,
+        cpus=shared_cpus(context, member.model, FORMATS[member.format].backend),
     )
     # A line of the file says which load its point was measured with.
     point_request = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))

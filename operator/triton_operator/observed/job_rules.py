@@ -10,7 +10,14 @@ from triton_operator.observed.ending import eviction_text, last_message, server_
 from triton_operator.observed.job_facts import EVICTIONS, JobFacts
 from triton_operator.observed.pod import RUN, PodView
 from triton_operator.observed.record import failure_of
-from triton_operator.observed.trouble import Trouble, eviction_trouble, missing_pod_trouble, pod_trouble, start_trouble
+from triton_operator.observed.trouble import (
+    Trouble,
+    eviction_trouble,
+    holding_text,
+    missing_pod_trouble,
+    pod_trouble,
+    start_trouble,
+)
 
 BACKOFF_LIMIT = 2
 """Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
@@ -222,6 +229,9 @@ def _suspension_trouble(job: JobFacts) -> Trouble:
 
 
 def _deadline_trouble(job: JobFacts, pod: PodView) -> Trouble:
+    if pod.holding is not None:
+        message = f"Job {job.name} ran for more than {pod.deadline_seconds} s: {holding_text(pod, pod.holding)}"
+        return Trouble(Reason.SIDECAR_NOT_STARTED, message, container=pod.holding.name)
     field = STAGES[job.stage].deadline if job.stage in STAGES else ""
     advice = f"; raise {field}" if field else ""
     pod_message = last_message(pod, job.stage, job.events)

@@ -16,6 +16,8 @@ CHECK = "revision"
 """Name of the container of ours that looks at the revision before a server starts on it."""
 SERVE = "serve"
 """What the container of ours that looks at a revision names as its stage in the pod of a revision's Deployment."""
+OWN_FIRST = frozenset({"prepare", "converters", "tensorrt", CHECK, SERVER, RUN})
+"""Names of the operator's own init containers, of all versions."""
 LONGEST_CHARACTER = 4
 """Most bytes of one character in UTF-8."""
 EVICTED = "Evicted"
@@ -57,6 +59,8 @@ class Container:
     """How the container ended before it was started again."""
     has_begun: bool
     """Whether the container runs or has ended; the pod's volumes are mounted then."""
+    is_started: bool = True
+    """False: the container is a sidecar whose startup probe has not succeeded yet, so those after it wait."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,18 @@ class PodView:
         """The ID of the image in which the user's code ran, as the kubelet reports it; empty: not reported, or none."""
         return next((each.image_id for each in self.all_containers if each.name == RUN), "")
 
+    @property
+    def holding(self) -> Container | None:
+        """The container that something in the cluster added, and that the operator's own wait for; None: there is none.
+
+        A native sidecar has to start, any other init container to end, before the next one is started.
+        """
+        for number, each in enumerate(self.initial):
+            is_over = each.is_started if each.name in self.sidecars else each.end is not None
+            if each.name not in OWN_FIRST and not is_over and (each.has_begun or each.restarts > 0):
+                return None if any(map(_has_run, self.initial[number + 1 :])) else each
+        return None
+
     def main(self, name: str) -> Container | None:
         """Return the Job's own container, once there is one. It has the stage's name; webhooks may add others."""
         return next((each for each in self.containers if each.name == name), None)
@@ -212,6 +228,11 @@ def pod_view(pod: Mapping[str, Any]) -> PodView:
     )
 
 
+def _has_run(container: Container) -> bool:
+    """Whether a container was started; of a pod that ended the kubelet also writes an end of those that never were."""
+    return container.has_begun and (container.end is None or container.end.reason != "ContainerStatusUnknown")
+
+
 def _container(status: Mapping[str, Any]) -> Container:
     state = status.get("state", {})
     waiting = state.get("waiting")
@@ -223,6 +244,7 @@ def _container(status: Mapping[str, Any]) -> Container:
         end=_end(state),
         last_end=_end(status.get("lastState", {})),
         has_begun=bool({"running", "terminated"} & state.keys()),
+        is_started=status.get("started") is not False,
     )
 
 

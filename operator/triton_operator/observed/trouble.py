@@ -10,7 +10,7 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.events import events_about
-from triton_operator.observed.pod import PodView
+from triton_operator.observed.pod import Container, PodView
 from triton_operator.observed.sentences import hint, lacking_resources
 
 BY_TAINT = "DeletionByTaintManager"
@@ -63,6 +63,9 @@ def pod_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | 
         return Trouble(Reason.UNSCHEDULABLE, message, lacking_resources(verdict))
     if trouble := start_trouble(pod, events):
         return trouble
+    if pod.holding is not None:
+        message = holding_text(pod, pod.holding)
+        return Trouble(Reason.SIDECAR_NOT_STARTED, message, container=pod.holding.name)
     # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
     # history.
     if pod.phase == "Pending" and not any(each.has_begun for each in pod.all_containers):
@@ -112,6 +115,15 @@ def start_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble 
             message = f"pod {pod.name}, container {container.name}: {waiting.message or waiting.reason}"
             return Trouble(reason, f"{message}; {secret}{_ADVICE[reason]}", container=container.name)
     return None
+
+
+def holding_text(pod: PodView, container: Container) -> str:
+    """Return words about a container that something in the cluster added, and that the operator's own wait for."""
+    return (
+        f"pod {pod.name}: something in the cluster added container {container.name}, which has not started, and the"
+        " containers after it wait for it. If it is a mesh's proxy, these pods do not let it reach its control plane:"
+        " keep it out of them by labels or annotations in spec.pod, or set the Helm value networkPolicy.mesh"
+    )
 
 
 def _missing_secret(pod: PodView, events: Iterable[Mapping[str, Any]]) -> str:

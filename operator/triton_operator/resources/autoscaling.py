@@ -41,10 +41,12 @@ def scaled_object(context: Context, autoscaling: Autoscaling, at: Saturated, *, 
     in_flight = f"sum(rate(nv_inference_request_duration_us{series})) / 1e6"
     samples = f"sum(rate(nv_inference_count{series}))"
     metadata = context.metadata(context.name, "autoscaling")
+    if paused:
+        metadata["annotations"] = {**metadata.get("annotations", {}), PAUSED_ANNOTATION: "true"}
     return {
         "apiVersion": names.KEDA_API_VERSION,
         "kind": names.SCALED_OBJECT,
-        "metadata": metadata | ({"annotations": {PAUSED_ANNOTATION: "true"}} if paused else {}),
+        "metadata": metadata,
         "spec": {
             "scaleTargetRef": {"apiVersion": names.API_VERSION, "kind": names.KIND, "name": context.name},
             "minReplicaCount": autoscaling.min_replicas,

@@ -143,6 +143,8 @@ def _client_alone(context: Context, work: AnyWork, shape: OldClient | SharingCli
 def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Containers:
     """The user's code, or pip: neither needs a server, and an image of another's gets our converters."""
     imports = [CONVERTERS_MOUNT] if _copies_converters(context, work) else []
+    # The workers of PyTorch's DataLoader hand their batches over in /dev/shm.
+    shares = context.fits_pods and isinstance(shape, UserCode)
     inputs = shape.inputs if isinstance(shape, UserCode) else ()
     run = [
         *map(pod.input_mount, inputs),
@@ -150,10 +152,16 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
         pod.TEMPORARY,
         *shape.mounts,
         *map(_read_only, imports),
+        *([pod.SHARED_MEMORY] if shares else []),
     ]
     prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *imports]
     first = [_prepare(context, work, [], prepare), _container(context, work, _Part(RUN, [RUN, work.stage], run))]
-    volumes = [*shape.volumes, *_box_volumes(context), *([_converters_volume()] if imports else [])]
+    volumes = [
+        *shape.volumes,
+        *_box_volumes(context),
+        *([_converters_volume()] if imports else []),
+        *([pod.shared_memory_volume(context)] if shares else []),
+    ]
     return Containers(first, _publish(context, work), volumes)
 
 
@@ -287,6 +295,8 @@ def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
         "command": ["python3", "-m", "triton_converters.tensorrt_check"],
         "args": [work.stage, work.key, attempt.tensorrt_version],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
+        # A quota asks for them on every container.
+        **({"resources": pod.resources(context, context.job_pod, gpu=False)} if context.fits_pods else {}),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [_read_only(CONVERTERS_MOUNT)],

@@ -43,11 +43,12 @@ def deployment(context: Context, parts: Parts) -> dict[str, Any]:
     own = names.server_labels(name, parts.revision_key)
     labels = {label: value for label, value in own.items() if label != names.SERVER_LABEL or label in pods}
     template = json.dumps(parts.template, sort_keys=True, separators=(",", ":"))
-    annotations = {names.TEMPLATE_ANNOTATION: template, **parts.notes}
+    metadata = context.metadata(name, "server", **labels)
+    annotations = {**metadata.get("annotations", {}), names.TEMPLATE_ANNOTATION: template, **parts.notes}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": context.metadata(name, "server", **labels) | {"annotations": annotations},
+        "metadata": metadata | {"annotations": annotations},
         "spec": {
             "replicas": parts.replicas,
             "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,

@@ -35,7 +35,8 @@ def job(context: Context, work: AnyWork) -> dict[str, Any]:
         },
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
-    metadata |= pod.pod_metadata(context, settings, work.stage, labels)
+    for group, given in pod.pod_metadata(context, settings, work.stage, labels).items():
+        metadata[group] = {**metadata.get(group, {}), **given}
     spec["template"]["spec"] = _identified(context, spec["template"]["spec"])
     if retry := context.triton_deployment.retry:
         # The retry that the Job belongs to. One that is asked for later asks for another try of it too.

@@ -7,10 +7,12 @@ from typing import Any
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT
-from triton_operator.settings import Peer
+from triton_operator.settings import Peer, Rule
 
 Body = dict[str, Any]
-DNS = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+DNS = [{"protocol": protocol, "port": port} for port in (53, 5353) for protocol in ("UDP", "TCP")]
+"""Where the cluster's DNS answers. A policy is judged by the pod that a Service leads to, and OpenShift's DNS pods
+listen on 5353."""
 
 
 @dataclass(frozen=True)
@@ -18,41 +20,44 @@ class _Rules:
     """The pods that a policy closes, and what it lets through all the same."""
 
     selector: Body
-    ingress: Sequence[Body] = ()
-    egress: Sequence[Body] = ()
+    ingress: Sequence[Rule] = ()
+    egress: Sequence[Rule] = ()
 
 
 def jobs_policy(context: Context) -> Body:
-    """The policy by which no Job's pod is reached or reaches anything.
+    """The policy by which no Job's pod is reached or reaches anything but what the installation's mesh needs.
 
     Policies add up. A private server and its client share a pod, and talk over its loopback interface.
     """
-    return _policy(context, names.network_policy(context.name), "jobs", _Rules(_having(context, names.STAGE_LABEL)))
+    settings = context.settings
+    rules = _Rules(_having(context, names.STAGE_LABEL), settings.mesh_ingress, settings.mesh_egress)
+    return _policy(context, names.network_policy(context.name), "jobs", rules)
 
 
 def sources_policy(context: Context) -> Body:
     """The policy by which the pods that download a source reach what the installation says."""
     selector = {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.DOWNLOADS_LABEL: "true"}}
-    egress = [dict(rule) for rule in context.settings.sources_egress]
-    return _policy(context, names.sources_policy(context.name), "jobs", _Rules(selector, egress=egress))
+    rules = _Rules(selector, egress=context.settings.sources_egress)
+    return _policy(context, names.sources_policy(context.name), "jobs", rules)
 
 
 def server_policies(context: Context) -> tuple[Body, ...]:
     """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
 
-    With a soak, a third one lets the snapshot Jobs reach the servers' metrics, and nothing else. A server answers, and
-    asks nobody but the collector of traces, if it has to send some. The kubelet's probes come from the node, which
-    policies do not keep out.
+    Both let through what the installation's mesh needs. With a soak, a third one lets the snapshot Jobs reach the
+    servers' metrics, and nothing else. A server answers, and asks nobody but the collector of traces, if it has to send
+    some. The kubelet's probes come from the node, which policies do not keep out.
     """
     servers = _having(context, names.OLD_SERVER_LABEL)
     measure, snapshot = (
         {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")
     )
-    ingress = [
+    ingress: list[Rule] = [
         {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
         _from(context.settings.clients, HTTP_PORT, GRPC_PORT),
         _from(context.settings.metrics_readers, METRICS_PORT),
+        *context.settings.mesh_ingress,
     ]
     soaked: tuple[Body, ...] = ()
     if context.spec.serving.soak is not None:
@@ -62,7 +67,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
         soaked = (_policy(context, names.snapshot_policy(context.name), "jobs", _Rules(snapshot, egress=reach)),)
     egress: list[Body] = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
     traces = context.settings.tracing_egress if context.spec.serving.tracing else ()
-    out = [dict(rule) for rule in traces]
+    out = [*traces, *context.settings.mesh_egress]
     return (
         _policy(context, names.servers_policy(context.name), "server", _Rules(servers, ingress, out)),
         _policy(context, names.measure_policy(context.name), "jobs", _Rules(measure, egress=egress)),
@@ -105,7 +110,7 @@ def _policy(context: Context, name: str, component: str, rules: _Rules) -> Body:
         "spec": {
             "podSelector": rules.selector,
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": list(rules.ingress),
-            "egress": list(rules.egress),
+            "ingress": [dict(rule) for rule in rules.ingress],
+            "egress": [dict(rule) for rule in rules.egress],
         },
     }

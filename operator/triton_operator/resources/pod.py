@@ -239,7 +239,7 @@ def _part(directory: Path) -> dict[str, Any]:
 
 
 def shared_memory_volume(context: Context) -> dict[str, Any]:
-    """The volume for /dev/shm: the runtime's 64 MiB is too small for Python backends and shared memory clients."""
+    """The volume for /dev/shm: the runtime's 64 MiB is too small for Python backends, clients and data loaders."""
     return {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": context.spec.serving.shared_memory_size}}
 
 

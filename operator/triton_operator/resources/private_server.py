@@ -8,7 +8,7 @@ from triton_operator.context import Context
 from triton_operator.resources.server import FIXED_MODELS, server_container
 
 LOOPBACK = "127.0.0.1"
-"""An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
+"""An address, because `localhost` may resolve to ::1 first. A pod's loopback interface has it also without IPv4."""
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
 """The arguments of a private server. All are older than --grpc-max-connection-age, which the other servers get."""
 

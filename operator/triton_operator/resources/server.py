@@ -21,6 +21,14 @@ HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
 FIXED_MODELS = "--model-control-mode=none"
 """The server loads the repository once; no client can change what it serves."""
+COMPLETE = "--disable-auto-complete-config"
+"""Has the server take config.pbtxt as it is: the convert Job writes all of it. Else Triton's TensorRT and ONNX Runtime
+backends add dynamic batching where it is left out, so a search measures with it what it takes to be without; the
+TensorRT backend hides its own words about a plan that does not load; and a Python backend starts one process more for
+each model, which takes 1.2 to 2.6 seconds."""
+ON_IPV6 = ("--http-address=ipv6:::", "--metrics-address=ipv6:::")
+"""Where a server listens in a cluster whose Services have IPv6 addresses; `ipv6:` is a prefix of libevhtp, which
+answers HTTP in tritonserver. gRPC listens on both families by itself. Tried with server 2.51 alone."""
 DRAIN_SECONDS = 10
 """The pause before SIGTERM, on which tritonserver unloads models at once though endpoints still point to it."""
 RECONNECTING = "--grpc-max-connection-age=7000"
@@ -55,6 +63,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         FIXED_MODELS,
         "--exit-on-error=true",
         "--strict-readiness=true",
+        *([COMPLETE] if context.fits_pods else []),
         # A termination message holds 2 KiB, and the tables of the info log would push the model's error out.
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
@@ -143,9 +152,10 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
     container = server_container(context, revision, keeps_own_engines(revision))
     program, *arguments = container["args"]
+    addresses = ON_IPV6 if context.settings.ipv6 else ()
     return container | {
-        # Before the installation's own arguments, which may set another age.
-        "args": [program, RECONNECTING, *arguments, *RESTRICTIONS, *_observation(context)],
+        # Before the installation's own arguments, which may set another age or address.
+        "args": [program, RECONNECTING, *addresses, *arguments, *RESTRICTIONS, *_observation(context)],
         "env": [*container.get("env", []), POD_UID],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "startupProbe": {

@@ -124,12 +124,20 @@ class BoundedServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
-        """Listen on a port of all addresses; 0: a free port."""
+        """Listen on a port of all addresses, of both families; 0: a free port."""
         self._places = threading.Semaphore(MOST_CONNECTIONS)
         self._silent: dict[socket.socket, None] = {}
         """The connections whose request is not read yet, the oldest first."""
         self._lock = threading.Lock()
+        if socket.has_dualstack_ipv6():
+            self.address_family = socket.AF_INET6
         super().__init__(("", port), handler)
+
+    def server_bind(self) -> None:
+        """Take connections of both families: the kubelet's probes use the pod's first address, which may be IPv6."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread, or close it if no place gets free."""

@@ -45,6 +45,10 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 for the active revision of a TritonDeployment.",
         (*REVISION, "candidate", "format", "precision"),
     ),
+    "triton_operator_ensemble": (
+        "1 for a TritonDeployment that serves an ensemble. Triton counts each failed request to it twice.",
+        (*OBJECT, "model"),
+    ),
     "triton_operator_latency_limit_seconds": (
         "Highest latency that spec.selection.constraints allow, by statistic: average, p50, p90, p95 or p99.",
         (*OBJECT, "model", "statistic"),
@@ -139,6 +143,8 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
     if spec is not None:
         active = status.active
         model = (active.model if active is not None else None) or spec.served_name
+        if spec.ensemble is not None:
+            yield "triton_operator_ensemble", (*key, model), 1.0
         for statistic, limit in _limits(spec.selection.constraints):
             yield "triton_operator_latency_limit_seconds", (*key, model, statistic), limit
         yield from _revision(key, model, status)

@@ -37,8 +37,8 @@ class Sourced(Progress):
 
 def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
-    if lost_claim := _lost_claim(context):
-        return progress.wait_with(lost_claim, stalled=True)
+    if useless_claim := _lost_claim(context) or _claim_of_one_pod(context):
+        return progress.wait_with(useless_claim, stalled=True)
     runs = [(field, work, run(context, work, repeats=True)) for field, work in source_works(context).items()]
     for field, work, job_run in runs:
         if job_run.result is None:
@@ -120,3 +120,19 @@ def _lost_claim(context: Context) -> Statement | None:
         " results again"
     )
     return Statement("SourceResolved", False, Reason.CLAIM_LOST, message)
+
+
+def _claim_of_one_pod(context: Context) -> Statement | None:
+    """Return the condition if the claim is for one pod at a time; else None.
+
+    The Job that measures a server mounts the claim beside it, and would wait for ever.
+    """
+    claim = context.observed.claim
+    if claim is None or "ReadWriteOncePod" not in claim["spec"].get("accessModes", ()):
+        return None
+    message = (
+        f"PersistentVolumeClaim {claim['metadata']['name']} has the access mode ReadWriteOncePod, but a server and the"
+        " Job that measures it need the claim at the same time; name one with ReadWriteOnce, which keeps all pods on"
+        " one node, or with ReadWriteMany, in spec.repository.claimName"
+    )
+    return Statement("SourceResolved", False, Reason.CLAIM_NOT_SHARED, message)

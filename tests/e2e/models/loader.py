@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch.utils.data import DataLoader
 
 SAMPLES = 24
 BLOCK = 8
 """Samples that are alike: of one sign for the classifier, of one length for the sequence."""
+BALLAST_FLOATS = 12 * 2**20
+"""What each batch of a worker has besides the samples: 48 MiB, of which the runtime's own /dev/shm holds one alone."""
 Batch = tuple[list[str], dict[str, np.ndarray], dict[str, np.ndarray]]
 
 
@@ -31,15 +35,33 @@ def samples_of(kind: str, start: int, count: int) -> dict[str, np.ndarray]:
     raise ValueError(f"no samples of kind {kind}")
 
 
+class Starts:
+    """The number of each batch's first sample, with as much data as pictures have."""
+
+    def __init__(self, starts: range) -> None:
+        self.starts = starts
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> tuple[int, torch.Tensor]:
+        return self.starts[index], torch.zeros(BALLAST_FLOATS)
+
+
 def get_dataloader_fn(
-    kind: str, batch_size: int = BLOCK, labels: str = "", data_dir: str = ""
+    kind: str, batch_size: int = BLOCK, labels: str = "", data_dir: str = "", workers: int = 0
 ) -> Callable[[], Iterator[Batch]]:
-    """Batches of at most eight samples; ``labels`` is a file of the source, or below ``data_dir``."""
+    """Batches of at most eight samples; ``labels`` is a file of the source, or below ``data_dir``.
+
+    With ``workers``, that many processes make them, as in most training code.
+    """
     size = 1 if kind == "ranking" else min(batch_size, BLOCK)
     classes = np.load(Path(data_dir) / labels) if labels else None
 
     def batches() -> Iterator[Batch]:
-        for start in range(0, SAMPLES, size):
+        starts = range(0, SAMPLES, size)
+        loaded = DataLoader(Starts(starts), batch_size=None, num_workers=workers)
+        for start in (start for start, _ in loaded) if workers else starts:
             ids = [str(number) for number in range(start, start + size)]
             y_real = {} if classes is None else {"OUTPUT__0": classes[start : start + size]}
             yield ids, samples_of(kind, start, size), y_real

@@ -9,6 +9,7 @@ from triton_cpu import batch, exchange
 from triton_cpu.batch import Arrays, BatchError
 from triton_cpu.calls import CallCounter
 from triton_cpu.config import Config, ModelError, parse
+from triton_cpu.guarding import Guarding
 from triton_cpu.session import Log, RunError, Session
 
 METRIC = "triton_cpu_runtime_calls"
@@ -38,6 +39,7 @@ class Instance:
         labels = {"model": config.name, "version": config.version, "instance": self._name}
         self._metric = self._metrics.Metric(labels=labels)
         self._calls = CallCounter(self._metric.increment)
+        self._guarding = Guarding(self._name)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests, in their order.
@@ -62,6 +64,7 @@ class Instance:
 
     def finalize(self) -> None:
         """Report the last calls before the instance is unloaded."""
+        self._guarding.close()
         self._calls.close()
         pb_utils.Logger.log_info(f"instance '{self._name}': {self._calls.total} calls of the runtime")
 

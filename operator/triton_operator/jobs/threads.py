@@ -1,0 +1,36 @@
+"""How many threads each instance of a model computes with, if the spec says how much CPU its server has. Pure.
+
+By default a runtime starts a thread for each core of the node, whatever the container's limit is, and for each instance
+again: where nodes are large, most of them wait for the kernel to let the container run.
+"""
+
+from collections.abc import Mapping
+from math import ceil
+
+from triton_converters.contract.backend_parameters import THREADS, threads
+from triton_operator.api.model import Model
+from triton_operator.api.quantity import amount
+from triton_operator.context import Context
+
+OF_ALL_MODELS = {("onnxruntime", "enable-global-threadpool"), ("onnxruntime", "intra_op_thread_count")}
+"""Settings of `serving.backendConfig` by which the spec decides about the threads of all models."""
+
+
+def shared_cpus(context: Context, model: Model, backend: str) -> int:
+    """The whole CPUs that the model's instances share, rounded up; 0: threads are left to the spec or the backend.
+
+    So they are on a GPU, where the CPU does little, and without a limit, which would be the node's to know.
+    """
+    limit = amount(context.server_pod.resources.limits.get("cpu"))
+    is_of_model = any(key in model.config.parameters for key in THREADS.get(backend, ()))
+    is_of_all = any((each.backend, each.name) in OF_ALL_MODELS for each in context.spec.serving.backend_config)
+    is_bound = backend in THREADS and not (is_of_model or is_of_all)
+    if limit is None or context.spec.gpu_count > 0 or not (is_bound and context.fits_pods):
+        return 0
+    return ceil(limit)
+
+
+def thread_parameters(context: Context, model: Model, backend: str, instances: int) -> Mapping[str, str]:
+    """The parameters of config.pbtxt that bound the threads of each instance; empty: none does."""
+    cpus = shared_cpus(context, model, backend)
+    return {THREADS[backend][0]: threads(cpus, instances)} if cpus else {}

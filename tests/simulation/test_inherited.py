@@ -1,0 +1,77 @@
+"""Labels and annotations of a TritonDeployment on everything that the operator makes for it, and on no pod."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_spec
+from tests.states.deployment import ROUTE
+from triton_operator.names import is_inherited
+
+Body = dict[str, Any]
+SPEC = a_spec(serving={"autoscaling": {"maxReplicas": 6}, "replicas": 2, "route": ROUTE})
+
+
+def cluster_of(**fields: Any) -> Cluster:
+    return Cluster(SPEC, has_keda=True, has_gateway_api=True, **fields)
+
+
+def children(cluster: Cluster) -> list[Body]:
+    return [each for each in cluster.objects.values() if each["kind"] not in ("Pod", "Event", "Node")]
+
+
+def test_every_child_has_the_labels_of_its_object_and_no_pod_has() -> None:
+    cluster = cluster_of(labels={"team": "vision", "app.kubernetes.io/component": "mine"})
+    cluster.settle()
+    kinds = {each["kind"] for each in children(cluster)}
+    assert {"Job", "Deployment", "Service", "PersistentVolumeClaim", "NetworkPolicy", "ConfigMap"} <= kinds
+    for each in children(cluster):
+        labels = each["metadata"]["labels"]
+        assert labels["team"] == "vision", each["kind"]
+        assert labels["app.kubernetes.io/component"] != "mine"
+        template = each["spec"].get("template", {}) if each["kind"] in ("Job", "Deployment") else {}
+        assert "team" not in template.get("metadata", {}).get("labels", {})
+
+
+def test_labels_are_in_no_name_so_new_ones_run_nothing_again() -> None:
+    cluster = cluster_of()
+    cluster.settle()
+    jobs = {each["metadata"]["name"] for each in cluster.of_kind("Job")}
+    cluster.labels = {"team": "vision"}
+    cluster.settle()
+    assert {each["metadata"]["name"] for each in cluster.of_kind("Job")} == jobs
+    (deployment,) = cluster.of_kind("Deployment")
+    assert deployment["metadata"]["labels"]["team"] == "vision"
+
+
+def test_annotations_are_handed_on_where_the_installation_says() -> None:
+    cluster = cluster_of(annotations={"cost.example/center": "17", "other.example/x": "1"})
+    cluster.settings = replace(SETTINGS, inherited_annotations=("cost.example/",), gateway_api=True)
+    cluster.settle()
+    for each in children(cluster):
+        annotations = each["metadata"].get("annotations", {})
+        assert annotations.get("cost.example/center") == "17", each["kind"]
+        assert "other.example/x" not in annotations
+    pods = [each["metadata"] for each in cluster.of_kind("Pod")]
+    assert not any("cost.example/center" in each.get("annotations", {}) for each in pods)
+
+
+@pytest.mark.parametrize(
+    ("key", "inherited"),
+    [
+        ("team", True),
+        ("example.com/owner", True),
+        ("app.kubernetes.io/version", True),
+        ("app.kubernetes.io/instance", False),
+        ("triton-operator.dev/key", False),
+        ("service.kubernetes.io/service-proxy-name", False),
+        ("kueue.x-k8s.io/queue-name", False),
+        ("argocd.argoproj.io/instance", False),
+        ("kustomize.toolkit.fluxcd.io/name", False),
+        ("notkubernetes.io/x", True),
+    ],
+)
+def test_what_tells_kubernetes_or_a_deployer_something_stays_with_the_object(key: str, inherited: bool) -> None:
+    assert is_inherited(key) is inherited
