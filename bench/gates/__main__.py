@@ -1,79 +1,105 @@
-"""Run `make bench-gates`: every variant of every model before the gates, in this process; NAME="a b" runs some.
+"""Run `make bench-gates`: every variant of every model before the gates; NAME="a b" runs some models.
 
-With --served, some of the variants also go through a real tritonserver, and must get the same verdict there.
+A process for each model and precision: a runtime that is given a graph which it cannot run may end its process.
 """
 
 import argparse
 import json
-import multiprocessing
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.gates import packages
-from bench.gates.run import Done, run
+from bench.gates.run import PRECISIONS
 from bench.gates.subjects import SUBJECTS
 from bench.machine import cpu_model
-from hack.gate_rates import Rates, Row, rates, share
+from hack.gate_rates import PASSED, Rates, Row, rates, share
 from tests.zoo.fetch import fetch_all
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of one subject in one precision."""
+
+    subject: str
+    precision: str
+    rows: list[Row]
+    told: list[str]
+    """What does not apply, and why."""
+    seconds: float
+    ended: str
+    """How the process ended, if it was not done."""
+
+
+def _run(subject: str, precision: str) -> Done:
+    started = time.monotonic()
+    argv = [sys.executable, "-W", "ignore", "-m", "bench.gates.run", subject, precision]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    last = next(iter(done.stderr.strip().splitlines()[-1:]), "")
+    return Done(
+        subject,
+        precision,
+        [Row(**line) for line in lines if isinstance(line, dict)],
+        [line for line in lines if isinstance(line, str) and " dB, " not in line],
+        round(time.monotonic() - started, 1),
+        f"ended with {done.returncode}: {last}" if done.returncode else "",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the subjects, one a core; return 1 if a subject ended with an error."""
+    """Run the subjects, one a core, print the rates and what was judged wrongly, and write all rows."""
     parser = argparse.ArgumentParser(prog="python3 -m bench.gates", description=__doc__)
     parser.add_argument("names", nargs="*", help="subjects; by default all")
     parser.add_argument("--output", type=Path, help="write the rows to this file")
     options = parser.parse_args(argv)
-    unknown = set(options.names) - {each.name for each in SUBJECTS}
-    if unknown:
+    if unknown := set(options.names) - {each.name for each in SUBJECTS}:
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     chosen = [each for each in SUBJECTS if not options.names or each.name in options.names]
     fetch_all(each.model for each in chosen)
     packages.fetch()
-    done, failed = [], []
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        waiting = [(each.name, pool.apply_async(run, (each.name,))) for each in chosen]
-        for name, result in waiting:
-            try:
-                done.append(result.get())
-            except Exception as error:
-                failed.append(name)
-                print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
-                continue
-            print(f"{done[-1].subject}: {len(done[-1].rows)} rows, {done[-1].seconds} s", flush=True)
-    for each in rates(row for subject in done for row in subject.rows):
-        print(_summary(each))
+    done = []
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        tasks = [(each.name, precision) for each in chosen for precision in PRECISIONS]
+        for each in threads.map(lambda task: _run(*task), tasks):
+            done.append(each)
+            print(f"{each.subject} {each.precision}: {len(each.rows)} rows, {each.seconds} s {each.ended}", flush=True)
+            for row in each.rows:
+                if (row.reason == PASSED) if row.wrong else (row.is_right and row.reason != PASSED):
+                    print(f"  {_label(row)}", flush=True)
+    for found in rates(row for each in done for row in each.rows):
+        print(_summary(found))
     if options.output:
         options.output.write_text(_document(done), encoding="utf-8")
-    return 1 if failed else 0
+    return 0 if all(each.rows for each in done) else 1
 
 
 def _summary(found: Rates) -> str:
     loads = "with" if found.dataloader else "without"
-    caught = [row for row in found.wrong if row.reason != "Passed"]
-    passed = [row for row in found.right if row.reason == "Passed"]
-    lines = [
-        f"{found.precision} {loads} a dataloader: wrong ones fail: {share(caught, found.wrong)};"
-        f" right ones pass: {share(passed, found.right)}"
-    ]
-    lines += [f"  passes: {_label(row)}" for row in found.missed]
-    lines += [f"  fails: {_label(row)}: {row.message[:160]}" for row in found.refused]
-    return "\n".join(lines)
+    caught = [row for row in found.wrong if row not in found.missed]
+    passed = [row for row in found.right if row not in found.refused]
+    wrong, right = share(caught, found.wrong), share(passed, found.right)
+    return f"{found.precision} {loads} a dataloader: wrong ones fail: {wrong}; right ones pass: {right}"
 
 
 def _label(row: Row) -> str:
-    return f"{row.subject}, {row.rule} {row.place} ({row.decibels} dB, {row.changed:.1%} changed): {row.reason}"
+    kind = "wrong, and passes" if row.wrong else f"right, and fails: {row.message[:200]}"
+    loads = "with" if row.dataloader else "without"
+    return f"{row.rule} {row.place}, {loads} a dataloader ({row.decibels} dB, {row.changed:.1%} changed): {kind}"
 
 
 def _document(done: Sequence[Done]) -> str:
     """Return the rows as JSON, a row a line."""
     facts = {"date": time.strftime("%Y-%m-%d"), "machine": cpu_model()}
-    lines = [json.dumps(asdict(row)) for subject in done for row in subject.rows]
-    told = {subject.subject: [text for text in subject.told if " dB, " not in text] for subject in done}
-    body = ",\n".join(lines)
+    told = {f"{each.subject} {each.precision}": [*each.told, *([each.ended] if each.ended else [])] for each in done}
+    body = ",\n".join(json.dumps(asdict(row)) for each in done for row in each.rows)
     return f'{{"facts": {json.dumps(facts)},\n"left_out": {json.dumps(told, indent=1)},\n"rows": [\n{body}\n]}}\n'
 
 

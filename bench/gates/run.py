@@ -1,9 +1,11 @@
 """All variants of one model: what each is worth on hidden samples, and what the gates say of it."""
 
+import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,31 +70,12 @@ class Case:
     """The references that the operator makes, with and without a dataloader."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """What came of one subject."""
-
-    subject: str
-    rows: list[Row]
-    told: list[str]
-    seconds: float
-
-
-def run(name: str) -> Done:
-    """Try all variants of the subject of that name."""
-    told: list[str] = []
-    started = time.monotonic()
-    found = list(rows(next(each for each in SUBJECTS if each.name == name), told.append))
-    return Done(name, found, told, round(time.monotonic() - started, 1))
-
-
-def rows(subject: Subject, tell: Tell) -> Iterator[Row]:
-    """Yield the rows of a subject. Raises RuntimeError if it does not answer its own samples."""
+def rows(subject: Subject, precision: str, tell: Tell) -> Iterator[Row]:
+    """Yield the rows of a subject in a precision. Raises RuntimeError if it does not answer its own samples."""
     with tempfile.TemporaryDirectory() as name:
         case = prepare(subject, Path(name), tell)
         for variant in variants(case, tell):
-            for precision in PRECISIONS:
-                yield from _judged(case, variant, precision, tell)
+            yield from _judged(case, variant, precision, tell)
 
 
 def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
@@ -259,3 +242,15 @@ def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterato
             message=failed.message if failed else "",
         )
     tell(f"{label}: {worth.decibels:.1f} dB, {worth.changed:.2%} changed, {time.monotonic() - started:.1f} s")
+
+
+def main() -> None:
+    """Print a subject's rows in a precision as JSON, a line each; what does not apply is a string."""
+    name, precision = sys.argv[1:]
+    subject = next(each for each in SUBJECTS if each.name == name)
+    for row in rows(subject, precision, lambda text: print(json.dumps(text), flush=True)):
+        print(json.dumps(asdict(row)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,20 +3,15 @@
 import json
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from ipaddress import ip_network
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from triton_operator import policy_rules
+from triton_operator.policy_rules import Peer, Rule
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
-Peer = Mapping[str, Any]
-"""A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
-Rule = Mapping[str, Any]
-"""A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
 Verification = Literal["Stat", "Content"]
 
 
@@ -175,18 +170,18 @@ class Settings:
             unschedulable_seconds=_number(
                 environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
             ),
-            clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
-            metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
-            sources_egress=_egress(environment, "SOURCES_EGRESS"),
-            mesh_egress=_egress(environment, "MESH_EGRESS"),
-            mesh_ingress=_ingress(environment, "MESH_INGRESS"),
+            clients=_rules(environment, "NETWORK_POLICY_CLIENTS", policy_rules.peers),
+            metrics_readers=_rules(environment, "NETWORK_POLICY_METRICS", policy_rules.peers),
+            sources_egress=_rules(environment, "SOURCES_EGRESS", policy_rules.egress),
+            mesh_egress=_rules(environment, "MESH_EGRESS", policy_rules.egress),
+            mesh_ingress=_rules(environment, "MESH_INGRESS", policy_rules.ingress),
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_comma_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
             sources_hub=_server(environment, "SOURCES_HUB"),
             sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
             tracing_endpoint=_address(environment, "TRACING_ENDPOINT"),
-            tracing_egress=_egress(environment, "TRACING_EGRESS"),
+            tracing_egress=_rules(environment, "TRACING_EGRESS", policy_rules.egress),
             prometheus_address=_address(environment, "PROMETHEUS_ADDRESS"),
             gateway_api=_one_of(environment, "GATEWAY_API", ("false", "true")) == "true",
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
@@ -299,107 +294,11 @@ def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
     return (namespace, name) if value else None
 
 
-_T = TypeVar("_T")
+_Rules = TypeVar("_Rules")
 
 
-class _Part(BaseModel):
-    """A part of a peer, with Kubernetes' names of its fields."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
-
-
-class _Expression(_Part):
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: list[str] = []
-
-    @model_validator(mode="after")
-    def _has_values_if_it_takes_some(self) -> Self:
-        if self.operator.endswith("In") != bool(self.values):
-            raise ValueError("In and NotIn take values, Exists and DoesNotExist take none")
-        return self
-
-
-class _Selector(_Part):
-    match_labels: dict[str, str] = {}
-    match_expressions: list[_Expression] = []
-
-
-class _Block(_Part):
-    cidr: str
-    holes: list[str] = Field([], alias="except")
-
-    @model_validator(mode="after")
-    def _holes_lie_within(self) -> Self:
-        whole = ip_network(self.cidr)
-        for hole in map(ip_network, self.holes):
-            if hole == whole or hole.version != whole.version or not hole.subnet_of(whole):  # type: ignore[arg-type]  # of one IP version
-                raise ValueError(f"the exception {hole} does not lie within {whole}")
-        return self
-
-
-class _Peer(_Part):
-    ip_block: _Block | None = None
-    namespace_selector: _Selector | None = None
-    pod_selector: _Selector | None = None
-
-    @model_validator(mode="after")
-    def _is_a_block_or_selects(self) -> Self:
-        selects = self.namespace_selector is not None or self.pod_selector is not None
-        if selects == (self.ip_block is not None):
-            raise ValueError("a peer has an ipBlock, or a namespaceSelector, a podSelector or both")
-        return self
-
-
-class _Port(_Part):
-    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
-    port: int | str | None = None
-    end_port: int | None = None
-
-
-class _Egress(_Part):
-    to: list[_Peer] = []
-    ports: list[_Port] = []
-
-
-class _Ingress(_Part):
-    peers: list[_Peer] = Field([], alias="from")
-    ports: list[_Port] = []
-
-
-_PEERS = TypeAdapter(list[_Peer])
-_INGRESS = TypeAdapter(list[_Ingress])
-_EGRESS = TypeAdapter(list[_Egress])
-
-
-def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
-    peers = _json_list(environment, name, _PEERS, "NetworkPolicyPeers")
-    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in peers)
-
-
-def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    rules = _json_list(environment, name, _EGRESS, "NetworkPolicyEgressRules")
-    return _rules(rules)
-
-
-def _ingress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
-    rules = _json_list(environment, name, _INGRESS, "NetworkPolicyIngressRules")
-    return _rules(rules)
-
-
-def _rules(rules: Sequence[_Egress | _Ingress]) -> tuple[Rule, ...]:
-    # The API server writes the default of a port's protocol into the object.
-    return tuple(
-        each.model_dump(by_alias=True, exclude_defaults=True)
-        | ({"ports": [port.model_dump(by_alias=True, exclude_none=True) for port in each.ports]} if each.ports else {})
-        for each in rules
-    )
-
-
-def _json_list(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], kind: str) -> list[_T]:
-    """Read a JSON list. The API server would refuse a wrong one too, but only for each object."""
+def _rules(environment: Mapping[str, str], name: str, read: Callable[[str], _Rules]) -> _Rules:
     try:
-        return adapter.validate_json(environment.get(name) or "[]")
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
-        raise SettingsError(f"{name} is no JSON list of Kubernetes {kind}: {'; '.join(faults)}") from error
+        return read(environment.get(name) or "[]")
+    except ValueError as error:
+        raise SettingsError(f"{name} is {error}") from error

@@ -10,7 +10,8 @@ import pytest
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
 from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
-from triton_operator.settings import Peer, Resources, Settings
+from triton_operator.policy_rules import Peer
+from triton_operator.settings import Resources, Settings
 
 Rules = set[tuple[str, str, str]]
 DIGEST = "sha256:" + "0" * 64

@@ -25,7 +25,7 @@ from triton_operator.kube.cluster import (
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, NETWORK_POLICY, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
-from triton_operator.settings import Peer
+from triton_operator.policy_rules import Peer
 
 JSON = dict[str, Any]
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from tests.simulation.cluster import Cluster
-from triton_operator.settings import Rule
+from triton_operator.policy_rules import Rule
 
 Body = dict[str, Any]
 WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}

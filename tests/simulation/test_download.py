@@ -10,7 +10,7 @@ from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
-from triton_operator.settings import Rule
+from triton_operator.policy_rules import Rule
 
 Body = dict[str, Any]
 URI = "https://models.example/digits.onnx"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
-from triton_operator.settings import Peer, Rule
+from triton_operator.policy_rules import Peer, Rule
 
 Body = dict[str, Any]
 GATEWAY: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}

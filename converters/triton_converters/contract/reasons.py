@@ -198,10 +198,7 @@ class Reason(StrEnum):
         "SourceInvalid",
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
     )
-    SOURCE_ACCESS_DENIED = (
-        "SourceAccessDenied",
-        "The server of the source refused the credentials, or asks for some.",
-    )
+    SOURCE_ACCESS_DENIED = "SourceAccessDenied", "The server of the source refused the credentials, or asks for some."
     SOURCE_GATED = (
         "SourceGated",
         "The repository asks its readers to accept terms, and the account of the token has not.",
@@ -265,14 +262,8 @@ class Reason(StrEnum):
         "ModelConfigMismatch",
         "config.pbtxt of the model repository declares other inputs or outputs than the model's file has.",
     )
-    PICKLE_REFUSED = (
-        "PickleRefused",
-        "The checkpoint is a pickle that holds more than weights; it was not executed.",
-    )
-    MODEL_IN_TRAINING_MODE = (
-        "ModelInTrainingMode",
-        "The model is in training mode, not in evaluation mode.",
-    )
+    PICKLE_REFUSED = "PickleRefused", "The checkpoint is a pickle that holds more than weights; it was not executed."
+    MODEL_IN_TRAINING_MODE = "ModelInTrainingMode", "The model is in training mode, not in evaluation mode."
     DATALOADER_EMPTY = "DataloaderEmpty", "The dataloader yielded no batch."
     DATALOADER_INVALID = "DataloaderInvalid", "The dataloader's names, shapes or types do not fit the model."
     INPUTS_NOT_GENERATED = (
@@ -338,10 +329,7 @@ class Reason(StrEnum):
     NAMING_UNSUPPORTED = "NamingUnsupported", "The format cannot serve tensors with these names."
     MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model."
     SIGNATURE_MISMATCH = "SignatureMismatch", "The server's metadata differs from the signature."
-    OUTPUTS_NOT_FINITE = (
-        "OutputsNotFinite",
-        "The served outputs hold NaN or infinity where the reference has none.",
-    )
+    OUTPUTS_NOT_FINITE = "OutputsNotFinite", "The served outputs hold NaN or infinity where the reference has none."
     OUTPUTS_DIFFER = "OutputsDiffer", "The served outputs are outside the tolerance of the reference."
     INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error."
     METRIC_MISSING = "MetricMissing", "The metrics entrypoint computed no metric with the threshold's name."

@@ -1,6 +1,6 @@
 """Format ``onnx``: a file that ONNX Runtime runs on the CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,9 +110,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
     inputs, outputs = session.get_inputs(), session.get_outputs()
     wanted = {each.name for each in (model.declared.outputs if model.declared else outputs)}
-    for side, values in (("input", inputs), ("output", [each for each in outputs if each.name in wanted])):
-        if why := next(filter(None, (onnx_tensors.fault(side, each.name, each.type) for each in values)), ""):
-            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
+    _check_tensors(path, {"input": inputs, "output": [each for each in outputs if each.name in wanted]})
     # A dimension is a number, a name, or None.
     open_axes = {
         value.name: tuple(axis for axis, size in enumerate(value.shape) if not isinstance(size, int))
@@ -122,6 +120,13 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
     declared = _declared(inputs, graph.graph) if ranked.issuperset(names[0]) else ()
     return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
+
+
+def _check_tensors(path: str, sides: Mapping[str, Sequence[Any]]) -> None:
+    """Check that each tensor is one that a request can hold. Raises StageError(CheckpointInvalid)."""
+    for side, values in sides.items():
+        if why := next(filter(None, (onnx_tensors.fault(side, each.name, each.type) for each in values)), ""):
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
 
 
 def _domains(model: Any) -> set[str]:

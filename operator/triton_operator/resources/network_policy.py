@@ -6,8 +6,8 @@ from typing import Any
 
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.policy_rules import Peer, Rule
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT
-from triton_operator.settings import Peer, Rule
 
 Body = dict[str, Any]
 DNS = [{"protocol": protocol, "port": port} for port in (53, 5353) for protocol in ("UDP", "TCP")]

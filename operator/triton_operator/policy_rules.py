@@ -1,0 +1,120 @@
+"""The peers and rules of NetworkPolicies that an installation sets, checked before they are in any object. Pure."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+Peer = Mapping[str, Any]
+"""A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
+Rule = Mapping[str, Any]
+"""A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
+_T = TypeVar("_T")
+
+
+class _Part(BaseModel):
+    """A part of a peer, with Kubernetes' names of its fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class _Expression(_Part):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[str] = []
+
+    @model_validator(mode="after")
+    def _has_values_if_it_takes_some(self) -> Self:
+        if self.operator.endswith("In") != bool(self.values):
+            raise ValueError("In and NotIn take values, Exists and DoesNotExist take none")
+        return self
+
+
+class _Selector(_Part):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[_Expression] = []
+
+
+class _Block(_Part):
+    cidr: str
+    holes: list[str] = Field([], alias="except")
+
+    @model_validator(mode="after")
+    def _holes_lie_within(self) -> Self:
+        whole = ip_network(self.cidr)
+        for hole in map(ip_network, self.holes):
+            if hole == whole or hole.version != whole.version or not hole.subnet_of(whole):  # type: ignore[arg-type]  # of one IP version
+                raise ValueError(f"the exception {hole} does not lie within {whole}")
+        return self
+
+
+class _Peer(_Part):
+    ip_block: _Block | None = None
+    namespace_selector: _Selector | None = None
+    pod_selector: _Selector | None = None
+
+    @model_validator(mode="after")
+    def _is_a_block_or_selects(self) -> Self:
+        selects = self.namespace_selector is not None or self.pod_selector is not None
+        if selects == (self.ip_block is not None):
+            raise ValueError("a peer has an ipBlock, or a namespaceSelector, a podSelector or both")
+        return self
+
+
+class _Port(_Part):
+    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
+    port: int | str | None = None
+    end_port: int | None = None
+
+
+class _Egress(_Part):
+    to: list[_Peer] = []
+    ports: list[_Port] = []
+
+
+class _Ingress(_Part):
+    peers: list[_Peer] = Field([], alias="from")
+    ports: list[_Port] = []
+
+
+_PEERS = TypeAdapter(list[_Peer])
+_INGRESS = TypeAdapter(list[_Ingress])
+_EGRESS = TypeAdapter(list[_Egress])
+
+
+def peers(text: str) -> tuple[Peer, ...]:
+    """Return the peers of a JSON list; raises ValueError with the faults."""
+    found = _json_list(text, _PEERS, "NetworkPolicyPeers")
+    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)
+
+
+def egress(text: str) -> tuple[Rule, ...]:
+    """Return the rules of a JSON list of egress; raises ValueError with the faults."""
+    rules = _json_list(text, _EGRESS, "NetworkPolicyEgressRules")
+    return _rules(rules)
+
+
+def ingress(text: str) -> tuple[Rule, ...]:
+    """Return the rules of a JSON list of ingress; raises ValueError with the faults."""
+    rules = _json_list(text, _INGRESS, "NetworkPolicyIngressRules")
+    return _rules(rules)
+
+
+def _rules(rules: Sequence[_Egress] | Sequence[_Ingress]) -> tuple[Rule, ...]:
+    # The API server writes the default of a port's protocol into the object.
+    return tuple(
+        each.model_dump(by_alias=True, exclude_defaults=True)
+        | ({"ports": [port.model_dump(by_alias=True, exclude_none=True) for port in each.ports]} if each.ports else {})
+        for each in rules
+    )
+
+
+def _json_list(text: str, adapter: TypeAdapter[list[_T]], kind: str) -> list[_T]:
+    """Read a JSON list. The API server would refuse a wrong one too, but only for each object."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
+        raise ValueError(f"no JSON list of Kubernetes {kind}: {'; '.join(faults)}") from error
