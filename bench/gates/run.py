@@ -66,8 +66,8 @@ class Case:
     hidden: list[dict[str, Array]]
     framework: dict[str, list[Array]]
     """The framework's outputs for the hidden samples."""
-    references: dict[bool, Reference]
-    """The references that the operator makes, with and without a dataloader."""
+    references: dict[bool, Reference | StageError]
+    """The references that the operator makes, with and without a dataloader, or why it makes none."""
 
 
 def rows(subject: Subject, precision: str, tell: Tell) -> Iterator[Row]:
@@ -85,8 +85,11 @@ def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
     _write(subject, source)
     hidden, own = (_samples(subject, count, seed) for count, seed in ((HIDDEN, HIDDEN_SEED), (OWN, OWN_SEED)))
     size = LARGEST_BATCH if has_batch_dimension(source, FILE) else 0
-    references = dict(_references(source, size, folder, own, tell))
-    size = next((each.signature.max_batch_size for each in references.values()), size)
+    references = {
+        loads: _reference(source, size, folder / str(loads), own if loads else None) for loads in (True, False)
+    }
+    made = [each.signature.max_batch_size for each in references.values() if isinstance(each, Reference)]
+    size = next(iter(made), size)
     model = lifted(onnx.load(str(source / FILE)))
     framework = _answers(right.PLAIN.open(model, tuple(Surgery(model).outputs())), hidden, size)
     if framework is None:
@@ -111,20 +114,18 @@ def _samples(subject: Subject, count: int, seed: int) -> list[dict[str, Array]]:
     return [subject.sample(random) for _ in range(count)]
 
 
-def _references(
-    source: Path, size: int, folder: Path, own: list[dict[str, Array]], tell: Tell
-) -> Iterator[tuple[bool, Reference]]:
-    """Yield the references that the operator makes, with and without a dataloader; without batches where those fail."""
-    for loads in (True, False):
-        for each in (size, 0) if size else (0,):
-            try:
-                yield loads, reference(source, each, folder / f"{loads}-{each}", own if loads else None)
-            except StageError as error:
-                tell(f"no reference {'with' if loads else 'without'} a dataloader: {error.reason}: {error.message}")
-                if error.reason is not Reason.BATCHING_UNSUPPORTED:
-                    break
-            else:
+def _reference(source: Path, size: int, folder: Path, own: list[dict[str, Array]] | None) -> Reference | StageError:
+    """Return the reference that the operator makes: without batches where it fails with them. Or why it makes none."""
+    failed = None
+    for each in (size, 0) if size else (0,):
+        try:
+            return reference(source, each, folder / str(each), own)
+        except StageError as error:
+            failed = error
+            if error.reason is not Reason.BATCHING_UNSUPPORTED:
                 break
+    assert failed is not None
+    return failed
 
 
 def _answers(ask: Run, samples: list[dict[str, Array]], size: int) -> dict[str, list[Array]] | None:
@@ -227,7 +228,7 @@ def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterato
         return
     worth = _truth(case, _answers(ask, case.hidden, case.size))
     for loads, made in case.references.items():
-        failed = verdict(ask, path, precision, made)
+        failed = made if isinstance(made, StageError) else verdict(ask, path, precision, made)
         yield Row(
             subject=case.subject.name,
             rule=variant.rule,

@@ -15,11 +15,12 @@ import onnx
 
 from bench.gates.run import Case, Variant, graph_of, prepare, variants
 from bench.gates.subjects import SUBJECTS
-from bench.gates.trial import verdict
+from bench.gates.trial import Reference, verdict
 from hack.imagebuild.pod import Pod, serving
 from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelConfig
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, Measurement, ProfileRequest, Sweep
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, ReferenceResult
@@ -88,7 +89,7 @@ def _trials(root: Path) -> Iterator[Trial]:
         place = root / "work" / name
         place.mkdir(parents=True)
         case = prepare(next(each for each in SUBJECTS if each.name == name), place, print)
-        made = case.references[True]
+        made = _made(case)
         directory = layout.reference_directory(_key(name), root)
         directory.parent.mkdir(parents=True, exist_ok=True)
         made.directory.rename(directory)
@@ -113,7 +114,7 @@ def _published(root: Path, case: Case, variant: Variant, precision: str) -> Tria
     graph = graph_of(variant, precision)
     onnx.save(graph, str(path))
     declare_output_sizes(path)
-    made = case.references[True]
+    made = _made(case)
     config = ModelConfig(1, "KIND_CPU", case.size > 1, (), 0, cuda_graphs=False, warmup=False, parameters={})
     execution = Execution("onnx", "none", 0, "")
     signature = as_served(made.signature, path, "onnx")
@@ -124,7 +125,7 @@ def _published(root: Path, case: Case, variant: Variant, precision: str) -> Tria
 
 def _agrees(pod: Pod, trial: Trial) -> bool:
     """Run the profile stage, print both verdicts, and return whether they are the same."""
-    size = trial.case.references[True].signature.max_batch_size
+    size = _made(trial.case).signature.max_batch_size
     request = ProfileRequest(
         key=_key(trial.name),
         revision=REVISION,
@@ -145,6 +146,14 @@ def _agrees(pod: Pod, trial: Trial) -> bool:
     same = found == trial.expected
     print(f"{'same' if same else 'DIFFERENT'}: {trial.label}: here {trial.expected}, served {found}", flush=True)
     return same
+
+
+def _made(case: Case) -> Reference:
+    """Return the reference with a dataloader. Raises what the operator's stage raises."""
+    made = case.references[True]
+    if isinstance(made, StageError):
+        raise made
+    return made
 
 
 def _key(name: str) -> str:
