@@ -30,6 +30,15 @@ Vectors then have a cosine of at least 0.99995. Of the variants of docs/gates.md
 wrong ones of 29 to 38 dB passed where this was a tenth for fp16.
 """
 
+TAIL_SHARE = {"fp32": 0.0, "fp16": 1e-2}
+"""Largest share of elements that may be outside a default tolerance, if none is FAR outside, by precision.
+
+fp16 rounds each step to 11 bits, and where many steps cancel, the errors of a few elements are above the others': in a
+network of 20 convolutions 24 of 3,072, by up to 3 times the tolerance, at 60 dB.
+"""
+FAR = 4.0
+"""An error beyond so many times its tolerance is no rounding."""
+
 
 @dataclass(frozen=True)
 class Element:
@@ -63,6 +72,8 @@ class Agreement:
     """Largest difference of two integers; 0 also for flags and words."""
     outside: int = 0
     """Elements that do not agree, including those without a counterpart."""
+    far: int = 0
+    """Those of them that are FAR outside, or have no counterpart."""
     not_finite: int = 0
     """NaN or infinite served elements for which the framework has a finite element or none."""
     other_lengths: int = 0
@@ -93,6 +104,7 @@ class Agreement:
             max(self.worst_sample, other.worst_sample, key=lambda part: part.share),
             max(self.largest_step, other.largest_step),
             self.outside + other.outside,
+            self.far + other.far,
             self.not_finite + other.not_finite,
             self.other_lengths + other.other_lengths,
             max(self.max_absolute_error, other.max_absolute_error),
@@ -112,15 +124,17 @@ class Agreement:
         size = max(self.squared_size, self.usual_size)
         return math.sqrt(self.squared_error / size) if size else 0.0
 
-    def holds(self, rule: Rule, error_share: float = math.inf) -> bool:
+    def holds(self, rule: Rule, error_share: float = math.inf, tail_share: float = 0.0) -> bool:
         """Whether enough elements agree, of floating point all, with errors of at most this share of the output.
 
-        ``rule``: for elements of other types. What is empty on both sides agrees.
+        ``rule``: for elements of other types. ``tail_share``: the share of floating point elements that may be
+        outside, if none is FAR. What is empty on both sides agrees.
         """
         if self.not_finite:
             return False
         if self.is_floating:
-            return self.outside == 0 and self.error_share <= error_share
+            is_tail = not self.far and self.outside <= tail_share * self.elements
+            return is_tail and self.error_share <= error_share
         return rule.allows(Part(self.outside, self.counted), self.worst_sample)
 
 
@@ -185,6 +199,7 @@ def _compare(
         worst_sample=counts.worst_sample,
         largest_step=counts.largest_step,
         outside=int(numpy.count_nonzero(counts.excess > 0)) + single,
+        far=counts.far + single,
         not_finite=counts.not_finite + lonely,
         other_lengths=len(longer),
         max_absolute_error=counts.max_absolute_error,
@@ -214,6 +229,7 @@ class _Counts:
     largest_step: int = 0
     worst_sample: Part = field(default_factory=Part)
     counted: int = 0
+    far: int = 0
     not_finite: int = 0
     max_absolute_error: float = 0.0
     needed: float = 0.0
@@ -239,6 +255,7 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
     return _Counts(
         excess,
+        far=int(numpy.count_nonzero(numpy.where(both, error > FAR * allowed, ~same))),
         not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
         # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
