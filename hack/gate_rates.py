@@ -20,7 +20,7 @@ class Row:
     wrong: bool
     """Whether clients would notice, by samples that no gate sees."""
     is_right: bool
-    """Whether it is made by a rule for right ones, and clients would not notice."""
+    """Whether a rule for right variants made it, and clients would not notice."""
     decibels: float | None
     """Signal over error of the worst floating point output; None: no error, or no finite number."""
     changed: float

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bench.gates.right import Run
 from bench.gates.subjects import SUBJECTS, Subject
 from bench.gates.surgery import Surgery, lifted
 from bench.gates.trial import FILE, LARGEST_BATCH, Reference, batched, reference, verdict
-from bench.gates.wrong import WRONG, Known
+from bench.gates.wrong import WRONG, Known, Rule
 from hack.gate_rates import Row
 from tests.zoo.fetch import fetch
 from tests.zoo.models import MODELS
@@ -184,14 +185,17 @@ def variants(case: Case, tell: Tell) -> Iterator[Variant]:
     """Yield every variant of the model, the wrong ones first."""
     known = _known(case)
     for rule, make in WRONG.items():
-        made = _tried(rule, lambda make=make: list(make(case.model, known)), tell)  # type: ignore[misc]
-        for place, graph in made or ():
+        for place, graph in _tried(rule, partial(_places, make, case.model, known), tell) or ():
             yield Variant(rule, place, graph, right.PLAIN.open)
     for rule, each in right.RIGHT.items():
-        applies = case.size or not each.batched
-        made = _tried(rule, lambda each=each, applies=applies: each.graph(case.model) if applies else None, tell)  # type: ignore[misc]
-        if made:
-            yield Variant(rule, "", made, each.engine)
+        if each.batched and not case.size:
+            tell(f"{rule}: does not apply")
+        elif graph := _tried(rule, partial(each.graph, case.model), tell):
+            yield Variant(rule, "", graph, each.engine)
+
+
+def _places(make: Rule, model: Any, known: Known) -> list[tuple[str, Any]]:
+    return list(make(model, known))
 
 
 def _tried(rule: str, make: Callable[[], Any], tell: Tell) -> Any:

@@ -75,7 +75,7 @@ def _dataloader(source: Path, rows: list[dict[str, Array]], max_batch_size: int)
     batches = list(batched(rows, max_batch_size))
     saved = source / "samples.npz"
     arrays = {f"{number}/{name}": array for number, (_, batch) in enumerate(batches) for name, array in batch.items()}
-    numpy.savez(saved, **arrays)  # type: ignore[arg-type]
+    numpy.savez(saved, allow_pickle=False, **arrays)
     facts = {"FILE": str(saved), "IDS": [ids for ids, _ in batches], "NAMES": list(rows[0])}
     head = "".join(f"{name} = {value!r}\n" for name, value in facts.items())
     (source / "dataloader.py").write_text(head + DATALOADER, encoding="utf-8")

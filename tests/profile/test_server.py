@@ -91,7 +91,7 @@ def test_of_an_answer_without_an_end_no_more_is_read_than_any_has() -> None:
         with pytest.raises(StageError, match="longer than"):
             server.config()
         assert stopped.wait(60)
-        assert server.used_memory() == 0
+        assert server.used_memory("cpu") == 0
         hostile.shutdown()
 
 

@@ -23,7 +23,7 @@ def undone() -> Subject:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("candidate-failed", "what failed runs again: digits-convert-4700280ae0 (UserCodeFailed)"),
+        ("candidate-failed", "what failed runs again: digits-convert-8574aebcd0 (UserCodeFailed)"),
         (
             "no-candidate-meets-the-constraint",
             "the candidates will be measured again; the active revision, if there is one, serves meanwhile",

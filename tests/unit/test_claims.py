@@ -30,7 +30,7 @@ def text(page: str) -> str:
         ("README.md", "make test # {} suites", len(SUITES)),
         ("README.md", "advertises {} simulated `nvidia.com/gpu`", GPU_COUNT),
         ("docs/testing.md", "`make test` runs {} suites", len(SUITES)),
-        ("docs/formats.md", "Its message names up to {} fields", given.NAMED),
+        ("docs/formats.md", "Its message names up to {} faults", given.NAMED),
         ("docs/ensembles.md", "`spec.models` holds up to {} models", MOST_MODELS),
     ],
 )

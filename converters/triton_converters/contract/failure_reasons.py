@@ -48,6 +48,7 @@ TOLD_BY_USER_CODE = frozenset(
         Reason.SIGNATURE_MISMATCH,
         Reason.OUTPUTS_NOT_FINITE,
         Reason.OUTPUTS_DIFFER,
+        Reason.ACCELERATOR_UNUSED,
         Reason.INFERENCE_FAILED,
         Reason.METRIC_FAILED,
         Reason.MEASUREMENT_FAILED,

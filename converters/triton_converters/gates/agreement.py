@@ -73,7 +73,7 @@ class Agreement:
     outside: int = 0
     """Elements that do not agree, including those without a counterpart."""
     far: int = 0
-    """Those of them that are FAR outside, or have no counterpart."""
+    """Elements that are FAR outside, or have no counterpart."""
     not_finite: int = 0
     """NaN or infinite served elements for which the framework has a finite element or none."""
     other_lengths: int = 0

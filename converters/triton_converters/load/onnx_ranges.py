@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from triton_converters.claim_store.dump import Array
 
@@ -26,7 +26,8 @@ def ranges(graph: Any) -> Mapping[str, tuple[Range, ...]]:
 
     ``graph``: a GraphProto; its nodes are in the order of computation.
     """
-    known = {tensor.name: tensor for tensor in graph.initializer}
+    # Weights in a file of their own are no table's: those are small.
+    known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
     origins = {each.name: (each.name, numpy.arange(count)) for each in graph.input if (count := _columns(each))}
     found: dict[str, Limits] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
@@ -68,6 +69,8 @@ def _limits(node: Any, columns: int, known: Mapping[str, Any]) -> Limits | None:
     try:
         if node.op_type in _READERS:
             return _READERS[node.op_type](node, columns)
+        if node.op_type not in _COMPARING:
+            return None
         others = [numpy_helper.to_array(known[name]) for name in node.input if name in known]
     except (KeyError, ValueError, IndexError):
         # A graph that says what cannot be is refused by the runtime.
@@ -76,7 +79,7 @@ def _limits(node: Any, columns: int, known: Mapping[str, Any]) -> Limits | None:
         mean = others[0].ravel().astype(numpy.float64)
         return _around(mean, numpy.maximum(numpy.abs(mean), 1.0))
     rows = [each for each in others if each.ndim == 2 and each.shape[1] == columns and len(each) > 1]
-    return (rows[0].min(axis=0), rows[0].max(axis=0)) if node.op_type in _ROWS and rows else None
+    return (rows[0].min(axis=0), rows[0].max(axis=0)) if node.op_type != "Sub" and rows else None
 
 
 def _around(middle: Array, distance: Array) -> Limits:
@@ -121,8 +124,8 @@ _READERS: Mapping[str, Callable[[Any, int], Limits]] = {
     "SVMClassifier": _support_vectors,
     "SVMRegressor": _support_vectors,
 }
-_ROWS = frozenset({"Scan", "CDist", "Gemm"})
-"""Operators that compare a table with rows: neighbours, or the middles of clusters."""
+_COMPARING = frozenset({"Sub", "Scan", "CDist", "Gemm"})
+"""Operators that compare a table with means, or with rows: neighbours, or the middles of clusters."""
 
 
 def _joined(one: Limits | None, other: Limits, columns: Array, count: int) -> Limits:
