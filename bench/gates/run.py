@@ -90,7 +90,8 @@ def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
         loads: _reference(source, size, folder / str(loads), own if loads else None) for loads in (True, False)
     }
     made = [each.signature.max_batch_size for each in references.values() if isinstance(each, Reference)]
-    size = next(iter(made), size)
+    if size and made and not made[0]:
+        size, hidden = 0, _whole(hidden) or []
     model = lifted(onnx.load(str(source / FILE)))
     framework = _answers(right.PLAIN.open(model, tuple(Surgery(model).outputs())), hidden, size)
     if framework is None:
@@ -115,12 +116,17 @@ def _samples(subject: Subject, count: int, seed: int) -> list[dict[str, Array]]:
     return [subject.sample(random) for _ in range(count)]
 
 
+def _whole(samples: list[dict[str, Array]] | None) -> list[dict[str, Array]] | None:
+    """Return samples as requests of one sample each, for a model whose samples must not share a batch."""
+    return samples and [{name: array[None] for name, array in each.items()} for each in samples]
+
+
 def _reference(source: Path, size: int, folder: Path, own: list[dict[str, Array]] | None) -> Reference | StageError:
     """Return the reference that the operator makes: without batches where it fails with them. Or why it makes none."""
     failed = None
     for each in (size, 0) if size else (0,):
         try:
-            return reference(source, each, folder / str(each), own)
+            return reference(source, each, folder / str(each), own if each == size else _whole(own))
         except StageError as error:
             failed = error
             if error.reason is not Reason.BATCHING_UNSUPPORTED:
