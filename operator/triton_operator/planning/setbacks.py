@@ -139,7 +139,7 @@ def report(owner: Body, setback: Setback, planned: Plan | None, now: datetime) -
     was none, so all that the setback does not change stays as it is stored.
     """
     stored = parse_status(owner)
-    status, facts = (planned.status, planned.facts) if planned else (stored, _stored_facts(owner, stored))
+    status, facts = (planned.status, planned.facts) if planned else (stored, stored_facts(owner, stored))
     told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
     known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
     events = () if known else (Event("Warning", setback.reason, setback.message),)
@@ -176,7 +176,7 @@ def _words(error: Exception) -> str:
     return shortened(str(error), LONGEST_ERROR)
 
 
-def _stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
+def stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
     """The facts as the last status has them, for a pass that found out none; of another spec, nothing is known.
 
     Version 0.1.0 had no UpToDate, was Ready with the newest alone, and called a failure of its own a stall.
