@@ -99,3 +99,14 @@ def test_the_record_of_an_older_version_has_no_time_and_is_tried_again_too() -> 
     assert '"since"' not in data[name]
     cluster.scripts = when("packages", GOOD)
     run_until(cluster, "Ready", "True")
+
+
+@pytest.mark.parametrize(("stage", "condition"), [("source", "SourceResolved"), ("measure", "PerformanceMeasured")])
+def test_a_node_that_loses_containers_stops_no_object_for_good(stage: str, condition: str) -> None:
+    cluster = a_cluster()
+    cluster.scripts = when(stage, Script(exit_code=255, killed="Unknown"))
+    run_until(cluster, condition, "False")
+    cluster.until_has("NodeNotReady", condition)
+    run_until(cluster, "Stalled", "True")
+    cluster.scripts = when(stage, GOOD)
+    run_until(cluster, "Ready", "True")

@@ -33,6 +33,7 @@ PASSING: Mapping[Reason, float] = {
     Reason.IMAGE_PULL_FAILED: ANSWER_SECONDS,
     Reason.STORAGE_FULL: ROOM_SECONDS,
     Reason.EVICTED: ROOM_SECONDS,
+    Reason.NODE_NOT_READY: ROOM_SECONDS,
     Reason.UNSCHEDULABLE: ROOM_SECONDS,
 }
 """The failures that pass by themselves, of every stage, and the longest pause between two tries in seconds."""
