@@ -85,6 +85,7 @@ def test_a_measurement_that_no_node_takes_ends_the_outage(one_gpu: Cluster) -> N
     assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
     assert one_gpu.condition("Stalled")["reason"] == "ProgressDeadlineExceeded"
     assert "did not begin in the time for which" in one_gpu.condition("Stalled")["message"]
+    assert one_gpu.active("measure") == [], "a node that comes later would measure what is given up"
 
 
 def test_a_full_queue_ends_the_outage() -> None:
