@@ -37,6 +37,8 @@ again, and a race of the operator with itself is over by the next pass."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
 VARYING: Mapping[str, str] = {
+    "UUID, as of a request or an object": r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
+    "id of a trace or a request": r"\b[0-9a-f]{32}\b",
     "address of an object in memory": r"0x[0-9a-f]+",
     "time, as of a certificate that has expired": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*",
     "host and port of either end of a connection": r"(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])(?::\d+)?",
@@ -227,7 +229,7 @@ def _steady(new: Condition, stored: Iterable[Condition]) -> Condition:
 
     If each pass stored another message, it would wake the next one at once.
     """
-    if new.reason not in FAILING:
+    if new.reason not in (*FAILING, Reason.APPLY_REFUSED):
         return new
     return next((old for old in stored if _lasting(old) == _lasting(new)), new)
 
