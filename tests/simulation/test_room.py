@@ -174,9 +174,10 @@ def test_a_late_target_stays_down_without_being_asked_for(one_gpu: Cluster) -> N
     assert one_gpu.serving() == old
 
 
-def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster) -> None:
+@pytest.mark.parametrize("seconds", [20, 30])
+def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster, seconds: int) -> None:
     old = one_gpu.serving()
-    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 30})
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": seconds})
     one_gpu.settle()
     assert one_gpu.serving() != old
 
