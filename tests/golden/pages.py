@@ -132,7 +132,7 @@ def _shorten_history(document: Body) -> None:
 
 def _shorten_active(document: Body) -> None:
     """Put a digest in place of the active server's Deployment, which a case of another pass shows."""
-    document["deployment"] = names.digest(document["deployment"], 16)
+    document |= {part: names.digest(document[part], 16) for part in ("deployment", "told") if part in document}
 
 
 _SHORTENED = {HISTORY: _shorten_history, ACTIVE: _shorten_active}

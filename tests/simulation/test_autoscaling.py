@@ -1,14 +1,16 @@
 """KEDA's ScaledObject: when there is one, what it asks, and what becomes of the replicas."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Script, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import PROMETHEUS, SETTINGS, STEP, Cluster
-from tests.simulation.edits import a_wider_batch
+from tests.simulation.edits import a_wider_batch, another_source
 from tests.states.deployment import a_deployment
+from triton_operator.names import KEY_LABEL
 from triton_operator.resources.autoscaling import PAUSED_ANNOTATION, WINDOW_SECONDS
 
 AUTOSCALING = {"minReplicas": 2, "maxReplicas": 6, "headroomPercent": 25}
@@ -191,3 +193,31 @@ def test_scaling_that_is_no_longer_asked_for_leaves_the_replicas() -> None:
     assert scaler(cluster) is None
     assert [each["spec"]["replicas"] for each in cluster.of_kind("Deployment")] == [3]
     assert all(each["type"] != "Autoscaling" for each in cluster.status["conditions"])
+
+
+@pytest.mark.parametrize("kind", ["the first", "the next"])
+def test_a_revision_that_served_before_a_status_told_so_is_scaled_after_an_edit(kind: str) -> None:
+    """The operator is stopped between the move of the Service and the status that tells of it."""
+    cluster = settled() if kind == "the next" else asking()
+    before = cluster.serving()
+    if kind == "the next":
+        cluster.edit(a_wider_batch())
+    for _ in range(300):
+        told = deepcopy(cluster.status)
+        cluster.act()
+        if cluster.serving() != before:
+            break
+        cluster.step()
+    cluster.status = told
+    cluster.edit(another_source())
+    cluster.scripts = when("source", Script(hangs=True))
+    cluster.run(WINDOW + 10)
+    view = cluster.objects["Deployment", cluster.serving() or ""]
+    assert cluster.status["serving"]["revision"] == view["metadata"]["labels"][KEY_LABEL]
+    assert float(cluster.status["serving"]["throughput"]) > 0
+    assert cluster.status["accuracy"]
+    assert revision_asked(cluster) == {cluster.status["serving"]["revision"]}
+    cluster.scripts = when("source", GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert '"told"' not in cluster.objects["ConfigMap", "digits-results"]["data"]["soak.active"]

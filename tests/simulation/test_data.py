@@ -147,7 +147,7 @@ def test_a_failure_names_the_field_to_edit() -> None:
     words = "models.example answered 401; name a Secret with credentials in spec.source.secretRef"
     denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
     cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == DATA else GOOD
-    cluster.settle()
+    cluster.until_has("SourceAccessDenied", "Stalled")
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
     assert "spec.dataset.secretRef" in stalled["message"]

@@ -1,5 +1,7 @@
 """What somebody changes by hand is put back, and what serves is not deleted for it."""
 
+from typing import Any
+
 import pytest
 
 from tests.simulation.answers import Script, when
@@ -111,6 +113,56 @@ def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving
     serving.delete("Service", "digits")
     serving.run(10)
     assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "InvalidSpec": {"conversion": {"parallelism": 99}},
+    "FieldRenamed": {"serving": {"replicas": 2, "soak": {"seconds": 300}}},
+    "a canary without a soak": {"serving": {"replicas": 2, "route": {"hosts": 1}, "progressDeadlineSeconds": "soon"}},
+    "no spec at all": {"models": None, "serving": [], "repository": "digits"},
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+@pytest.mark.parametrize("kinds", [("Deployment",), ("Service",), ("Deployment", "Service", "NetworkPolicy")])
+def test_what_serves_is_made_again_while_the_spec_is_refused(
+    serving: Cluster, refused: str, kinds: tuple[str, ...]
+) -> None:
+    active = serving.serving() or ""
+    template = serving.objects["Deployment", active]["spec"]["template"]
+    serving.edit(**REFUSED[refused])
+    serving.run(3)
+    before = {key for key in serving.objects if key[0] != "Pod"}
+    deleted = {"Deployment": active, "Service": "digits", "NetworkPolicy": names.servers_policy("digits")}
+    for kind in kinds:
+        serving.delete(kind, deleted[kind])
+    serving.run(10)
+    assert serving.objects["Deployment", active]["spec"]["template"] == template
+    assert serving.serving() == active
+    assert answering(serving) == serving.objects["Deployment", active]["spec"]["replicas"]
+    assert {key for key in serving.objects if key[0] != "Pod"} == before
+    assert serving.condition("Stalled")["reason"] in ("InvalidSpec", "FieldRenamed")
+    assert serving.act() == 0
+
+
+def test_a_service_that_leads_nowhere_is_put_back_while_the_spec_is_refused(serving: Cluster) -> None:
+    active = serving.serving()
+    serving.edit(**REFUSED["InvalidSpec"])
+    serving.run(3)
+    point(serving, "digits-nobody")
+    serving.run(3)
+    assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+def test_a_record_that_somebody_changed_is_not_served_while_the_spec_is_refused(serving: Cluster) -> None:
+    active = serving.serving() or ""
+    serving.edit(**REFUSED["InvalidSpec"])
+    data = serving.objects["ConfigMap", "digits-results"]["data"]
+    data["soak.active"] = data["soak.active"].replace("--model-repository=", "--model-repository=/tmp")
+    serving.delete("Deployment", active)
+    serving.run(5)
+    assert ("Deployment", active) not in serving.objects
+    assert serving.condition("Stalled")["reason"] == "InvalidSpec"
 
 
 def test_what_an_older_operator_made_active_is_active() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import FINAL, when
+from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import Cluster
+from triton_converters.contract.reasons import Reason
 from triton_operator.observed.history import History, State
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning import retention
@@ -57,6 +58,18 @@ def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster)
     (job,) = [each for each in serving.of_kind("Job") if "-clean-" in each["metadata"]["name"]]
     marks = [each["configMap"] for each in job["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
     assert marks == [{"name": "digits-results"}], "without it, nothing would be marked"
+
+
+def test_a_clean_job_that_an_outage_fails_is_made_again(serving: Cluster) -> None:
+    evicted = Script(exit_code=42, reason=Reason.STORAGE_FULL, message="no space is left")
+    serving.scripts = when("clean", evicted)
+    serving.edit(revisionHistoryLimit=0, **source(2))
+    serving.until(lambda serving: serving.started("clean") == 2)
+    assert serving.condition("Ready")["status"] == "True"
+    serving.scripts = when("clean", GOOD)
+    serving.settle()
+    data = serving.objects["ConfigMap", "digits-results"]["data"]
+    assert not [each for each in data if each.startswith("failure.")]
 
 
 RECORDED = ("ConfigMap", "digits-results")

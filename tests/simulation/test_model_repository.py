@@ -75,9 +75,13 @@ def test_a_record_that_a_spec_could_not_say_is_not_taken(monkeypatch: pytest.Mon
     assert cluster.story == ["source"]
 
 
-def test_a_record_that_is_lost_is_read_again() -> None:
+@pytest.mark.parametrize("gpu", [None, {"product": "NVIDIA-L4"}], ids=["on a CPU", "on a GPU"])
+def test_a_record_that_is_lost_is_read_again(gpu: dict[str, Any] | None) -> None:
     """Until the source has been read once more, nothing is known of the format, whatever was chosen before."""
-    cluster = served(format="triton-repository")
+    cluster = Cluster(
+        SMALLEST | {"models": [a_file(FOLDER, format="triton-repository")]} | ({"gpu": gpu} if gpu else {})
+    )
+    cluster.settle()
     serving, before = cluster.serving(), cluster.started("source")
     cluster.delete("ConfigMap", "digits-results")
     for job in cluster.of_kind("Job"):

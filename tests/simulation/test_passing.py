@@ -13,6 +13,8 @@ from triton_operator.observed.failures import Failure
 OUTAGES = [
     ("source", Reason.SOURCE_UNREACHABLE, "SourceResolved"),
     ("source", Reason.SOURCE_CHANGED, "SourceResolved"),
+    ("source", Reason.SOURCE_ACCESS_DENIED, "SourceResolved"),
+    ("packages", Reason.INDEX_ACCESS_DENIED, "Converted"),
     ("packages", Reason.INDEX_UNREACHABLE, "Converted"),
     ("reference", Reason.STORAGE_FULL, "Converted"),
     ("convert", Reason.STORAGE_FULL, "Converted"),
@@ -52,7 +54,8 @@ def test_an_outage_ends_without_anybody(stage: str, reason: Reason, condition: s
 @pytest.mark.parametrize("stage", ALONE)
 def test_the_condition_stays_while_it_is_tried_again_and_says_so(stage: str) -> None:
     cluster = a_cluster()
-    ((_, reason, condition),) = [each for each in OUTAGES if each[0] == stage and each[1] is not Reason.SOURCE_CHANGED]
+    slow = {Reason.SOURCE_CHANGED, Reason.SOURCE_ACCESS_DENIED, Reason.INDEX_ACCESS_DENIED}
+    ((_, reason, condition),) = [each for each in OUTAGES if each[0] == stage and each[1] not in slow]
     cluster.scripts = when(stage, Script(exit_code=42, reason=reason, message="it answered 503"))
     run_until(cluster, condition, "False")
     since = cluster.condition(condition)["lastTransitionTime"]
@@ -98,4 +101,15 @@ def test_the_record_of_an_older_version_has_no_time_and_is_tried_again_too() -> 
     data[name] = replace(Failure.from_json(data[name]), since="", at="").to_json()
     assert '"since"' not in data[name]
     cluster.scripts = when("packages", GOOD)
+    run_until(cluster, "Ready", "True")
+
+
+@pytest.mark.parametrize(("stage", "condition"), [("source", "SourceResolved"), ("measure", "PerformanceMeasured")])
+def test_a_node_that_loses_containers_stops_no_object_for_good(stage: str, condition: str) -> None:
+    cluster = a_cluster()
+    cluster.scripts = when(stage, Script(exit_code=255, killed="Unknown"))
+    run_until(cluster, condition, "False")
+    cluster.until_has("NodeNotReady", condition)
+    run_until(cluster, "Stalled", "True")
+    cluster.scripts = when(stage, GOOD)
     run_until(cluster, "Ready", "True")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Body, Cluster
+from tests.simulation.edits import another_source
 from tests.states.deployment import a_deployment
 from triton_operator import names
 
@@ -59,6 +60,17 @@ def test_every_job_has_the_name_of_its_queue() -> None:
     assert {each["metadata"]["labels"][names.QUEUE_LABEL] for each in jobs} == {"models"}
     for server in cluster.of_kind("Deployment"):
         assert names.QUEUE_LABEL not in server["spec"]["template"]["metadata"]["labels"], "a server waits in no queue"
+
+
+def test_a_job_that_reads_counters_waits_in_no_queue() -> None:
+    """Read too late they say nothing, so a full queue would let pass what fails its requests."""
+    soak = {"soak": {"duration": "1m"}}
+    cluster = a_deployment().one_candidate().asking(conversion=QUEUE, serving=soak).settled().cluster()
+    cluster.edit(another_source())
+    cluster.until_active("snapshot")
+    (job,) = [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "snapshot"]
+    for metadata in (job["metadata"], job["spec"]["template"]["metadata"]):
+        assert names.QUEUE_LABEL not in metadata["labels"]
 
 
 def test_jobs_that_no_quota_admits_wait_without_a_deadline() -> None:

@@ -85,6 +85,7 @@ def test_a_measurement_that_no_node_takes_ends_the_outage(one_gpu: Cluster) -> N
     assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
     assert one_gpu.condition("Stalled")["reason"] == "ProgressDeadlineExceeded"
     assert "did not begin in the time for which" in one_gpu.condition("Stalled")["message"]
+    assert one_gpu.active("measure") == [], "a node that comes later would measure what is given up"
 
 
 def test_a_full_queue_ends_the_outage() -> None:
@@ -173,9 +174,10 @@ def test_a_late_target_stays_down_without_being_asked_for(one_gpu: Cluster) -> N
     assert one_gpu.serving() == old
 
 
-def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster) -> None:
+@pytest.mark.parametrize("seconds", [20, 30])
+def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster, seconds: int) -> None:
     old = one_gpu.serving()
-    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 30})
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": seconds})
     one_gpu.settle()
     assert one_gpu.serving() != old
 

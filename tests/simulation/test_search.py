@@ -22,6 +22,7 @@ from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.measurement_requests import SearchRequest
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 from triton_operator import names
 
@@ -204,6 +205,37 @@ def test_a_search_that_fails_in_its_second_part_leaves_what_the_first_one_found(
     assert cluster.status["search"][0]["ended"] == "Failed"
     assert cluster.status["search"][0]["measurements"] == PART_POINTS
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+
+
+NO_SPACE = Script(exit_code=42, reason=Reason.STORAGE_FULL, message="no space is left")
+
+
+def test_a_search_waits_for_an_outage_that_passes() -> None:
+    cluster = a_deployment().asking(**searching()).faring(when("search", NO_SPACE)).cluster()
+    cluster.until_has("StorageFull", "Selected", "no space is left; trying again")
+    assert cluster.condition("Stalled")["status"] == "False"
+    assert cluster.intent().requeue_after is not None, "no watch tells when the next try is due"
+    cluster.scripts = when("search", GOOD)
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_search_waits_for_no_outage_longer_than_the_object_can_do_without() -> None:
+    cluster = a_deployment().asking(**searching()).faring(when("search", NO_SPACE, "onnx-fp32")).cluster()
+    cluster.until(lambda cluster: cluster.started("search") == 2)
+    cluster.settle(600)
+    assert [each["ended"] for each in cluster.status["search"]] == ["Failed", "Converged"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16.tuned"
+    # 15 s, 15 s, and then as long as it has failed.
+    assert 5 <= sum(each == "search onnx-fp32" for each in cluster.story) <= 8
+
+
+def test_an_answer_beyond_its_bounds_is_no_valid_result() -> None:
+    points = (point(1, 100.0),) * (PART_POINTS + 1)
+    cluster = a_deployment().asking(**searching()).faring(answers(points)).settled().cluster()
+    assert cluster.status["search"][0]["ended"] == "Failed"
+    assert "failed (ResultMissing: a Job of the search answered" in cluster.condition("Selected")["message"]
 
 
 def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = ()) -> Scripts:

@@ -90,7 +90,7 @@ def test_a_failure_names_the_field_to_edit_and_the_code_stays_published() -> Non
     words = "s3://models answered 403; correct spec.source.secretRef"
     denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
     cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == WEIGHTS else GOOD
-    cluster.settle()
+    cluster.until_has("SourceAccessDenied", "Stalled")
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
     assert "correct spec.weights.secretRef" in stalled["message"]

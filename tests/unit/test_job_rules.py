@@ -27,6 +27,7 @@ from triton_operator.observed.job_rules import (
     suspended_job,
     valid_result,
 )
+from triton_operator.observed.node_fault import LOST
 from triton_operator.observed.pod import CHECK, SERVER, Container, End, PodView, Waiting, pod_view
 from triton_operator.observed.record import Record
 
@@ -120,6 +121,47 @@ def test_the_first_rule_that_applies_decides(rule: Any, job: JobFacts, failure: 
     found = finding(job)
     assert first.__name__ == rule.__name__
     assert [each.reason if each else "" for each in (found.failure, found.pending)] == [failure, pending]
+
+
+SILENT = {"involvedObject": {"uid": RUNS.uid}, "reason": "NodeNotReady", "lastTimestamp": "2026-11-21T00:00:07Z"}
+VAIN = SILENT | {"reason": "FailedAttachVolume", "message": "Multi-Attach error"}
+UNMOUNTED = replace(LATE, containers=(replace(a_container(STAGE), has_begun=False),))
+NEVER_STARTED = replace(LATE, containers=(replace(a_container(STAGE, 137), end=End(137, LOST[0], "", AT)),))
+REBOOTED = replace(FAILED, containers=(replace(a_container(STAGE, 255), end=End(255, LOST[1], "", AT)),))
+UNADMITTED = seen("Failed", reason="UnexpectedAdmissionError", message="no device plugin")
+UNFIT = seen("Failed", reason="OutOfnvidia.com/gpu")
+KILLED = replace(FAILED, containers=(replace(a_container(STAGE, 137), end=End(137, "OOMKilled", "", AT)),))
+
+
+@pytest.mark.parametrize(
+    ("job", "failure"),
+    [
+        (facts(UNADMITTED, said="Failed"), "NodeNotReady"),
+        (facts(UNFIT, said="Failed"), "NodeNotReady"),
+        (facts(REBOOTED, said="Failed"), "NodeNotReady"),
+        (facts(FAILED, said="Failed", events=[SILENT]), "NodeNotReady"),
+        (facts(DONE, said="Complete", events=[SILENT]), "NodeNotReady"),
+        (facts(LATE, events=[SILENT]), "NodeNotReady"),
+        (facts(UNMOUNTED, events=[VAIN]), "NodeNotReady"),
+        (facts(NEVER_STARTED, events=[VAIN]), "NodeNotReady"),
+        # What somebody has to change stays what it is, whatever the node did.
+        (facts(KILLED, said="Failed", events=[SILENT]), "OutOfMemory"),
+        (facts(FINAL, said="Failed", events=[SILENT]), "Crashed"),
+        (facts(UNPULLED), "ImagePullFailed"),
+        (facts(NEVER_STARTED), "DeadlineExceeded"),
+        (facts(LATE, events=[VAIN]), "DeadlineExceeded"),
+        # Only the last try counts, because it would have done on a sound node.
+        (facts(REBOOTED, FAILED, said="Failed"), "Crashed"),
+        (facts(FAILED, said="Failed", events=[SILENT | {"involvedObject": {"uid": "another"}}]), "Crashed"),
+        (facts(DONE, cut_pod=DONE, events=[SILENT]), "ResultMissing"),
+        (facts(said="Failed"), "Crashed"),
+    ],
+)
+def test_a_failure_that_the_node_caused_is_told_as_the_nodes(job: JobFacts, failure: str) -> None:
+    found = finding(job).failure
+    assert found is not None
+    assert found.reason == failure
+    assert ("is tried again later. Last seen: " in found.message) == (failure == "NodeNotReady")
 
 
 def test_each_rule_decides_somewhere() -> None:

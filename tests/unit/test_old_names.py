@@ -195,3 +195,12 @@ def test_a_spec_has_the_names_of_the_tables() -> None:
     assert set(FORMATS.before) < set(field("models[].format", old_names=False)["enum"])
     assert set(field("selection.constraints")["properties"]) == set(metric)
     assert "revision_history_limit" in TritonDeploymentSpec.model_fields
+
+
+def test_an_edit_that_writes_the_new_placeholder_changes_no_digest() -> None:
+    """So what failed its soak is not tried again for it."""
+    old, new = (
+        {"dataloader": {"arguments": {"folder": f"{each}/validation"}}, "models": [{"arguments": {"labels": each}}]}
+        for each in ("$(DATA)", "$(DATASET)")
+    )
+    assert as_before(new) == as_before(old) == old

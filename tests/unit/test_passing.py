@@ -6,10 +6,11 @@ import pytest
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.jobs.passing import (
-    ANSWER_SECONDS,
+    OF_ANSWERS,
+    OF_RIGHTS,
+    OF_ROOM,
     PASSING,
     RETRY_SECONDS,
-    ROOM_SECONDS,
     seconds_until_due,
     with_times,
 )
@@ -31,7 +32,7 @@ def a_failure(reason: Reason = Reason.SOURCE_UNREACHABLE) -> Failure:
 def test_they_are_failures_that_nobody_has_to_change_the_spec_for() -> None:
     operators = {Reason.APPLY_FAILED, Reason.REQUEST_FAILED, Reason.STATUS_REFUSED}
     assert {each for each in Reason if "the operator tries again" in each.doc} - operators <= set(PASSING)
-    somebodys = {Reason.SOURCE_ACCESS_DENIED, Reason.INDEX_ACCESS_DENIED, Reason.INDEX_UNTRUSTED, Reason.CRASHED}
+    somebodys = {Reason.SOURCE_INVALID, Reason.DIGEST_MISMATCH, Reason.INDEX_UNTRUSTED, Reason.CRASHED}
     assert not somebodys & set(PASSING)
 
 
@@ -44,9 +45,9 @@ def test_the_first_failure_begins_the_time_and_later_ones_keep_it() -> None:
 
 
 def test_what_somebody_has_to_change_has_no_time_and_its_record_is_as_before() -> None:
-    denied = a_failure(Reason.SOURCE_ACCESS_DENIED)
-    assert with_times(denied, None, START) == denied
-    assert denied.to_json() == OLD.replace("SourceUnreachable", "SourceAccessDenied")
+    invalid = a_failure(Reason.SOURCE_INVALID)
+    assert with_times(invalid, None, START) == invalid
+    assert invalid.to_json() == OLD.replace("SourceUnreachable", "SourceInvalid")
 
 
 def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is_seen() -> None:
@@ -61,10 +62,12 @@ def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is
         (Reason.SOURCE_UNREACHABLE, 0, RETRY_SECONDS),
         (Reason.SOURCE_UNREACHABLE, 10, RETRY_SECONDS),
         (Reason.SOURCE_UNREACHABLE, 40, 40),
-        (Reason.SOURCE_UNREACHABLE, 4000, ANSWER_SECONDS),
-        (Reason.INDEX_UNREACHABLE, 4000, ANSWER_SECONDS),
+        (Reason.SOURCE_UNREACHABLE, 4000, OF_ANSWERS.longest),
+        (Reason.INDEX_UNREACHABLE, 4000, OF_ANSWERS.longest),
         (Reason.STORAGE_FULL, 600, 600),
-        (Reason.STORAGE_FULL, 40_000, ROOM_SECONDS),
+        (Reason.STORAGE_FULL, 40_000, OF_ROOM.longest),
+        (Reason.SOURCE_ACCESS_DENIED, 0, OF_RIGHTS.shortest),
+        (Reason.INDEX_ACCESS_DENIED, 40_000, OF_RIGHTS.longest),
     ],
 )
 def test_the_pause_is_as_long_as_it_has_failed_within_bounds(reason: Reason, lasted: float, pause: float) -> None:

@@ -156,6 +156,14 @@ def test_the_same_failure_by_another_port_changes_nothing() -> None:
 
 SAME = {
     "memory": ("<Pod at 0x7f3a91b2c4d0>", "<Pod at 0x7f3a91b2ffff>"),
+    "UUID of a request": (
+        'admission webhook "policy.example" denied the request: id 3f2504e0-4f89-41d3-9a0c-0305e82c3301: later',
+        'admission webhook "policy.example" denied the request: id 6ba7b810-9dad-11d1-80b4-00c04fd430c8: later',
+    ),
+    "id of a trace": (
+        "502 Bad Gateway, trace 4bf92f3577b34da6a3ce929d0e0e4736",
+        "502 Bad Gateway, trace 0af7651916cd43dd8448eb211c80319c",
+    ),
     "time": (
         "x509: certificate has expired: current time 2026-11-21T10:00:05Z is after 2026-11-20T00:00:00Z",
         "x509: certificate has expired: current time 2026-11-21T10:00:35Z is after 2026-11-20T00:00:00Z",
@@ -196,6 +204,13 @@ def test_what_varies_by_itself_is_not_told_anew(case: str) -> None:
     first, again = SAME[case]
     told = told_of(TritonDeploymentStatus(), first)
     assert told_of(told, again) == told
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_a_refusal_that_differs_in_what_varies_by_itself_is_not_told_anew(case: str) -> None:
+    first, again = SAME[case]
+    told = report(an_owner(TritonDeploymentStatus()), apply_refused(first), None, NOW).status
+    assert report(an_owner(told), apply_refused(again), None, NOW) == Report(told)
 
 
 @pytest.mark.parametrize("case", OTHER)

@@ -357,7 +357,10 @@ class Reason(StrEnum):
         "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created, unless the"
         " kubelet ended three in a row because they, or their node, were short of disk or memory.",
     )
-    NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
+    NODE_NOT_READY = (
+        "NodeNotReady",
+        "The pod's node does not answer; or it failed the pod of a Job, which is tried again later.",
+    )
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
     CLAIM_NOT_SHARED = "ClaimNotShared", "Only one pod at a time may use the claim."
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."

@@ -190,6 +190,8 @@ FORMATS = RenamedValues("models[].format", {"repository": "triton-repository"})
 # A spec had the names that requests still have.
 METRICS = RenamedValues("selection.objectives[].metric", NAMES)
 VALUES = (FORMATS, METRICS)
+PLACEHOLDER, OLD_PLACEHOLDER = "$(DATASET)", "$(DATA)"
+"""What stands for the path of the dataset in arguments of user code. Both are understood."""
 
 
 def line(path: str, value: Any) -> str:
@@ -227,7 +229,16 @@ def rewritten(spec: Mapping[str, Any]) -> dict[str, Any]:
 def as_before(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a spec with the old names, so that a digest of it is what it was before."""
     moves = ((field.new, field.old, field.before) for field in FIELDS)
-    return _translated(spec, moves, ((values.path, values.before) for values in VALUES))
+    before = _translated(spec, moves, ((values.path, values.before) for values in VALUES))
+    return {field: _with_old_placeholder(value) for field, value in before.items()}
+
+
+def _with_old_placeholder(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {field: _with_old_placeholder(each) for field, each in value.items()}
+    if isinstance(value, list):
+        return [_with_old_placeholder(each) for each in value]
+    return value.replace(PLACEHOLDER, OLD_PLACEHOLDER) if isinstance(value, str) else value
 
 
 def _translated(

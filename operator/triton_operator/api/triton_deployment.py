@@ -11,6 +11,9 @@ from pydantic import ValidationError
 from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
 from triton_operator.api import renamed
+from triton_operator.api.repository import Repository
+from triton_operator.api.schema import ApiType
+from triton_operator.api.serving import Serving
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.names import (
@@ -98,7 +101,6 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
 
     Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
     """
-    metadata = body["metadata"]
     _check_size(body.get("spec", {}))
     if old := list(renamed.found(body.get("spec"))):
         raise FieldRenamedError("; ".join(map(str, old)))
@@ -110,6 +112,37 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
             for fault in error.errors()
         )
         raise InvalidSpecError("; ".join(faults)) from error
+    return _with_spec(body, spec, _goal_digest(spec))
+
+
+def parse_kept(body: dict[str, Any]) -> TritonDeployment:
+    """Return an object whose spec `parse` refuses, with what of the spec says how an active revision is kept.
+
+    Of `serving` and `repository` these are the fields that are valid by themselves, also under old names. All other
+    fields of the spec have their defaults, and those without one are missing. Never raises.
+    """
+    stored = body.get("spec") or {}
+    parts: dict[str, type[ApiType]] = {"serving": Serving, "repository": Repository}
+    shallow = {field: stored[field] for field in parts if field in stored and not is_deeper(stored[field])}
+    said = renamed.rewritten(shallow)
+    understood: dict[str, Any] = {field: _understood(part, said.get(field)) for field, part in parts.items()}
+    return _with_spec(body, TritonDeploymentSpec.model_construct(**understood), "")
+
+
+def _understood(part: type[ApiType], said: Any) -> ApiType:
+    """Return a part of a spec with those of its fields that are valid by themselves."""
+    found = part()
+    for name, value in said.items() if isinstance(said, dict) else ():
+        try:
+            alone = part.model_validate({name: value})
+        except ValidationError:
+            continue
+        found = found.model_copy(update={each: getattr(alone, each) for each in alone.model_fields_set})
+    return found
+
+
+def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: str) -> TritonDeployment:
+    metadata = body["metadata"]
     return TritonDeployment(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -117,7 +150,7 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         generation=metadata["generation"],
         retry=_noted(metadata, RETRY_ANNOTATION),
         update_images=_noted(metadata, UPDATE_IMAGES_ANNOTATION),
-        goal_digest=_goal_digest(spec),
+        goal_digest=goal_digest,
         spec=spec,
         status=parse_status(body),
         labels=_inherited(metadata.get("labels")),

@@ -1,41 +1,55 @@
 """Which failures of Jobs pass by themselves, and when the next try is due. Pure.
 
 Nobody has to change the spec for them: a server comes back, another object's files go from the claim, a node is no
-longer short of disk. So none of them stops an object for good; the pause between two tries grows with the time that the
-failure has lasted, which is recorded with it.
+longer short of disk, somebody corrects a Secret. So none of them stops an object for good; the pause between two tries
+grows with the time that the failure has lasted, which is recorded with it.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.failures import Failure
 
+
+@dataclass(frozen=True)
+class Pauses:
+    """The bounds of the pause between two tries, in seconds."""
+
+    shortest: float
+    longest: float
+
+
 RETRY_SECONDS = 15.0
 """The shortest pause in seconds: GitOps applies everything at once, so what is missing often exists a little later."""
-ANSWER_SECONDS = 300.0
-"""The longest pause in seconds after a failure of a server outside the cluster.
+OF_ANSWERS = Pauses(RETRY_SECONDS, 300.0)
+"""After a failure of a server outside the cluster. One request costs that server little, and a person who has repaired
+it watches the object for about five minutes."""
+OF_ROOM = Pauses(RETRY_SECONDS, 3600.0)
+"""After a failure of disks or nodes: each try may send a whole source again, or take a GPU."""
+OF_RIGHTS = Pauses(300.0, 3600.0)
+"""After a server has refused credentials, or has shown an invalid certificate. The operator may not read Secrets, so it
+does not see that somebody corrects one; and a server may lock an account that it refuses often."""
 
-One request costs that server little, and a person who has repaired it watches the object for about five minutes.
-"""
-ROOM_SECONDS = 3600.0
-"""The longest pause in seconds after a failure of disks or nodes: each try may send a whole source again, or take a
-GPU."""
-
-PASSING: Mapping[Reason, float] = {
-    Reason.SOURCE_NOT_FOUND: ANSWER_SECONDS,
-    Reason.SOURCE_UNREACHABLE: ANSWER_SECONDS,
-    Reason.SOURCE_TRUNCATED: ANSWER_SECONDS,
-    Reason.SOURCE_CHANGED: ANSWER_SECONDS,
-    Reason.INDEX_UNREACHABLE: ANSWER_SECONDS,
-    Reason.SERVER_UNREACHABLE: ANSWER_SECONDS,
-    Reason.IMAGE_PULL_FAILED: ANSWER_SECONDS,
-    Reason.STORAGE_FULL: ROOM_SECONDS,
-    Reason.EVICTED: ROOM_SECONDS,
-    Reason.UNSCHEDULABLE: ROOM_SECONDS,
+PASSING: Mapping[Reason, Pauses] = {
+    Reason.SOURCE_NOT_FOUND: OF_ANSWERS,
+    Reason.SOURCE_UNREACHABLE: OF_ANSWERS,
+    Reason.SOURCE_TRUNCATED: OF_ANSWERS,
+    Reason.SOURCE_CHANGED: OF_ANSWERS,
+    Reason.INDEX_UNREACHABLE: OF_ANSWERS,
+    Reason.SERVER_UNREACHABLE: OF_ANSWERS,
+    Reason.IMAGE_PULL_FAILED: OF_ANSWERS,
+    Reason.STORAGE_FULL: OF_ROOM,
+    Reason.EVICTED: OF_ROOM,
+    Reason.NODE_NOT_READY: OF_ROOM,
+    Reason.UNSCHEDULABLE: OF_ROOM,
+    Reason.SOURCE_ACCESS_DENIED: OF_RIGHTS,
+    Reason.SOURCE_GATED: OF_RIGHTS,
+    Reason.SOURCE_CERTIFICATE_INVALID: OF_RIGHTS,
+    Reason.INDEX_ACCESS_DENIED: OF_RIGHTS,
 }
-"""The failures that pass by themselves, of every stage, and the longest pause between two tries in seconds."""
+"""The failures that pass by themselves, of every stage, and the pauses between two tries."""
 
 
 def with_times(failure: Failure, previous: Failure | None, now: datetime) -> Failure:
@@ -61,5 +75,6 @@ def seconds_until_due(failure: Failure, now: datetime) -> float:
     from one try to the next.
     """
     failed_at = datetime.fromisoformat(failure.at)
-    pause = min(max(failed_seconds(failure, failed_at), RETRY_SECONDS), PASSING[failure.reason])
+    pauses = PASSING[failure.reason]
+    pause = min(max(failed_seconds(failure, failed_at), pauses.shortest), pauses.longest)
     return pause - (now - failed_at).total_seconds()

@@ -10,7 +10,7 @@ from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
-from triton_operator.api.renamed import FORMATS, files_as_before
+from triton_operator.api.renamed import FORMATS, OLD_PLACEHOLDER, PLACEHOLDER, files_as_before
 from triton_operator.api.source import Source, UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
@@ -147,11 +147,11 @@ def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> E
 
 
 def _arguments(spec: TritonDeploymentSpec, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Replace $(DATASET), by its old name $(DATA), and $(WEIGHTS) by the paths at which they are mounted."""
+    """Replace $(DATASET), also by its old name, and $(WEIGHTS) by the paths at which they are mounted."""
     dataset = layout.DATA_MOUNT
     if spec.mounted_dataset is not None:
         dataset /= uris.split(spec.mounted_dataset.uri).path
-    paths = {"$(DATASET)": str(dataset), "$(DATA)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
+    paths = {PLACEHOLDER: str(dataset), OLD_PLACEHOLDER: str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
     return {name: _fill_placeholders(value, paths) for name, value in arguments.items()}
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
 from typing import Any, Generic
 
 from triton_converters.contract.reasons import Reason
@@ -10,7 +12,7 @@ from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
-from triton_operator.jobs.passing import seconds_until_due, with_times
+from triton_operator.jobs.passing import failed_seconds, seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.gpu import NO_GPU, Gpu
@@ -75,6 +77,7 @@ def run(
     start: bool = True,
     patience: float | None = None,
     repeats: bool = False,
+    gives_up_after: float = inf,
 ) -> Run[Answered]:
     """Return the work's recorded result, else its failure, else its Job, else a new Job if ``start`` allows it.
 
@@ -83,11 +86,12 @@ def run(
     that is suspended, because Kueue would start it again.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
     ``repeats``: whether work whose failure passes by itself is tried again after a pause (`passing.PASSING`).
+    ``gives_up_after``: seconds of failing after which it is not; by default it always is.
 
     A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its
     failure is recorded and it is deleted.
     """
-    outcome = _run(context, work, start, patience, repeats)
+    outcome = _run(context, work, start, patience, gives_up_after if repeats else 0.0)
     replaced_names = [record_name(work.stage, key) for key in work.replaces]
     failures = {name: context.observed.failures[name] for name in replaced_names}
     return replace(outcome, effects=outcome.effects + Effects(needed=frozenset(replaced_names), failures=failures))
@@ -112,8 +116,11 @@ class _WorkState:
     """How the Job failed, or why it is given up."""
 
 
-def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: bool) -> Run[Any]:
-    """Return the state of a piece of work, without the results that it had under earlier keys."""
+def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats_for: float) -> Run[Any]:
+    """Return the state of a piece of work, without the results that it had under earlier keys.
+
+    ``repeats_for``: seconds of failing for which it is tried again after a pause.
+    """
     needed = Effects(needed=frozenset({record_name(work.stage, work.key)}))
     jobs_of_key = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
     record = context.observed.records.get(record_name(work.stage, work.key))
@@ -122,22 +129,22 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         return replace(outcome, effects=outcome.effects + needed)
     state = _observe(context, work, jobs_of_key, patience)
     facts = WorkFacts(
-        recorded=_recorded_failure(context, state, repeats),
+        recorded=_recorded_failure(context, state, repeats_for),
         job=_phase(context, state),
         reading=_reading_state(state),
         may_start=start and not context.spec.suspend,
     )
     outcome = _ACTIONS[next_fate(facts)](context, state)
-    return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats)
+    return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)
 
 
-def _with_failure_record(state: _WorkState, outcome: Run[Any], repeats: bool) -> Run[Any]:
+def _with_failure_record(state: _WorkState, outcome: Run[Any], repeats_for: float) -> Run[Any]:
     """Keep the record of a failure that passes by itself until there is a result: the next pause depends on it."""
     failure = outcome.effects.failures.get(state.name, state.before)
     if failure is None or not failure.since:
         return outcome
     effects = outcome.effects + Effects(failures={state.name: failure})
-    return replace(outcome, effects=effects, failing=failure if repeats else None)
+    return replace(outcome, effects=effects, failing=failure if _repeats_after(failure, repeats_for) else None)
 
 
 def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: Sequence[JobView]) -> Run[Any]:
@@ -185,11 +192,16 @@ def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], pa
     )
 
 
-def _recorded_failure(context: Context, state: _WorkState, repeats: bool) -> RecordedFailure:
+def _repeats_after(failure: Failure, repeats_for: float) -> bool:
+    """Whether the work is tried again after its last failure, which passes by itself if it has its times."""
+    return bool(failure.at) and failed_seconds(failure, datetime.fromisoformat(failure.at)) < repeats_for
+
+
+def _recorded_failure(context: Context, state: _WorkState, repeats_for: float) -> RecordedFailure:
     if state.recorded is None:
         return RecordedFailure.NOTHING
     is_asked_again = state.recorded.retry != context.triton_deployment.retry
-    is_due = repeats and bool(state.recorded.at) and seconds_until_due(state.recorded, context.now) <= 0
+    is_due = _repeats_after(state.recorded, repeats_for) and seconds_until_due(state.recorded, context.now) <= 0
     return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
 
 
@@ -298,7 +310,7 @@ def _run_reader(context: Context, work: AnyWork, job_view: JobView | None) -> Ru
     if not is_created and (job_view is None or not job_view.cut):
         return None
     # It disturbs no measurement, and the pod whose answer it reads may go on.
-    outcome = _run(context, reading_work, True, None, False)
+    outcome = _run(context, reading_work, True, None, 0.0)
     stays = job_view is not None and not (is_created and _overstays(context, job_view))
     kept_jobs = frozenset({job_view.name}) if job_view is not None and stays else frozenset()
     return replace(outcome, effects=outcome.effects + Effects(jobs=kept_jobs))

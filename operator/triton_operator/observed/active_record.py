@@ -32,6 +32,8 @@ class ActiveRecord(Document):
     held: str = ""
     """A digest of the spec whose `rollout.revision` it is; empty: the field is not set, or an older version recorded
     it."""
+    told: Mapping[str, Any] | None = None
+    """What the status is to tell of the revision; None: it tells of it, or an older version recorded it."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""

@@ -1,13 +1,14 @@
 """What the facts of a Job mean: ordered rules, of which the first that applies decides. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_operator import names
 from triton_operator.observed.ending import eviction_text, last_message, server_could_not_start, server_crash
 from triton_operator.observed.job_facts import EVICTIONS, JobFacts
+from triton_operator.observed.node_fault import of_node
 from triton_operator.observed.pod import RUN, PodView
 from triton_operator.observed.record import failure_of
 from triton_operator.observed.trouble import (
@@ -133,8 +134,11 @@ RULES: tuple[Callable[[JobFacts], Finding | None], ...] = (
 
 
 def finding(job: JobFacts) -> Finding:
-    """Return what the first rule that applies found."""
-    return next(result for rule in RULES if (result := rule(job)) is not None)
+    """Return what the first rule that applies found; a failure that the node caused is one of the node."""
+    result = next(result for rule in RULES if (result := rule(job)) is not None)
+    if result.failure is None or job.is_final or job.cut_pod is not None:
+        return result
+    return replace(result, failure=of_node(result.failure, job.newest_pod, job.events))
 
 
 def _is_searching(job: JobFacts, pod: PodView) -> bool:

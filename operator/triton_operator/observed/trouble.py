@@ -69,7 +69,7 @@ def pod_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | 
     # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
     # history.
     if pod.phase == "Pending" and not any(each.has_begun for each in pod.all_containers):
-        return _kubelet_failure(pod, events)
+        return kubelet_failure(pod, events)
     return None
 
 
@@ -133,7 +133,8 @@ def _missing_secret(pod: PodView, events: Iterable[Mapping[str, Any]]) -> str:
     return next((f"{event.get('message', '')}; " for event in missing), "")
 
 
-def _kubelet_failure(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+def kubelet_failure(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    """Return what the kubelet tried in vain before any container of the pod ran; None if no Event tells of it."""
     for event in events_about(pod.uid, pod.created_at, events):
         if reason := _FAILED.get(event.get("reason", "")):
             return Trouble(reason, f"pod {pod.name}: {event.get('message', '')}; create or correct what is missing")

@@ -103,7 +103,10 @@ def remember_state(context: Context, draft: Draft) -> Draft:
     if HISTORY not in context.observed.unreadable:
         history = remembered(context, draft.progress, draft.effects, draft.status, settled=is_settled)
     with_history = replace(draft, history=history)
-    return with_history.plus(clean.clean(context, history)) if is_settled else with_history
+    if not is_settled:
+        return with_history
+    effects, again_after = clean.clean(context, history)
+    return with_history.plus(effects, requeue_after=again_after)
 
 
 def continue_trials(context: Context, draft: Draft) -> Draft:

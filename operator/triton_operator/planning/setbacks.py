@@ -37,6 +37,8 @@ again, and a race of the operator with itself is over by the next pass."""
 LONGEST_ERROR = 300
 """The longest text of an exception in a condition, in bytes; the log has all of it."""
 VARYING: Mapping[str, str] = {
+    "UUID, as of a request or an object": r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
+    "id of a trace or a request": r"\b[0-9a-f]{32}\b",
     "address of an object in memory": r"0x[0-9a-f]+",
     "time, as of a certificate that has expired": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*",
     "host and port of either end of a connection": r"(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])(?::\d+)?",
@@ -139,7 +141,7 @@ def report(owner: Body, setback: Setback, planned: Plan | None, now: datetime) -
     was none, so all that the setback does not change stays as it is stored.
     """
     stored = parse_status(owner)
-    status, facts = (planned.status, planned.facts) if planned else (stored, _stored_facts(owner, stored))
+    status, facts = (planned.status, planned.facts) if planned else (stored, stored_facts(owner, stored))
     told = _told(replace(facts, hindrance=setback.hindrance), setback, status)
     known = any(each.type in SUMMARY and each.reason == setback.reason for each in stored.conditions)
     events = () if known else (Event("Warning", setback.reason, setback.message),)
@@ -176,7 +178,7 @@ def _words(error: Exception) -> str:
     return shortened(str(error), LONGEST_ERROR)
 
 
-def _stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
+def stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
     """The facts as the last status has them, for a pass that found out none; of another spec, nothing is known.
 
     Version 0.1.0 had no UpToDate, was Ready with the newest alone, and called a failure of its own a stall.
@@ -227,7 +229,7 @@ def _steady(new: Condition, stored: Iterable[Condition]) -> Condition:
 
     If each pass stored another message, it would wake the next one at once.
     """
-    if new.reason not in FAILING:
+    if new.reason not in (*FAILING, Reason.APPLY_REFUSED):
         return new
     return next((old for old in stored if _lasting(old) == _lasting(new)), new)
 

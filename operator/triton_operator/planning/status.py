@@ -37,10 +37,12 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, load_words
 from triton_operator.context import Context
 from triton_operator.effects import Statement
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.planning.conditions import Outline, conditions
 from triton_operator.planning.pins import newer_images
 from triton_operator.planning.status_limit import within_limit
 from triton_operator.resources.services import endpoint
+from triton_operator.rollout.active import parts
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
@@ -49,6 +51,8 @@ from triton_operator.stages.search import CandidateSearch, Searched
 from triton_operator.stages.serve import RolledOut, TargetRolledOut
 from triton_operator.stages.source import Sourced
 
+ActivePart = tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]
+"""What a status tells of the active revision alone."""
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
 VERSION_BYTES = 256
@@ -86,6 +90,31 @@ def status_of(
         performance=performance if is_served else None,
     )
     return within_limit(status)
+
+
+def told_of_target(context: Context, progress: Progress, record: ActiveRecord | None) -> dict[str, Any] | None:
+    """What a status will tell of the target, once it is active; None: nothing, or the record is not the target's.
+
+    ``record``: the record of the active revision that is new in this pass; None: there is none.
+    """
+    if record is None or not isinstance(progress, TargetRolledOut) or record.server != progress.rollout.server:
+        return None
+    part = _target_part(context, progress)
+    if part is None:
+        return None
+    serving, accuracy, performance = part
+    signature = _signature(progress.dump.result.signature)
+    return parts(
+        within_limit(
+            TritonDeploymentStatus(
+                source=_source(context, progress),
+                signature=signature,
+                serving=serving,
+                accuracy=accuracy,
+                performance=performance,
+            )
+        )
+    )
 
 
 def _source(context: Context, progress: Progress) -> SourceStatus | None:
@@ -195,9 +224,7 @@ def _recorded_source_status(context: Context, progress: Progress) -> TritonDeplo
     return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
 
 
-def _active_part(
-    context: Context, progress: Progress, server: str | None
-) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
+def _active_part(context: Context, progress: Progress, server: str | None) -> ActivePart:
     """The active revision's part: the target's once the Service points to it and it was measured, else the old one.
 
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
@@ -205,10 +232,18 @@ def _active_part(
     last = _rolled_back_status(progress) or _last_status_of(context, server)
     if not isinstance(progress, TargetRolledOut):
         return last.serving, last.accuracy, last.performance
+    of_target = _target_part(context, progress) if progress.rollout.is_active else None
+    if of_target is None or progress.rollout.undone is not None:
+        return last.serving, last.accuracy, last.performance
+    return of_target
+
+
+def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | None:
+    """What the status tells of the target once it is active; None: it was not measured."""
     rollout, attempt = progress.rollout, progress.target
     sweep, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
-    if not rollout.is_active or rollout.undone is not None or sweep is None or best is None:
-        return last.serving, last.accuracy, last.performance
+    if sweep is None or best is None:
+        return None
     assert profile is not None
     serving = ServingStatus(
         revision=attempt.key,
@@ -231,13 +266,16 @@ def _active_part(
 
 
 def _last_status_of(context: Context, server: str | None) -> TritonDeploymentStatus:
-    """The last status of a server: as it is, as it was when the Service moved on from it, or as the history keeps it.
+    """The last status of a server: as it is, as its record has it, or that of the move from it, or the history.
 
     The selector in the last status names the Deployment that the status is about; that of an older operator has none.
     Where nothing tells of the server, as after statuses that were refused while the Service moved, no figures are
     better than those of another server.
     """
-    last = context.triton_deployment.status
+    last, record = context.triton_deployment.status, context.observed.active_record
+    if record is not None and record.server == server and record.told is not None:
+        # The Service moved to it, and no status tells of that yet.
+        return parse_status({"status": record.told})
     if last.active is None or last.active.selector in ("", names.selector(context.name, server)):
         return last
     promotions = [each for each in context.observed.promotions.values() if each.before and each.previous == server]

@@ -3,9 +3,11 @@
 If somebody changed the cluster by hand, it says which revision was active, and how its Deployment was made.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from triton_operator import names
 from triton_operator.api.status import FAILING, TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects
@@ -60,15 +62,25 @@ def is_met(context: Context) -> bool:
     return [status_by_type.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
 
 
-def next_active_record(context: Context, active: ActiveRecord | None, *, complete: bool) -> ActiveRecord | None:
-    """Return the record of the active revision from this pass on; None: it does not change.
+def next_active_record(
+    context: Context, active: ActiveRecord | None, told: Mapping[str, Any] | None, *, complete: bool
+) -> ActiveRecord | None:
+    """Return the record of the active revision from this pass on; None: there is none.
 
-    ``active``: the record that is new in this pass; None: there is none. ``complete``: the target is active, and no
-    soak may undo it.
+    ``active``: the record that is new in this pass; None: there is none. ``told``: the `parts` of a status that will
+    tell of it, for the case that another target is worked on before a status is written; None: one tells of it.
+    ``complete``: the target is active, and no soak may undo it.
     """
     record = active or context.observed.active_record
-    if record is None or not (complete or is_met(context)):
-        return active
+    if record is None:
+        return None
+    serving = context.triton_deployment.status.serving
+    if serving is not None and serving.selector == names.selector(context.name, record.server):
+        record = replace(record, told=None)
+    elif active is not None:
+        record = replace(record, told=told)
+    if not (complete or is_met(context)):
+        return record
     # While spec.rollout.revision is set, only a revision of before can meet what the rest of the spec asks for.
     if context.spec.rollout.revision is not None:
         return replace(record, held=context.triton_deployment.goal_digest)
@@ -90,7 +102,12 @@ def recorded_revision(context: Context) -> Revision | None:
 
 def revision(active: ActiveRecord, candidate: str, status: TritonDeploymentStatus) -> Revision:
     """Return the active revision as the history keeps it. ``status``: one that describes this revision."""
-    status_parts = status.model_dump(
+    return Revision.of(active.revision, candidate, active.model, active.server, active.template, parts(status))
+
+
+def parts(status: TritonDeploymentStatus) -> dict[str, Any]:
+    """Return the parts of a status that are about the revision that it describes, as records keep them."""
+    return status.model_dump(
         mode="json",
         by_alias=True,
         exclude_none=True,
@@ -98,7 +115,6 @@ def revision(active: ActiveRecord, candidate: str, status: TritonDeploymentStatu
         include=ACTIVE_PARTS,
         exclude=PRESENT_FIELDS,
     )
-    return Revision.of(active.revision, candidate, active.model, active.server, active.template, status_parts)
 
 
 def restore_deployment(context: Context) -> Effects:

@@ -22,6 +22,7 @@ from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe
 from triton_operator.planning import setbacks
+from triton_operator.planning.keeping import keep
 from triton_operator.planning.plan import Event, plan
 from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
@@ -123,11 +124,13 @@ class Reconciler:
         return Result()
 
     def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
-        """Report a spec that the user has to correct."""
-        setback = setbacks.invalid(error.reason, str(error))
-        self._reporter.report(key, owner, setbacks.report(owner, setback, None, now), now)
+        """Report a spec that the user has to correct, and keep what serves. Raises as `_pass` does."""
+        children = ownership.ours(owner, self._store.children(key))
+        planned = keep(owner, error, observe(key.name, children), self._settings, now)
+        carried = self._carry_out(key, CarryingOut(self._writer, owner, by_key(children), planned))
+        self._reporter.report(key, owner, Report(planned.status, planned.events), now)
         self._metrics.objects.seen(key, None, parse_status(self._store.owner(key) or owner))
-        return Result()
+        return self._next(key, owner, carried, carried.written, now)
 
     def _observe(
         self, key: Key, triton_deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]

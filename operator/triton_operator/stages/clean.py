@@ -3,16 +3,19 @@
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.clean import clean_work
-from triton_operator.jobs.run import run
+from triton_operator.jobs.run import next_try, run
 from triton_operator.observed.history import History
 
 
-def clean(context: Context, history: History) -> Effects:
+def clean(context: Context, history: History) -> tuple[Effects, float | None]:
     """Run the Job for what was last dropped, once the drop is recorded: its pod then mounts the shorter record.
+
+    Return the seconds until it is tried again too, if it failed by what passes by itself; None: it is not.
 
     The pod starts only if every ConfigMap exists, and there is no Job while an entry is unreadable: both may name files
     to keep.
     """
     if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
-        return Effects()
-    return run(context, clean_work(context, history.dropped)).effects
+        return Effects(), None
+    job_run = run(context, clean_work(context, history.dropped), repeats=True)
+    return job_run.effects, next_try(context, [job_run])

@@ -93,7 +93,7 @@ def is_measuring(context: Context) -> bool:
 def _after_gates(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
         return attempt.in_state("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
-    trouble = Trouble(known_reason(result.reason) or Reason.CRASHED, result.message)
+    trouble = Trouble(known_reason(result.reason) or Reason.RESULT_MISSING, result.message)
     return attempt.in_state("Passed" if result.passed else "Failed", trouble)
 
 

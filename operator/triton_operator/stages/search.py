@@ -23,7 +23,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import run, waiting_reason
+from triton_operator.jobs.run import next_try, run, waiting_reason
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.contenders import rank_candidates
@@ -38,6 +38,9 @@ MOST_SEARCHED = 2
 
 Two, because the best one is not always the one that a search improves most; each further one divides the budget.
 """
+LONGEST_OUTAGE_SECONDS = 600.0
+"""How long a search waits for a failure to pass that passes by itself: the object can serve without it, and a node or a
+registry that is started again is back within ten minutes."""
 SPENT_WORDS = {
     SearchEnd.MEASUREMENTS_SPENT: " because its measurements are spent",
     SearchEnd.TIME_SPENT: " because its time is spent",
@@ -63,6 +66,8 @@ class CandidateSearch:
     """What the search waits for while it goes on; None: it has ended."""
     job: str = ""
     """Name of the Job that measures now; empty: none does."""
+    again_after: float | None = None
+    """Seconds until the operator tries a part that failed again; None: it tries none again."""
     failure: Trouble | None = None
     records: tuple[str, ...] = ()
     """Keys of the parts' records."""
@@ -96,6 +101,11 @@ class SearchProgress:
     waits: Statement | None = None
     """The condition while a search goes on, or a Job for a candidate that a search found; None: all have ended."""
 
+    @property
+    def again_after(self) -> float | None:
+        """Seconds until the operator goes on with a search whose last part failed; None: it waits for none."""
+        return self.searches[-1].again_after if self.searches else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Searched(Referred):
@@ -116,7 +126,9 @@ def search(context: Context, progress: Referred) -> Searched:
         searches=search_progress.searches,
         ranking=tuple(rank_candidates(context, search_progress.attempts)),
     )
-    return searched.wait_with(search_progress.waits) if search_progress.waits else searched
+    if search_progress.waits is None:
+        return searched
+    return replace(searched.wait_with(search_progress.waits), again_after=search_progress.again_after)
 
 
 def _search_leaders(context: Context, dump: Dump, candidates: tuple[Attempt, ...]) -> SearchProgress:
@@ -155,10 +167,14 @@ def _search_candidate(
     is_busy = is_measuring(context)
     for part in range(budget.measurements):
         work = search_work(context, dump, attempt, budget, part)
-        job_run = run(context, work, start=not is_busy)
+        job_run = run(context, work, start=not is_busy, repeats=True, gives_up_after=LONGEST_OUTAGE_SECONDS)
         effects += job_run.effects
         if job_run.failure is not None and job_run.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += record_damage(context, attempt.key, job_run.failure)
+        if job_run.failure is not None and job_run.failing is not None:
+            failing = Trouble(job_run.failure.reason, f"{job_run.failure.message}; trying again")
+            pause = next_try(context, [job_run])
+            return _with_best(context, replace(candidate_search, pending=failing, again_after=pause)), effects
         if job_run.failure is not None:
             return _with_best(
                 context, replace(candidate_search, ended=SearchEnd.FAILED, failure=job_run.failure)
@@ -175,7 +191,7 @@ def _search_candidate(
             message = (
                 f"a Job of the search answered {excess_words}; change spec.selection.search, and it is searched anew"
             )
-            failure = Trouble(Reason.CRASHED, message)
+            failure = Trouble(Reason.RESULT_MISSING, message)
             return _with_best(context, replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)), effects
         candidate_search = replace(
             candidate_search,
