@@ -111,7 +111,7 @@ def test_at_rest_nothing_is_written(operator: Operator, apiserver: ApiServer, ku
     assert len(before) > 3, "the audit log shows what the operator wrote"
     passes = operator.metric("triton_operator_reconcile_seconds_count")
     # Others' edits wake the operator; they are not its business.
-    kubectl("label", "td", "digits", "team=blue")
+    kubectl("annotate", "td", "digits", "example.com/note=blue")
     time.sleep(AT_REST_SECONDS)
     assert writes(apiserver)[len(before) :] == []
     assert operator.metric("triton_operator_reconcile_seconds_count") > passes

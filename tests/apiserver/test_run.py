@@ -26,7 +26,7 @@ def cluster(apiserver: ApiServer, kubectl: Kubectl, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_object_is_applied_and_again(cluster: Cluster, kubectl: Kubectl, tmp_path: Path) -> None:
-    (tmp_path / "net.onnx").touch()
+    (tmp_path / "net.onnx").write_text("graph")
     file = tmp_path / "net.yaml"
     file.write_text(
         complete_yaml(
