@@ -11,6 +11,8 @@ from pathlib import Path
 import tritonclient.grpc as triton
 
 ROOT = Path(__file__).resolve().parents[2]
+COUNTED_SECONDS = 10.0
+"""How long a busy machine may take to count a request after its answer."""
 RUN = [sys.executable, "-m", "hack.imagebuild", "run"]
 
 
@@ -34,6 +36,13 @@ class Server:
                 return True
         except OSError:
             return False
+
+    def reaches(self, name: str, model: str, count: float) -> bool:
+        """Whether the sum of a metric of a model becomes so much: the server counts after it has answered."""
+        deadline = time.monotonic() + COUNTED_SECONDS
+        while (found := sum(self.metric(name, model).values())) < count and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found == count
 
     def metric(self, name: str, model: str) -> dict[str, float]:
         """Read a metric of a model: sums by instance, or by "" where it has no such label."""

@@ -83,7 +83,7 @@ def test_failed_call_answers_an_error_and_the_next_call_works(good: Server, back
     ) as error:
         client.infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
     assert error.value.status() == "StatusCode.INTERNAL"
-    assert sum(good.metric("nv_inference_request_failure", model).values()) == before + 1, "a soak counts it"
+    assert good.reaches("nv_inference_request_failure", model, before + 1), "a soak counts it"
     answer = client.infer(model, [tensor("x", np.array([[3], [0]], np.int64), "INT64")])
     np.testing.assert_array_equal(answer.as_numpy("y"), [[[6, 7]], [[0, 1]]])
 
@@ -102,8 +102,9 @@ def test_a_failure_of_an_ensemble_counts_once(good: Server, backend: str) -> Non
     with pytest.raises(InferenceServerException):
         good.client().infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
     good.client().infer(model, [tensor("x", np.array([[3]], np.int64), "INT64")])
+    assert good.reaches("nv_inference_request_failure", model, failures + 2), "alerts halve this"
+    assert good.reaches("nv_inference_request_success", model, before[0] + 1)
     assert [late - early for early, late in zip(before, counted(), strict=True)] == [1, 1]
-    assert sum(good.metric("nv_inference_request_failure", model).values()) == failures + 2, "alerts halve this"
 
 
 def sample(data_type: str) -> np.ndarray:

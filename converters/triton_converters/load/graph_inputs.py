@@ -18,8 +18,9 @@ class GraphInput:
     """All dimensions, the batch included. A size that the graph leaves open is a name; equal names have equal sizes."""
     limit: int = FLAGS
     """Integers are below it."""
-    ranges: tuple[tuple[float, float], ...] = ()
-    """The lowest and the highest number of each column of a table, as far as the graph tells; none: nothing."""
+    points: tuple[tuple[float, ...], ...] = ()
+    """Where each column of a table lies, as far as the graph tells: numbers in order, between each two of which lie as
+    many rows; none: nothing is known."""
 
     @property
     def is_flags(self) -> bool:

@@ -16,8 +16,8 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.found.axes import UNNAMED
 from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
+from triton_converters.load.onnx_columns import points
 from triton_converters.load.onnx_mending import mend
-from triton_converters.load.onnx_ranges import ranges
 from triton_converters.load.onnx_session import ONLY_FATAL, session_options
 from triton_converters.load.onnx_tables import rows
 from triton_converters.load.randomness import of_onnx
@@ -143,7 +143,7 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
-    limits, columns = rows(graph), ranges(graph)
+    limits, columns = rows(graph), points(graph)
     return tuple(
         GraphInput(
             value.name,

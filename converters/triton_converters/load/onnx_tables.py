@@ -55,5 +55,6 @@ def _choices(node: Any, tables: Mapping[str, tuple[int, ...]], depths: Mapping[s
 
 
 def _is_number(tensor: Any) -> bool:
-    """Whether a weight is a single integer."""
-    return tensor.data_type in (tensor.INT32, tensor.INT64) and prod(tensor.dims) == 1
+    """Whether a weight is a single integer, and in the graph's own file."""
+    is_integer = tensor.data_type in (tensor.INT32, tensor.INT64) and tensor.data_location != tensor.EXTERNAL
+    return is_integer and prod(tensor.dims) == 1

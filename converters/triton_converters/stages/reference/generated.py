@@ -83,9 +83,11 @@ class Recipe:
         if declared.type == "str":
             return random.choice(numpy.array(WORDS), shape)
         if declared.type in FLOATS:
-            low, high = numpy.array(declared.ranges or [(0.0, 1.0)]).T
             values = random.random(shape, numpy.dtype(declared.type))
-            return (low + (high - low) * values).astype(declared.type) if declared.ranges else values
+            for column, points in enumerate(declared.points):
+                places = numpy.linspace(0, 1, len(points))
+                values[..., column] = numpy.interp(values[..., column], places, points)
+            return values
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
             return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
@@ -136,7 +138,7 @@ def _ending_black(
 
 def _may_be_black(declared: GraphInput) -> bool:
     """Whether zeros are what a camera or a microphone may give: a row of a table has its own range."""
-    return declared.is_bytes or (declared.type in FLOATS and not declared.ranges)
+    return declared.is_bytes or (declared.type in FLOATS and not declared.points)
 
 
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:

@@ -1,10 +1,11 @@
 """Where the columns of a table lie, as far as the graph tells: numbers far from there meet few of its branches.
 
 A tree splits at thresholds, a scaler subtracts means, and neighbours and clusters are rows of the table itself. Numbers
-between 0 and 1 are all in one leaf of a tree that was made of prices.
+between 0 and 1 are all in one leaf of a tree that was made of prices. A column is told by some of its numbers in order,
+so that one that is far from the others does not hide them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -16,20 +17,25 @@ DEVIATIONS = 2.0
 """Standard deviations on either side of a mean."""
 MARGIN = 0.1
 """Share of a range that is added on either side, so that its ends are passed."""
-Range = tuple[float, float]
-Limits = tuple[Array, Array]
-"""The lowest and the highest number of each column, [columns]; NaN: not known."""
+MOST = 33
+"""Numbers of a column that are kept."""
+LARGEST = float(numpy.finfo(numpy.float32).max) / 4
+"""Beyond it, a number and its margin may not be finite: some trees split off what is missing at infinity."""
+Points = tuple[float, ...]
+"""Numbers of a column in ascending order, at least two: between each two lie as many of its rows."""
+Numbers = list[Array]
+"""The numbers that are known of each column; empty: none."""
 
 
-def ranges(graph: Any) -> Mapping[str, tuple[Range, ...]]:
-    """Return a range for each column of the inputs that are tables; inputs of which nothing is known are left out.
+def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
+    """Return where each column of the inputs that are tables lies; inputs of which nothing is known are left out.
 
     ``graph``: a GraphProto; its nodes are in the order of computation.
     """
     # Weights in a file of their own are no table's: those are small.
     known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
     origins = {each.name: (each.name, numpy.arange(count)) for each in graph.input if (count := _columns(each))}
-    found: dict[str, Limits] = {}
+    found: dict[str, Numbers] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
     squared = {name for node in graph.node if node.op_type == "ReduceSumSquare" for name in node.input}
     for node in graph.node:
@@ -39,9 +45,11 @@ def ranges(graph: Any) -> Mapping[str, tuple[Range, ...]]:
             source, columns = origins[name]
             if (kept := _kept(node, place, columns, known)) is not None:
                 origins[node.output[0]] = source, kept
-            elif (node.op_type != "Gemm" or name in squared) and (limits := _limits(node, len(columns), known)):
-                found[source] = _joined(found.get(source), limits, columns, len(origins[source][1]))
-    return {name: tuple(_widened(*each) for each in zip(*limits, strict=True)) for name, limits in found.items()}
+            elif node.op_type != "Gemm" or name in squared:
+                whole = found.setdefault(source, [numpy.zeros(0)] * len(origins[source][1]))
+                for column, numbers in zip(columns, _numbers(node, len(columns), known), strict=True):
+                    whole[column] = numpy.concatenate([whole[column], numbers])
+    return {name: tuple(map(_points, whole)) for name, whole in found.items() if any(map(len, whole))}
 
 
 def _columns(value: Any) -> int:
@@ -64,30 +72,35 @@ def _kept(node: Any, place: int, columns: Array, known: Mapping[str, Any]) -> Ar
     return None
 
 
-def _limits(node: Any, columns: int, known: Mapping[str, Any]) -> Limits | None:
-    """Return what a node that reads a table tells of its columns; None: nothing."""
+def _numbers(node: Any, columns: int, known: Mapping[str, Any]) -> Numbers:
+    """Return what a node that reads a table tells of its columns."""
     try:
         if node.op_type in _READERS:
             return _READERS[node.op_type](node, columns)
-        if node.op_type not in _COMPARING:
-            return None
-        others = [numpy_helper.to_array(known[name]) for name in node.input if name in known]
+        if node.op_type in _COMPARING:
+            others = [numpy_helper.to_array(known[name]) for name in node.input if name in known]
+            return _compared(node.op_type, others, columns)
     except (KeyError, ValueError, IndexError):
         # A graph that says what cannot be is refused by the runtime.
-        return None
-    if node.op_type == "Sub" and others and others[0].size == columns:
+        pass
+    return [numpy.zeros(0)] * columns
+
+
+def _compared(operator: str, others: Sequence[Array], columns: int) -> Numbers:
+    """Return the means that are subtracted from a table, or the rows that it is compared with."""
+    if operator == "Sub" and others and others[0].size == columns:
         mean = others[0].ravel().astype(numpy.float64)
         return _around(mean, numpy.maximum(numpy.abs(mean), 1.0))
     rows = [each for each in others if each.ndim == 2 and each.shape[1] == columns and len(each) > 1]
-    return (rows[0].min(axis=0), rows[0].max(axis=0)) if node.op_type != "Sub" and rows else None
+    return list(rows[0].T) if operator != "Sub" and rows else [numpy.zeros(0)] * columns
 
 
-def _around(middle: Array, distance: Array) -> Limits:
-    return middle - distance, middle + distance
+def _around(middle: Array, distance: Array) -> Numbers:
+    return list(numpy.stack([middle - distance, middle + distance], axis=1))
 
 
-def _trees(node: Any, columns: int) -> Limits:
-    """Return the smallest and the largest threshold of each column."""
+def _trees(node: Any, columns: int) -> Numbers:
+    """Return the thresholds of each column."""
     attributes = {each.name: each for each in node.attribute}
     if "nodes_splits" in attributes:
         splits = numpy_helper.to_array(attributes["nodes_splits"].t).astype(numpy.float64)
@@ -96,27 +109,25 @@ def _trees(node: Any, columns: int) -> Limits:
         branches = numpy.array([each != b"LEAF" for each in attributes["nodes_modes"].strings], dtype=bool)
         splits = numpy.array(attributes["nodes_values"].floats)[branches]
         features = numpy.array(attributes["nodes_featureids"].ints)[branches]
-    low, high = numpy.full(columns, numpy.nan), numpy.full(columns, numpy.nan)
-    numpy.fmin.at(low, features, splits)
-    numpy.fmax.at(high, features, splits)
-    return low, high
+    if len(features) and not 0 <= features.min() <= features.max() < columns:
+        raise IndexError(f"{columns} columns")
+    return [splits[features == column] for column in range(columns)]
 
 
-def _scaler(node: Any, columns: int) -> Limits:
+def _scaler(node: Any, columns: int) -> Numbers:
     """Return means and deviations: a Scaler computes (x - offset) * scale."""
     attributes = {each.name: numpy.array(each.floats) for each in node.attribute}
     offset, scale = (numpy.broadcast_to(attributes[name], columns) for name in ("offset", "scale"))
     return _around(offset, DEVIATIONS / numpy.where(scale, numpy.abs(scale), 1.0))
 
 
-def _support_vectors(node: Any, columns: int) -> Limits:
-    """Return the ends of the rows that a support vector machine keeps."""
+def _support_vectors(node: Any, columns: int) -> Numbers:
+    """Return the rows that a support vector machine keeps."""
     attributes = {each.name: numpy.array(each.floats) for each in node.attribute}
-    rows = attributes["support_vectors"].reshape(-1, columns)
-    return rows.min(axis=0), rows.max(axis=0)
+    return list(attributes["support_vectors"].reshape(-1, columns).T)
 
 
-_READERS: Mapping[str, Callable[[Any, int], Limits]] = {
+_READERS: Mapping[str, Callable[[Any, int], Numbers]] = {
     "TreeEnsemble": _trees,
     "TreeEnsembleClassifier": _trees,
     "TreeEnsembleRegressor": _trees,
@@ -128,17 +139,14 @@ _COMPARING = frozenset({"Sub", "Scan", "CDist", "Gemm"})
 """Operators that compare a table with means, or with rows: neighbours, or the middles of clusters."""
 
 
-def _joined(one: Limits | None, other: Limits, columns: Array, count: int) -> Limits:
-    """Return the limits that hold both; ``other`` is of these columns of ``count``."""
-    low, high = one or (numpy.full(count, numpy.nan), numpy.full(count, numpy.nan))
-    numpy.fmin.at(low, columns, other[0])
-    numpy.fmax.at(high, columns, other[1])
-    return low, high
-
-
-def _widened(low: float, high: float) -> Range:
-    """Return a range with its margin; from 0 to 1 if it is not known."""
-    if not (numpy.isfinite(low) and numpy.isfinite(high)):
+def _points(numbers: Array) -> Points:
+    """Return some of the numbers in order, with a margin at both ends; 0 and 1 if none is known."""
+    known = numpy.unique(numbers[numpy.abs(numbers) < LARGEST].astype(numpy.float64))
+    if not len(known):
         return 0.0, 1.0
-    margin = MARGIN * (high - low) or max(abs(low), 1.0)
-    return float(low - margin), float(high + margin)
+    if len(known) > MOST:
+        known = known[numpy.linspace(0, len(known) - 1, MOST).round().astype(int)]
+    # Next to a number that is far away, the margin is that of its own neighbour.
+    gaps = numpy.diff(known) if len(known) > 1 else numpy.array([10 * max(abs(known[0]), 1.0)])
+    first, last = (MARGIN * gap * max(1, len(known) - 1) for gap in (gaps[0], gaps[-1]))
+    return tuple(float(each) for each in (known[0] - first, *known[1:-1], known[-1] + last))

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_converters.claim_store.dump import Array
-from triton_converters.load.onnx_ranges import ranges
+from triton_converters.load.onnx_columns import MOST, points
 
 ML = "ai.onnx.ml"
 
@@ -17,11 +17,12 @@ def found(nodes: list[Any], columns: int = 2, **weights: Array) -> Any:
     graph = helper.make_graph(
         nodes, "g", [table], [], [numpy_helper.from_array(values, name) for name, values in weights.items()]
     )
-    return ranges(graph).get("x")
+    return points(graph).get("x")
 
 
-def rounded(limits: Any) -> list[tuple[float, float]]:
-    return [(round(low, 3), round(high, 3)) for low, high in limits]
+def rounded(columns: Any) -> list[tuple[float, ...]]:
+    """The lowest and the highest number of each column."""
+    return [(round(numbers[0], 3), round(numbers[-1], 3)) for numbers in columns]
 
 
 def tree(given: str, features: list[int], thresholds: list[float]) -> Any:
@@ -104,4 +105,21 @@ def test_a_picture_is_no_table() -> None:
     picture = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
     mean = numpy_helper.from_array(numpy.ones((1, 3, 1, 1), numpy.float32), "mean")
     graph = helper.make_graph([helper.make_node("Sub", ["x", "mean"], ["y"])], "g", [picture], [], [mean])
-    assert ranges(graph) == {}
+    assert points(graph) == {}
+
+
+@pytest.mark.parametrize("far", [float("inf"), 1e30, -1e30, 3e38])
+def test_a_threshold_far_from_the_others_does_not_hide_them(far: float) -> None:
+    thresholds = [100.0, 200.0, 300.0, far]
+    (numbers, _) = found([tree("x", [0] * 4, thresholds)])
+    assert all(numpy.isfinite(numbers))
+    drawn = numpy.interp(numpy.random.default_rng(0).random(32), numpy.linspace(0, 1, len(numbers)), numbers)
+    leaves = {int(numpy.searchsorted([100.0, 200.0, 300.0], each)) for each in drawn}
+    assert leaves == {0, 1, 2, 3}
+
+
+def test_of_many_thresholds_some_are_kept() -> None:
+    (numbers, _) = found([tree("x", [0] * 500, [float(each) for each in range(500)])])
+    assert len(numbers) == MOST
+    assert numbers[0] < 0
+    assert numbers[-1] > 499
