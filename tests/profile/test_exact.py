@@ -9,11 +9,12 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.gates.agreement import compare
 from triton_converters.gates.answers import Answers
-from triton_converters.gates.exact import distances
+from triton_converters.gates.exact import RULES, distances
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.variation import Variation
 
 RANDOM = numpy.random.default_rng(3)
+FP16 = DEFAULT_TOLERANCES["fp16"]
 BACKGROUND = numpy.zeros((16, 64, 64), dtype=numpy.uint8)
 
 
@@ -128,3 +129,22 @@ def test_the_ends_of_a_type_are_as_far_apart_as_they_are(kind: str) -> None:
     ends = numpy.array([limits.min, limits.max], dtype=kind)
     span = int(limits.max) - int(limits.min)
     assert distances(ends, ends[::-1].copy()).tolist() == [span, span]
+
+
+def test_a_text_that_loses_its_end_fails() -> None:
+    framework = RANDOM.integers(1, 9, (200, 60))
+    whole = verdict(framework[5:6], framework[5:6, :3].copy(), "fp16")
+    assert whole
+    agreements = [
+        compare("OUT", framework[at : at + 1], framework[at : at + 1, : 3 if at == 5 else 60], [str(at)], FP16)
+        for at in range(200)
+    ]
+    total = sum(agreements[1:], agreements[0])
+    assert (total.outside, total.counted) == (57, 12_000)
+    assert not total.holds(RULES["fp16"])
+
+
+@pytest.mark.parametrize("kind", ["flags", "words"])
+def test_steps_are_for_integers_alone(kind: str) -> None:
+    framework = numpy.array([[True] * 5 + [False] * 5]) if kind == "flags" else numpy.array([["a"] * 5 + ["b"] * 5])
+    assert verdict(framework, framework[:, ::-1].copy(), "fp32", IntegerTolerance(steps=1))

@@ -322,23 +322,3 @@ def test_the_difference_of_the_largest_doubles_is_no_warning() -> None:
     with numpy.errstate(over="raise"):
         assert not verdict(Case(largest, largest))
         assert "outside" in verdict(Case(largest, -largest))
-
-
-@pytest.mark.parametrize(
-    ("elements", "times", "precision", "fails"),
-    [(10, 3, "fp16", False), (11, 3, "fp16", True), (1, 5, "fp16", True), (1, 3, "fp32", True)],
-    ids=["a tail", "too many", "too far", "fp32"],
-)
-def test_fp16_has_a_tail_of_errors(elements: int, times: float, precision: str, fails: bool) -> None:
-    framework = RANDOM.uniform(0.6, 0.9, (100, 10)).astype(numpy.float32)
-    served = framework.copy()
-    allowed = DEFAULT[precision].absolute + DEFAULT[precision].relative * framework.ravel()[:elements]
-    served.ravel()[:elements] += times * allowed
-    assert bool(verdict(Case(framework, served, precision=precision))) is fails
-
-
-def test_a_tolerance_that_is_set_has_no_tail() -> None:
-    framework = RANDOM.uniform(0.6, 0.9, (100, 10)).astype(numpy.float32)
-    served = framework.copy()
-    served[0, 0] += 0.04
-    assert verdict(Case(framework, served, precision="fp16", tolerance=Tolerance(0.01, 0.011)))

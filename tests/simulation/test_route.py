@@ -158,13 +158,21 @@ def test_a_new_object_with_a_route_that_is_not_allowed_starts_nothing() -> None:
     assert cluster.condition("Stalled")["reason"] == "NotAllowed"
 
 
-def test_a_host_name_that_another_object_has_is_not_taken_from_it(cluster: Cluster, attack: Attack) -> None:
+def test_an_edit_that_meets_a_host_name_of_another_object_takes_nothing_from_clients(cluster: Cluster) -> None:
+    before = route(cluster)
+    cluster.edit(serving={"route": {"parentRefs": [{"name": "public"}], "hostnames": ["cart.example"]}})
+    cluster.host_holder = "shop/cart"
+    cluster.act()
+    assert (route(cluster), routed_condition(cluster)) == (before, ("False", "HostnameTaken"))
+
+
+def test_a_host_name_that_another_object_has_is_not_taken_from_it(attack: Attack) -> None:
+    cluster = routed()
     cluster.host_holder = "shop/cart"
     cluster.act()
     assert (route(cluster), routed_condition(cluster)) == (None, ("False", "HostnameTaken"))
     words = cluster.condition("Routed")["message"]
     assert "TritonDeployment shop/cart has the same host name on the same Gateway" in words
-    assert cluster.condition("Ready")["status"] == "True"
     assert cluster.intent().requeue_after is not None
     cluster.host_holder = ""
     cluster.settle()

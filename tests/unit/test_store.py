@@ -116,11 +116,15 @@ def asks(name: str, version: int, **route: Any) -> JSON:
     return {**a_body(name, version), "spec": {"serving": {"route": {"parentRefs": [PUBLIC]} | route}}}
 
 
-def routes(name: str, version: int, made: str, **route: Any) -> JSON:
+def routes(name: str, version: int, made: str, *, is_accepted: bool = True, **route: Any) -> JSON:
     """Its HTTPRoute."""
     body = a_body(name, version, uid=f"{name}-route", owner=name)
     body["metadata"]["creationTimestamp"] = made
-    return body | {"spec": {"parentRefs": [PUBLIC]} | route}
+    accepted = {"conditions": [{"type": "Accepted", "status": "True" if is_accepted else "False"}]}
+    return body | {
+        "spec": {"parentRefs": [PUBLIC]} | route,
+        "status": {"parents": [{"parentRef": PUBLIC} | accepted]},
+    }
 
 
 @pytest.mark.parametrize(
@@ -152,6 +156,16 @@ def test_a_host_name_is_held_by_whose_route_has_it(taken: JSON, wanted: JSON, cl
     assert store.host_holder(DIGITS) == ("vision/holder" if clashes else "")
     assert store.host_holder(Key("vision", "holder")) == ""
     store.remove(HTTP_ROUTE, routes("holder", 4, "2026-11-21T00:00:00Z", **taken))
+    assert store.host_holder(DIGITS) == ""
+
+
+def test_a_route_that_no_gateway_accepts_or_of_no_object_holds_nothing() -> None:
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, asks("digits", 1, hostnames=["a.example"]))
+    store.put(HTTP_ROUTE, routes("ghost", 2, "2026-11-21T00:00:00Z", hostnames=["a.example"]))
+    assert store.host_holder(DIGITS) == ""
+    store.put(TRITON_DEPLOYMENT, asks("refused", 3, hostnames=["a.example"]))
+    store.put(HTTP_ROUTE, routes("refused", 4, "2026-11-21T00:00:00Z", is_accepted=False, hostnames=["a.example"]))
     assert store.host_holder(DIGITS) == ""
 
 

@@ -4,6 +4,7 @@ The directory appears with its marker at once, so a Job never sees a directory o
 """
 
 import errno
+import hashlib
 import os
 import shutil
 import tempfile
@@ -18,6 +19,8 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 
 OWNER = "triton-operator"
+LONGEST_NAME = 200
+"""Characters of a namespace and a claim that are kept: together they may have 317, and a file's name 255."""
 VERSION = 1
 """The layout that ``contract.layout`` describes. A change that this version would misread has another number."""
 
@@ -46,11 +49,18 @@ def ensure() -> None:
 def other_claims(root: Path) -> list[Path]:
     """Return the files of the other claims that have this storage. Empty also if this claim's name is not known."""
     folder, own = layout.claims_directory(root), _own_name()
-    return sorted(path for path in folder.iterdir() if path.name != own) if own and folder.is_dir() else []
+    if not own or not folder.is_dir():
+        return []
+    # NFS keeps what was removed while it is open under a name that begins with a point.
+    return sorted(path for path in folder.iterdir() if path.name != own and not path.name.startswith("."))
 
 
 def _own_name() -> str:
-    return quote(os.environ.get(layout.CLAIM, ""), safe="")
+    """Return the claim's name as a file's, of at most 255 bytes; empty: it is not known."""
+    name = quote(os.environ.get(layout.CLAIM, ""), safe="")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def check() -> None:

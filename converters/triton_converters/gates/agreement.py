@@ -30,15 +30,6 @@ Vectors then have a cosine of at least 0.99995. Of the variants of docs/gates.md
 wrong ones of 29 to 38 dB passed where this was a tenth for fp16.
 """
 
-TAIL_SHARE = {"fp32": 0.0, "fp16": 1e-2}
-"""Largest share of elements that may be outside a default tolerance, if none is FAR outside, by precision.
-
-fp16 rounds each step to 11 bits, and where many steps cancel, the errors of a few elements are above the others': in a
-network of 20 convolutions 24 of 3,072, by up to 3 times the tolerance, at 60 dB.
-"""
-FAR = 4.0
-"""An error beyond so many times its tolerance is no rounding."""
-
 
 @dataclass(frozen=True)
 class Element:
@@ -72,8 +63,6 @@ class Agreement:
     """Largest difference of two integers; 0 also for flags and words."""
     outside: int = 0
     """Elements that do not agree, including those without a counterpart."""
-    far: int = 0
-    """Elements that are FAR outside, or have no counterpart."""
     not_finite: int = 0
     """NaN or infinite served elements for which the framework has a finite element or none."""
     other_lengths: int = 0
@@ -104,7 +93,6 @@ class Agreement:
             max(self.worst_sample, other.worst_sample, key=lambda part: part.share),
             max(self.largest_step, other.largest_step),
             self.outside + other.outside,
-            self.far + other.far,
             self.not_finite + other.not_finite,
             self.other_lengths + other.other_lengths,
             max(self.max_absolute_error, other.max_absolute_error),
@@ -124,17 +112,15 @@ class Agreement:
         size = max(self.squared_size, self.usual_size)
         return math.sqrt(self.squared_error / size) if size else 0.0
 
-    def holds(self, rule: Rule, error_share: float = math.inf, tail_share: float = 0.0) -> bool:
+    def holds(self, rule: Rule, error_share: float = math.inf) -> bool:
         """Whether enough elements agree, of floating point all, with errors of at most this share of the output.
 
-        ``rule``: for elements of other types. ``tail_share``: the share of floating point elements that may be
-        outside, if none is FAR. What is empty on both sides agrees.
+        ``rule``: for elements of other types. What is empty on both sides agrees.
         """
         if self.not_finite:
             return False
         if self.is_floating:
-            is_tail = not self.far and self.outside <= tail_share * self.elements
-            return is_tail and self.error_share <= error_share
+            return self.outside == 0 and self.error_share <= error_share
         return rule.allows(Part(self.outside, self.counted), self.worst_sample)
 
 
@@ -179,12 +165,12 @@ def _compare(
 ) -> Agreement:
     """Compare some samples of a request; it takes some 20 times their memory. ``units``: those of the whole request."""
     expected, actual = common(framework, served)
-    longer = [
-        index
+    # What only one side has of each sample, without padding.
+    alone = [
+        beyond(framework[index], expected[index]) + beyond(served[index], actual[index])
         for index in range(len(samples))
-        if beyond(framework[index], expected[index]) or beyond(served[index], actual[index])
     ]
-    single = beyond(framework, expected) + beyond(served, actual)
+    single = sum(alone)
     is_floating = served.dtype.kind == "f"
     if is_floating:
         counts = _compare_floats(expected, actual, tolerance, scale, units)
@@ -195,13 +181,12 @@ def _compare(
         output,
         is_floating,
         elements=expected.size + single,
-        counted=0 if is_floating else counts.counted + single,
-        worst_sample=counts.worst_sample,
+        counted=0 if is_floating else int(numpy.count_nonzero(counts.counts)) + single,
+        worst_sample=Part() if is_floating else exact.worst_sample(counts.excess > 0, counts.counts, alone),
         largest_step=counts.largest_step,
         outside=int(numpy.count_nonzero(counts.excess > 0)) + single,
-        far=counts.far + single,
         not_finite=counts.not_finite + lonely,
-        other_lengths=len(longer),
+        other_lengths=sum(each > 0 for each in alone),
         max_absolute_error=counts.max_absolute_error,
         worst=_worst(expected, actual, counts, samples),
         needed=counts.needed,
@@ -227,9 +212,8 @@ class _Counts:
     excess: Array
     """How far each element's error exceeds the tolerance; positive: outside."""
     largest_step: int = 0
-    worst_sample: Part = field(default_factory=Part)
-    counted: int = 0
-    far: int = 0
+    counts: Array = field(default_factory=lambda: numpy.zeros(0, dtype=bool))
+    """Whether each element is no background; empty for floating point."""
     not_finite: int = 0
     max_absolute_error: float = 0.0
     needed: float = 0.0
@@ -255,7 +239,6 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
     return _Counts(
         excess,
-        far=int(numpy.count_nonzero(numpy.where(both, error > FAR * allowed, ~same))),
         not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
         # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
@@ -275,11 +258,12 @@ def _squares(values: Array, scale: Scale) -> float:
 
 def _compare_exactly(expected: Array, actual: Array, tolerance: Tolerance) -> _Counts:
     distances = exact.distances(expected, actual)
-    excess = numpy.maximum(distances.astype(numpy.float64) - tolerance.integers.steps, 0.0)
-    step = int(numpy.max(distances, initial=0)) if expected.dtype.kind in "iu" else 0
-    counted = exact.counted(expected, actual)
-    worst = exact.worst_sample(excess > 0, counted)
-    return _Counts(excess, largest_step=step, worst_sample=worst, counted=int(numpy.count_nonzero(counted)))
+    is_integer = expected.dtype.kind in "iu"
+    # Words and flags have no steps.
+    steps = tolerance.integers.steps if is_integer else 0
+    excess = numpy.maximum(distances.astype(numpy.float64) - steps, 0.0)
+    step = int(numpy.max(distances, initial=0)) if is_integer else 0
+    return _Counts(excess, largest_step=step, counts=exact.counted(expected, actual))
 
 
 def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[str]) -> Element | None:

@@ -7,6 +7,7 @@ and in each of them.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -108,11 +109,14 @@ def counted(expected: Array, actual: Array) -> Array:
     return counts
 
 
-def worst_sample(differs: Array, counts: Array) -> Part:
-    """Return the sample with the largest share of differing elements among those with more than ALONE."""
+def worst_sample(differs: Array, counts: Array, alone: Sequence[int]) -> Part:
+    """Return the sample with the largest share of differing elements among those with more than ALONE.
+
+    ``alone``: how many elements of each sample only one side has, which differ too.
+    """
     worst = Part()
-    for one, other in zip(differs, counts, strict=True):
-        part = Part(int(numpy.count_nonzero(one)), int(numpy.count_nonzero(other)))
+    for one, other, more in zip(differs, counts, alone, strict=True):
+        part = Part(int(numpy.count_nonzero(one)) + more, int(numpy.count_nonzero(other)) + more)
         if part.differing > ALONE and part.share > worst.share:
             worst = part
     return worst

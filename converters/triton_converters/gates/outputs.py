@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import ERROR_SHARE, TAIL_SHARE, Agreement, describe
+from triton_converters.gates.agreement import ERROR_SHARE, Agreement, describe
 from triton_converters.gates.answers import Answers
 from triton_converters.gates.exact import rule_of
 
@@ -127,9 +127,8 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> Non
 
 
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
-    tail_share = TAIL_SHARE[precision] if tolerance.is_default(precision) else 0.0
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE, tail_share)
+        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""

@@ -23,6 +23,7 @@ from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
 from triton_operator.resources.results import results_config_map
+from triton_operator.rollout import route
 from triton_operator.rollout.active import next_active_record
 from triton_operator.settings import Settings
 from triton_operator.stages import (
@@ -160,6 +161,8 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
     desired = {each["kind"] for each in effects.objects}
+    if route.keeps(context):
+        desired.add(names.HTTP_ROUTE)
     deletions += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
     return tuple(deletions)
 

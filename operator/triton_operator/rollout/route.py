@@ -49,13 +49,23 @@ def route(context: Context, share: int) -> Routing:
         return Routing(Statement("Routed", False, Reason.NOT_ALLOWED, refusal))
     if holder := context.observed.host_holder:
         message = (
-            f"the HTTPRoute of TritonDeployment {holder} has the same host name on the same Gateway, so this object has"
-            " none; name others in spec.serving.route.hostnames, or remove the route of the other"
+            f"the HTTPRoute of TritonDeployment {holder} has the same host name on the same Gateway, so this object's"
+            " own is not made, or stays as it was; name others in spec.serving.route.hostnames, or remove the other's"
+            " route"
         )
         return Routing(Statement("Routed", False, Reason.HOSTNAME_TAKEN, message), again_after=HOLDER_SECONDS)
     if context.active_server is None:
         return Routing(no_revision_condition("Routed"))
     return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
+
+
+def keeps(context: Context) -> bool:
+    """Whether an HTTPRoute stays as it is, because the one that the spec asks for has a host name of another object's.
+
+    What an edit asks for in vain takes nothing away from clients.
+    """
+    asks = context.spec.serving.route is not None and bool(context.observed.host_holder)
+    return asks and next(route_refusals(context), None) is None
 
 
 def route_refusals(context: Context) -> Iterator[str]:

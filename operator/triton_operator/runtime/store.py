@@ -15,7 +15,7 @@ from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, TRITON_DEP
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
-from triton_operator.observed.routes import Host, hosts, shared
+from triton_operator.observed.routes import Host, hosts, route_view, shared
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -168,7 +168,7 @@ class Store:
     def host_holder(self, key: Key) -> str:
         """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that this one's route asks for.
 
-        Of two HTTPRoutes that are there, the older one has it. Empty: nobody else has.
+        Of two HTTPRoutes that Gateways accept, the older one has it. Empty: nobody else has.
         """
         with self._lock:
             known, own = dict(self._hosts), self._hosts.get((key, key.name))
@@ -176,6 +176,9 @@ class Store:
         route = ((body or {}).get("spec", {}).get("serving") or {}).get("route")
         wanted = hosts(key.namespace, route) if route else frozenset[Host]()
         for (other, _), (made, taken) in known.items():
+            if other not in self._reasons:
+                # Anybody may make an HTTPRoute with our labels; without an object it is nobody's.
+                continue
             first = own is None or not shared(own[1], taken) or (made, str(other)) < (own[0], str(key))
             if other != key and first and shared(wanted, taken):
                 return str(other)
@@ -315,7 +318,9 @@ def _facts(kind: Kind, body: dict[str, Any]) -> _Facts:
         return _Facts(_ready_reason(body), _claim(body))
     if kind is HTTP_ROUTE:
         made = str(body["metadata"].get("creationTimestamp", ""))
-        return _Facts(made=made, hosts=hosts(body["metadata"]["namespace"], body.get("spec", {})))
+        accepted = any(parent.accepts for parent in route_view(body).parents)
+        taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
+        return _Facts(made=made, hosts=taken)
     return _Facts()
 
 
