@@ -151,7 +151,7 @@ def shapes(suite: Suite) -> Shapes:
         "sequence": {
             **_model("tagger", "sequence", 8, ("onnx", "fp32"), ("ts-trace", "fp32")),
             **lengths,
-            "dataloader": {"arguments": {"kind": "sequence", "workers": 2}},
+            "dataloader": {"arguments": {"kind": "sequence", "workers": "2"}},
         },
     }
     objects = {name: suite.new(name, "formats") for name in changes}

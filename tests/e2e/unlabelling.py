@@ -10,7 +10,8 @@ from tests.e2e.last_words import eventually
 from tests.e2e.suite import Suite
 from triton_operator.names import snapshot_policy
 
-CHILDREN = "jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies,poddisruptionbudgets"
+CHILDREN = "poddisruptionbudgets,jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies"
+"""The budget comes first: without servers that it knows, the operator deletes it."""
 NAME = "unlabelled"
 NO_SUCH_PRODUCT = "NVIDIA-None"
 
