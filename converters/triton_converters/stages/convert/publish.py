@@ -50,7 +50,7 @@ def _part(request: ConvertRequest, incoming: Path) -> Part:
     form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
     conversion = find_intact(candidate, request.conversion_key)
     if conversion is None:
-        documents.check_end(incoming)
+        documents.check_end(incoming, "convert")
         with named(request):
             conversion = _accept(request, incoming, candidate)
     served = as_served(form, candidate / FORMATS[request.format].file, request.format)
