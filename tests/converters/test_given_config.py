@@ -1,5 +1,6 @@
 """What is taken of a config.pbtxt that a user wrote, and what is refused: real texts, and hostile ones."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ default_model_filename: "ocr.onnx"
 def taken(text: str, backend: str = "onnxruntime") -> RepositoryModel:
     """What is taken of a text whose model's file is ``ocr/1/model``."""
     return read(text.encode()).taken("ocr/1/model", backend)
+
+
+@pytest.mark.parametrize("field", ["input", "output"])
+def test_a_type_that_no_triton_has_is_refused(field: str) -> None:
+    text = re.sub(rf"({field} \[ .*?data_type: )TYPE_\w+", r"\g<1>999", SERVED)
+    with pytest.raises(RefusedError, match=f"{field} [xy] is 999, but ioPrecision is fp32: a tensor may be BOOL"):
+        read(text.encode())
 
 
 def test_everything_that_a_server_may_be_told_is_taken() -> None:

@@ -104,7 +104,9 @@ def _are_sizes(dims: tuple[int, ...]) -> bool:
 
 def _kind(value: Any) -> str:
     """Return Triton's name of a tensor's type in requests."""
-    kind = str(model_config_pb2.DataType.Name(value.data_type)).removeprefix("TYPE_")
+    # A text may have any number in the place of a name.
+    names = {number: name for name, number in model_config_pb2.DataType.items()}
+    kind = str(names.get(value.data_type, value.data_type)).removeprefix("TYPE_")
     return BYTES if kind == "STRING" else kind
 
 
