@@ -58,8 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if len(arguments) == 2 and arguments[0] == PRODUCE:
             return _produce(arguments[1])
-        outcome, code = _outcome(arguments)
-        message = outcome.to_json() if outcome else ""
+        message, code = _message(arguments)
     except (KeyboardInterrupt, TerminatedError):
         print("the stage was stopped by a signal", file=sys.stderr)
         return EXIT_TERMINATED
@@ -69,21 +68,20 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def _outcome(arguments: Sequence[str]) -> tuple[Outcome | None, int]:
-    """Return the envelope, which a successful ``prepare`` has not, and the exit code."""
+def _message(arguments: Sequence[str]) -> tuple[str, int]:
+    """Return the envelope as JSON, which is empty for a successful ``prepare``, and the exit code."""
     name, key = "", ""
     try:
         command, name, request, check = _parse(arguments)
         key = str(getattr(request, "key", ""))
         if command == PREPARE:
             _prepare(name, key, request, check)
-            return None, 0
-        result = _run(name, key, request)
+            return "", 0
+        return Outcome(name, key, _run(name, key, request)).to_json(), 0
     except (Exception, SystemExit) as error:
         failure = failure_of(error)
         code = EXIT_FINAL if failure.final else EXIT_RETRY
-        return Outcome(name, key, None, failure.reason, failure.message), code
-    return Outcome(name, key, result), 0
+        return Outcome(name, key, None, failure.reason, failure.message).to_json(), code
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, str, Document, CheckRequest | None]:

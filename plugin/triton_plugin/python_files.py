@@ -5,10 +5,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-LONGEST = 4 * 2**20
-"""Bytes of a Python file; the longest of large frameworks have some hundred thousand."""
-Modules = Mapping[str, ast.Module]
-"""Parsed files by their path below the folder."""
+LONGEST = 2**20
+"""Bytes of a Python file; the longest of large frameworks have some hundred thousand. Parsed it may take 600 times."""
+LONGEST_TOGETHER = 64 * 2**20
+"""Bytes of all Python files of a folder, which take a minute to parse; a whole framework has 30 MiB of them."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """What a Python file tells."""
+
+    definitions: tuple[tuple[str, tuple[str, ...]], ...]
+    """The functions and classes at its top: the name, and the names of the arguments that have no default."""
+    imports: frozenset[tuple[str, int]]
+    """Dotted names that it imports, and the number of their leading dots."""
+    attributes: frozenset[str]
+    """The names that follow a dot anywhere in it."""
+
+
+Modules = Mapping[str, Module]
+"""What the files tell, by their path below the folder."""
 
 
 class FolderError(Exception):
@@ -39,17 +55,26 @@ def is_hidden(name: PurePosixPath) -> bool:
     return any(part.startswith(".") for part in name.parts)
 
 
-def parse(folder: Path) -> dict[str, ast.Module]:
-    """Parse all files that are not hidden. Raises FolderError for one that is not valid Python."""
-    modules = {}
+def parse(folder: Path) -> dict[str, Module]:
+    """Parse all files that are not hidden; no more than one is in memory at a time.
+
+    Raises FolderError for one that is not valid Python, or too long, also together with those before it.
+    """
+    modules: dict[str, Module] = {}
+    total = 0
     for path, name in paths_below(folder):
         # A pipe or a device would be read without an end.
         if path.suffix != ".py" or is_hidden(name) or not path.is_file():
             continue
-        if path.stat().st_size > LONGEST:
+        size = path.stat().st_size
+        if size > LONGEST:
             raise FolderError(f"{path} is longer than {LONGEST} bytes, which no code is: leave it out of the folder")
+        total += size
+        if total > LONGEST_TOGETHER:
+            message = f"the Python files of {folder} have more than {LONGEST_TOGETHER} bytes"
+            raise FolderError(f"{message}: leave out those that the model does not import")
         try:
-            modules[str(name)] = ast.parse(path.read_bytes())
+            modules[str(name)] = _module(ast.parse(path.read_bytes()))
         except (SyntaxError, ValueError) as error:
             raise FolderError(f"{path} is not valid Python: {error}") from error
         except (RecursionError, MemoryError) as error:
@@ -60,12 +85,10 @@ def parse(folder: Path) -> dict[str, ast.Module]:
 def entrypoints(modules: Modules, name: str) -> list[Entrypoint]:
     """Return where a function or class of that name is defined at the top of a file."""
     return [
-        Entrypoint(
-            path, _required_arguments(node), any(each.name == "update_argparser" for each in _definitions(module))
-        )
+        Entrypoint(path, required, any(each == "update_argparser" for each, _ in module.definitions))
         for path, module in modules.items()
-        for node in _definitions(module)
-        if node.name == name
+        for defined, required in module.definitions
+        if defined == name
     ]
 
 
@@ -78,21 +101,25 @@ def imported_packages(modules: Modules, path: str) -> set[str]:
         if file in seen_files:
             continue
         seen_files.add(file)
-        for name, level in _imported_names(modules[file]):
+        for name, level in modules[file].imports:
             if level == 0:
                 packages.add(name.partition(".")[0])
             pending_files += [each for each in _files(name, level, file) if each in modules]
     return packages
 
 
-def used_names(module: ast.Module) -> set[str]:
+def used_names(module: Module) -> set[str]:
     """Return the names that a file imports, and those that follow a dot anywhere in it."""
-    import_names = {name.rpartition(".")[2] for name, _ in _imported_names(module)}
-    return import_names | {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    return {name.rpartition(".")[2] for name, _ in module.imports} | module.attributes
 
 
-def _definitions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    return (node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+def _module(parsed: ast.Module) -> Module:
+    nodes = (node for node in parsed.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return Module(
+        tuple((node.name, _required_arguments(node)) for node in nodes),
+        frozenset(_imported_names(parsed)),
+        frozenset(node.attr for node in ast.walk(parsed) if isinstance(node, ast.Attribute)),
+    )
 
 
 def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:

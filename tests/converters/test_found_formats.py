@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
+from triton_converters.found.content import LONGEST_DIRECTORY, Content
 from triton_converters.found.kinds import Kind, kind_of
 from triton_converters.stages import source
 
@@ -80,6 +83,32 @@ def test_any_bytes_have_a_kind_or_none(tmp_path_factory: pytest.TempPathFactory,
     for prefix in (b"", b"PK\x03\x04", SMALL, b"\x08"):
         file.write_bytes(prefix + content)
         assert kind_of(file) in {None, *Kind}
+
+
+def a_zip_of_names(path: Path, number: int) -> None:
+    """A zip that is nothing but its list of names."""
+    entry = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 0, 0, 0x21, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    with path.open("wb") as file:
+        file.write(b"PK\x03\x04" + bytes(26))
+        start = file.tell()
+        file.write(entry * number)
+        size, end = file.tell() - start, file.tell()
+        file.write(struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, number, number, size, start))
+        file.write(struct.pack("<IIQI", 0x07064B50, 0, end, 1))
+        file.write(struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+
+
+def test_a_zip_of_too_many_names_is_not_read(tmp_path: Path) -> None:
+    """Each takes ten times its bytes."""
+    a_zip_of_names(tmp_path / "few.pt", 1000)
+    assert Content(tmp_path / "few.pt").names == {"a", ""}
+    a_zip_of_names(tmp_path / "many.pt", LONGEST_DIRECTORY // 47 + 1)
+    tracemalloc.start()
+    try:
+        assert Content(tmp_path / "many.pt").names == frozenset()
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_directory_is_a_savedmodel_by_the_message_in_it(tmp_path: Path) -> None:

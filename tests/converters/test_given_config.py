@@ -1,5 +1,6 @@
 """What is taken of a config.pbtxt that a user wrote, and what is refused: real texts, and hostile ones."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,27 @@ default_model_filename: "ocr.onnx"
 def taken(text: str, backend: str = "onnxruntime") -> RepositoryModel:
     """What is taken of a text whose model's file is ``ocr/1/model``."""
     return read(text.encode()).taken("ocr/1/model", backend)
+
+
+@pytest.mark.parametrize("field", ["input", "output"])
+def test_a_type_that_no_triton_has_is_refused(field: str) -> None:
+    text = re.sub(rf"({field} \[ .*?data_type: )TYPE_\w+", r"\g<1>999", SERVED)
+    with pytest.raises(RefusedError, match=f"{field} [xy] is 999, but ioPrecision is fp32: a tensor may be BOOL"):
+        read(text.encode())
+
+
+def test_names_of_parameters_are_quoted_and_bounded() -> None:
+    """They stand in a condition of an object that is well."""
+    emoji = "2. \u202e" + "\U0001f600" * 100
+    names = ["1. THE OPERATOR: is out of date", emoji, *(f"{number}" * 99 for number in "3456789")]
+    text = "".join(f'parameters {{ key: "{name}" value {{ string_value: "x" }} }}' for name in names)
+    (told,) = taken(text).left_out
+    assert told.startswith("parameters '1. THE OPERATOR: is out of date', '2. \\u202e\\U0001f600")
+    assert told.endswith("' and 1 more: the backend does not read them")
+    assert told.isascii()
+    assert len(told) < 1024, "an entry of the status"
+    with pytest.raises(RefusedError, match="parameters must not have 'file: give it up': remove them"):
+        taken('parameters { key: "file: give it up" value { string_value: "x" } }')
 
 
 def test_everything_that_a_server_may_be_told_is_taken() -> None:

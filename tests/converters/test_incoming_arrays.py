@@ -1,10 +1,12 @@
 """Batches that user code wrote: what is not exactly an array of numbers or text is not read."""
 
 import io
+import json
 import shutil
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import arrays
-from triton_converters.incoming.documents import Names
+from triton_converters.incoming.documents import Dump, Names
 
 NAMES = Names(("x",), ("y",))
 X = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
@@ -191,6 +193,10 @@ def test_more_batches_than_samples_are_refused(tmp_path: Path) -> None:
         Names(("x\x1b[2J",), ("y",)),
         Names(("x" * 1000,), ("y",)),
         Names(tuple(map(str, range(10_000))), ("y",)),
+        *(
+            Dump.from_json(json.dumps(asdict(Dump(Names(("x",), ("y",), {"x": axes}), (), 1.0)))).names
+            for axes in (5, "1", None, {"1": 1}, [1.5], ["1"], [None], [True])
+        ),
     ],
 )
 def test_names_that_no_configuration_may_hold_are_refused(tmp_path: Path, names: Names) -> None:

@@ -11,15 +11,17 @@ import triton_converters
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import FAILURES, TOLD_BY_USER_CODE
+from triton_converters.contract.failure_reasons import FAILURES, IN_ANY_RUN
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, End
+from triton_operator.jobs.passing import PASSING
 
 
 def ended(root: Path) -> StageError | None:
     try:
-        documents.check_end(root)
+        documents.check_end(root, "reference")
     except StageError as error:
         return error
     return None
@@ -130,25 +132,63 @@ def test_an_order_holds_the_request_as_it_was(tmp_path: Path) -> None:
     assert order.missing == ("a", "b")
 
 
-@pytest.mark.parametrize("reason", [each for each in Reason if each not in TOLD_BY_USER_CODE])
-def test_reasons_that_are_not_for_user_code_to_give_are_crashes(tmp_path: Path, reason: Reason) -> None:
+BOXED = [name for name, stage in STAGES.items() if stage.boxed]
+
+
+@pytest.mark.parametrize("stage", BOXED)
+@pytest.mark.parametrize("reason", list(Reason))
+def test_reasons_that_a_stage_cannot_find_out_are_crashes(tmp_path: Path, stage: str, reason: Reason) -> None:
     documents.write_end(tmp_path, End(reason, "said by user code", True))
-    with pytest.raises(StageError, match=f"{reason}, which is not for it to say: said by user code") as error:
-        documents.check_end(tmp_path)
-    assert (error.value.reason, error.value.final) == (Reason.CRASHED, False)
+    with pytest.raises(StageError) as error:
+        documents.check_end(tmp_path, stage)
+    if reason in STAGES[stage].told_by_run:
+        assert (error.value.reason, error.value.message) == (reason, "said by user code")
+    else:
+        assert (error.value.reason, error.value.final) == (Reason.CRASHED, False)
+        assert f"{reason}, which is not for it to say: said by user code" in error.value.message
 
 
-ROOMS = ("convert", "load", "gates", "user", "packages", "measuring", "search", "model_config", "found")
+ASKING = {
+    Reason.INDEX_UNREACHABLE: {"packages"},
+    Reason.INDEX_ACCESS_DENIED: {"packages"},
+    Reason.SERVER_UNREACHABLE: {"profile", "search", "measure"},
+    Reason.STORAGE_FULL: set(BOXED),
+}
+"""The stages that can find out what passes by itself."""
 
 
-def test_no_code_beside_user_code_has_a_reason_that_it_may_not_give() -> None:
+def test_no_other_stage_ends_with_what_passes_by_itself() -> None:
+    """The Job runs again as long as it does so; user code could make it do so for ever."""
+    told = {reason: {name for name in BOXED if reason in STAGES[name].told_by_run} for reason in PASSING}
+    assert {reason: names for reason, names in told.items() if names} == ASKING
+
+
+ROOMS = {
+    "packages": ("packages",),
+    "reference": ("load", "user", "found", "stages/reference"),
+    "convert": ("convert", "load", "user", "found"),
+    "metrics": ("user",),
+    "profile": ("gates", "measuring", "model_config"),
+    "search": ("search", "measuring", "model_config"),
+    "measure": ("gates", "measuring"),
+}
+"""Where the code of a stage's container `run` is, besides its own module."""
+
+
+@pytest.mark.parametrize("stage", BOXED)
+def test_no_code_of_a_stage_has_a_reason_that_it_may_not_give(stage: str) -> None:
     package = Path(triton_converters.__file__).parent
-    files = [path for room in ROOMS for path in (package / room).rglob("*.py")]
-    files += [*package.glob("stages/*/produce.py"), *package.glob("stages/reference/*.py"), package / "failures.py"]
+    files = [path for room in ROOMS[stage] for path in (package / room).rglob("*.py")]
+    files += [package / "stages" / stage / "produce.py", package / "failures.py"]
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
     # Said of the claim, where the stage writes to it.
     others = {Reason.PASSED, Reason.CLAIM_NOT_WRITABLE}
-    assert said - TOLD_BY_USER_CODE == others, "add it to TOLD_BY_USER_CODE in contract/failure_reasons.py"
+    assert said - STAGES[stage].told_by_run <= others, "add it to its list in contract/failure_reasons.py"
+
+
+def test_only_a_stage_with_a_container_run_is_told_of_by_it() -> None:
+    assert [name for name, stage in STAGES.items() if stage.told_by_run] == BOXED
+    assert all(STAGES[name].told_by_run > IN_ANY_RUN for name in BOXED)
 
 
 def test_the_jobs_have_all_failures_that_they_may_tell_of_and_no_other() -> None:

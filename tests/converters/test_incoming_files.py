@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -349,3 +350,18 @@ def test_the_digest_of_an_inspection_is_made_anew(root: Path, target: Path) -> N
     found = inspection.read(target)
     assert (found.data_types, found.tensorrt_version, found.gpu_product) == (("FP16",), "10.13.3.9", "NVIDIA-L4")
     assert found.tensors == ("x [2J FLOAT",)
+
+
+def test_what_an_onnx_file_repeats_is_walked_one_by_one(tmp_path: Path) -> None:
+    """Two bytes of the file are one message, and a list of such messages takes a hundred."""
+    tensor = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    tensor.external_data.add(key="location", value="elsewhere")
+    graph = helper.make_graph([], "g", [], [], [tensor])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString() + b"\x72\x00" * 100_000)
+    tracemalloc.start()
+    try:
+        assert model_files.data_files(path) == {"elsewhere"}
+        assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+    finally:
+        tracemalloc.stop()

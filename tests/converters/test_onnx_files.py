@@ -346,7 +346,7 @@ def test_libraries_of_custom_operators_are_not_loaded(tmp_path: Path) -> None:
     onnx.save(model, str(tmp_path / "model.onnx"))
     reason, message = reason_of(tmp_path)
     assert reason is Reason.CHECKPOINT_INVALID
-    assert "operators of org.example" in message
+    assert "operators of 'org.example'" in message
 
 
 def test_an_operator_in_a_branch_counts_too(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_an_operator_in_a_branch_counts_too(tmp_path: Path) -> None:
     )
     model.opset_import.append(helper.make_opsetid("org.example", 1))
     onnx.save(model, str(tmp_path / "model.onnx"))
-    assert "operators of org.example" in reason_of(tmp_path)[1]
+    assert "operators of 'org.example'" in reason_of(tmp_path)[1]
 
 
 def test_an_operator_set_that_no_node_uses_is_no_library(tmp_path: Path) -> None:

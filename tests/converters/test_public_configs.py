@@ -86,7 +86,7 @@ SERVED = {
     ),
     "ultralytics": Public(
         TENSORRT + METADATA,
-        left_out=("optimization.execution_accelerators", "parameters metadata"),
+        left_out=("optimization.execution_accelerators", "parameters 'metadata'"),
     ),
     "ultralytics on one GPU": Public(
         f"{BATCHED} instance_group [ {{ count: 1 kind: KIND_GPU gpus: [ 0 ] }} ]",
@@ -127,7 +127,7 @@ SERVED = {
     ),
     "settings of a session that only a pipeline reads": Public(
         f'{BATCHED} parameters: {{ key: "preprocessing" value: {{ string_value: "resize 640x640" }} }}',
-        left_out=("parameters preprocessing",),
+        left_out=("parameters 'preprocessing'",),
     ),
     "no batch dimension": Public(
         f"max_batch_size: 0 {IN.replace('3, 32', '-1, 3, 32')} {OUT.replace('[ 8 ]', '[ -1, 8 ]')}",

@@ -206,6 +206,8 @@ class Tokens:
         self.blobs = {sha256(content): content for content in FILES.values()}
         self.valid = 0
 
+        self.challenge = 'Bearer realm="{realm}",service="the registry",scope="all:*"'
+
     def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
         parts = urlsplit(path)
         if parts.path == "/token":
@@ -218,7 +220,7 @@ class Tokens:
             self.valid += 1
             return 200, {}, json.dumps({"token": f"t{self.valid}", "expires_in": 300}).encode()
         if authorization != f"Bearer t{self.valid}":
-            return 401, {"WWW-Authenticate": f'Bearer realm="{self.realm}",service="the registry",scope="all:*"'}, b""
+            return 401, {"WWW-Authenticate": self.challenge.format(realm=self.realm)}, b""
         if parts.path == "/v2/acme/ocr/manifests/v1":
             return 200, {}, self.manifest
         found = self.blobs.get(parts.path.removeprefix("/v2/acme/ocr/blobs/"))
@@ -240,6 +242,30 @@ def test_a_token_is_asked_for_to_read_this_repository_alone(tokens: Tokens, acco
     assert files(download(f"oci://{tokens.host}/acme/ocr:v1")) == FILES
     wanted = {"a": ["b"], "service": ["the registry"], "scope": ["repository:acme/ocr:pull"]}
     assert tokens.asked == [wanted]
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Bearer realm="{realm}",service="the registry", Basic realm="Registry"',
+        'Basic realm="Registry", Bearer realm="{realm}",service="the registry"',
+        'Basic realm="a, Bearer realm=b", bearer  Realm = "{realm}" , service="the registry",scope="a:pull,push"',
+        'Negotiate, Bearer realm="{realm}",service="the registry",Bearer realm="https://other.example/token"',
+    ],
+)
+def test_a_registry_may_offer_several_ways_to_log_in(tokens: Tokens, challenge: str) -> None:
+    tokens.challenge = challenge
+    assert files(download(f"oci://{tokens.host}/acme/ocr:v1")) == FILES
+    assert [each["service"] for each in tokens.asked] == [["the registry"]]
+
+
+def test_ways_to_log_in_are_told_apart() -> None:
+    assert registry.ways_to_log_in("") == registry.ways_to_log_in(',,"') == {}
+    assert registry.ways_to_log_in("Basic") == {"basic": {}}
+    assert registry.ways_to_log_in('Basic realm="a"') == {"basic": {"realm": "a"}}
+    assert registry.ways_to_log_in('Negotiate YWJj==, Basic realm="a"') == {"negotiate": {}, "basic": {"realm": "a"}}
+    assert registry.ways_to_log_in('realm="https://a.example"') == {}
+    assert registry.ways_to_log_in("a," * 100_000 + '"' * 99_999).keys() == {"a"}
 
 
 def test_a_token_that_ends_while_a_file_comes_is_asked_for_again(

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Attack
-from triton_converters.claim_store.digest import SourceFile, is_published
+from triton_converters.claim_store.digest import SourceFile, is_listing, is_published
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -239,17 +239,56 @@ def test_names_that_an_earlier_release_put_together_are_kept_and_told_apart(moun
 
 def test_a_file_with_the_digest_of_a_folder_is_not_taken_for_it(mounted: Path) -> None:
     """Its content is the list of the folder's files."""
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(mounted)}\n" for path in tree(mounted)
-    ]
-    forged = layout.source_directory(digest_by_shell(mounted))
+    digest = digest_by_shell(mounted)
+    # As an earlier release published it.
+    forged = layout.source_directory(digest)
     forged.mkdir(parents=True)
-    (forged / "anything.txt").write_text("".join(lines))
+    (forged / "models").write_text(listing(mounted))
+    assert not is_published(forged)
+    # It has the name that a single file of a bucket would have: without a download, this pin would be answered with it.
+    for pinned in ("s3://bucket/models", "https://example.test/other"):
+        assert source._known(request(sha256=digest), digest, pinned.rpartition("/")[2]) is None
+    assert source.run(request(sha256=digest)).digest == digest
     assert is_published(forged)
-    with pytest.raises(StageError, match=f"has other files under the digest {forged.name}") as caught:
-        source.run(request())
+    assert not (forged / "models").exists()
+
+
+def test_a_file_with_the_digest_of_a_folder_is_refused(mounted: Path) -> None:
+    """Whoever shares the claim pins the folder, and would get the file."""
+    (layout.SOURCE_MOUNT.parent / "listing").write_text(listing(mounted))
+    text = (layout.SOURCE_MOUNT.parent / "listing").rename(mounted / "x.bin")
+    with pytest.raises(StageError, match=r"'x.bin' is a list of SHA-256 digests.*into a folder") as caught:
+        source.run(request("x.bin"))
     assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_INVALID, True)
-    assert is_published(forged)
+    assert not layout.source_directory(hashlib.sha256(text.read_bytes()).hexdigest()).exists()
+    folder = mounted / "folder"
+    folder.mkdir()
+    text.rename(folder / "x.bin")
+    assert source.run(request("folder")).files == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a" * 64 + "  model.py\n", True),
+        ("a" * 64 + "  a b\n" + "0" * 64 + "  ä/ö\n", True),
+        ("", False),
+        ("a" * 64 + "  model.py", False),
+        ("a" * 64 + " *model.py\n", False),
+        ("a" * 63 + "  model.py\n", False),
+        ("a" * 64 + "  model.py\n\n", False),
+        ("a" * 64 + "  " + "b" * 10_000 + "\n", False),
+    ],
+)
+def test_only_what_a_folder_lists_is_a_listing(tmp_path: Path, content: str, expected: bool) -> None:
+    path = tmp_path / "file"
+    path.write_text(content)
+    assert is_listing(path) is expected
+
+
+def listing(root: Path) -> str:
+    lines = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in tree(root))
+    return "".join(lines)
 
 
 def tree(root: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.envelope import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.results import ReferenceResult, Signature, SourceResult
 from triton_converters.contract.stages import STAGES
 
 KEY = "0123456789abcdef"
@@ -176,6 +176,16 @@ def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
     code, outcome = run(lambda: ReferenceResult(wide, 1, 1, 0.0))
     assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
     assert "does not fit into a termination message" in outcome.message
+    assert "give the model fewer inputs and outputs" in outcome.message
+
+
+def test_a_result_that_is_nowhere_else_and_does_not_fit_is_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source has no result.json, and a config.pbtxt of many tensors is a part of its result."""
+    names = tuple(f"{sha512(bytes([number])).hexdigest()}"[:128] for number in range(128))
+    monkeypatch.setattr(program, "_run", lambda *_: SourceResult("d" * 64, 1, 1, formats=names))
+    code, outcome = run(lambda: RESULT)
+    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
+    assert "give the model fewer inputs and outputs" in outcome.message
 
 
 @pytest.mark.parametrize(

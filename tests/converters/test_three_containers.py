@@ -265,6 +265,26 @@ def test_a_revision_holds_the_model_and_nothing_that_lay_beside_it(incoming: Pat
     assert 'name: "small"' in (layout.model_repository(REVISION) / "small" / "config.pbtxt").read_text()
 
 
+@pytest.mark.parametrize(
+    ("output", "shape", "words"),
+    [
+        ("z", ["n", 2], "it has no output y"),
+        ("y", ["n", 2, 1], "its output y has 3 dimensions, not 2"),
+        ("y", [], "its output y has 0 dimensions, not 2"),
+    ],
+)
+def test_a_file_with_other_outputs_is_not_served(incoming: Path, output: str, shape: list[Any], words: str) -> None:
+    refer()
+    prepare_and_produce("convert", CONVERT)
+    path = incoming / CONVERSION / "model.onnx"
+    model = onnx.load(str(path))
+    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info(output, TensorProto.FLOAT, shape))
+    onnx.save(model, str(path))
+    outcome = publish("convert", CONVERT)
+    assert (outcome.reason, words in outcome.message) == (Reason.CRASHED, True), outcome.message
+    assert not layout.revision_directory(REVISION).exists()
+
+
 def test_a_conversion_that_is_on_the_claim_is_not_replaced(incoming: Path) -> None:
     refer()
     prepare_and_produce("convert", CONVERT)

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
+from triton_converters.contract.failure_reasons import OF_USER_CODE
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import framework
 from triton_converters.load.usable_names import LONGEST, fault
@@ -57,7 +57,7 @@ def test_names_of_code_may_be_given_twice_or_not_at_all() -> None:
     assert "has the output 'y' twice" in fault(["x"], ["y", "y"])
     assert "it has no input" in fault([], ["y"])
     assert fault(["x"], ["y"]) == ""
-    assert {Reason.CHECKPOINT_INVALID, Reason.ENTRYPOINT_INVALID} <= set(TOLD_BY_USER_CODE)
+    assert {Reason.CHECKPOINT_INVALID, Reason.ENTRYPOINT_INVALID} <= set(OF_USER_CODE)
 
 
 FLOAT = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 4])

@@ -57,7 +57,7 @@ def watch(incoming: Path, code: str, exit_code: int = 0) -> str:
 
 def end(incoming: Path) -> StageError:
     with pytest.raises(StageError) as caught:
-        documents.check_end(incoming)
+        documents.check_end(incoming, "reference")
     return caught.value
 
 
@@ -150,7 +150,7 @@ open("outcome.json", "w").write("{}")
     began = time.monotonic()
     watch_daemon(incoming, daemon)
     assert time.monotonic() - began < 30
-    documents.check_end(incoming)
+    documents.check_end(incoming, "reference")
 
 
 def watch_daemon(incoming: Path, code: str) -> None:

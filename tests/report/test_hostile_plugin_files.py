@@ -6,6 +6,7 @@ import os
 import resource
 import shlex
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.report.subjects import golden
+from triton_plugin import python_files
 from triton_plugin.__main__ import main
 from triton_plugin.bounded_yaml import DEEPEST, LONGEST
 from triton_plugin.model_folder import read
@@ -136,3 +138,30 @@ def test_a_first_request_runs_no_name_and_no_type() -> None:
     words = shlex.split(curl)
     assert words[-2] == "--data"
     assert EVIL in json.loads(words[-1])["inputs"][0]["datatype"]
+
+
+def test_python_files_take_memory_one_by_one(tmp_path: Path) -> None:
+    """Parsed, a file takes some hundred times its bytes."""
+    peaks = []
+    for number in range(1, 4):
+        (tmp_path / f"m{number}.py").write_text("x = [" + "[]," * 20_000 + "]\n")
+        tracemalloc.start()
+        try:
+            assert python_files.parse(tmp_path).keys() == {f"m{each}.py" for each in range(1, number + 1)}
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[2] < peaks[0] * 1.2
+
+
+def test_python_files_are_bounded_alone_and_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("#" * 50)
+    (tmp_path / "b.py").write_text("#" * 50)
+    monkeypatch.setattr(python_files, "LONGEST_TOGETHER", 100)
+    assert len(python_files.parse(tmp_path)) == 2
+    monkeypatch.setattr(python_files, "LONGEST_TOGETHER", 99)
+    with pytest.raises(FolderError, match="have more than 99 bytes: leave out those that the model does not import"):
+        python_files.parse(tmp_path)
+    (tmp_path / "a.py").write_text("#" * (2**20 + 1))
+    with pytest.raises(FolderError, match=r"a\.py is longer than 1048576 bytes"):
+        python_files.parse(tmp_path)

@@ -4,10 +4,13 @@ The digest of a single file is its SHA-256. That of a directory is the SHA-256 o
 
     find -L . \( -name '..*' -o -name lost+found -o -name .triton-operator \) -prune -o -type f -printf '%P\0' |
       LC_ALL=C sort -z | xargs -0 sha256sum --
+
+So a single file with that text would have the digest of the directory. No such file is published under its own digest.
 """
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +18,10 @@ from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+
+LONGEST_LINE = 8 * 1024
+"""Bytes of a directory's listing that one file takes at most: its path has at most 4096."""
+_LINE = re.compile(rb"[0-9a-f]{64}  [^\n]+\n")
 
 
 @dataclass(frozen=True)
@@ -55,13 +62,32 @@ def hashes_of(directory: Path) -> dict[str, str]:
 
 def is_published(directory: Path) -> bool:
     """Whether the directory holds the files whose digest is its name; raises what ``hashes_of`` raises."""
-    return is_digest_of(directory.name, hashes_of(directory))
+    return is_named_for(directory, hashes_of(directory))
 
 
-def is_digest_of(digest: str, hashes: Mapping[str, str]) -> bool:
-    """Whether files may be published under a digest; ``hashes``: their SHA-256 by name."""
+def is_named_for(directory: Path, hashes: Mapping[str, str]) -> bool:
+    """Whether files may be published in a directory of that name; raises OSError.
+
+    ``hashes``: the SHA-256 of the files that it holds, by name.
+    """
+    if hashes and directory.name == digest_of(hashes, single=False):
+        return True
     # Earlier releases published a single file under several names in one directory.
-    return bool(hashes) and (digest == digest_of(hashes, single=False) or set(hashes.values()) == {digest})
+    return set(hashes.values()) == {directory.name} and not is_listing(directory / next(iter(hashes)))
+
+
+def is_listing(path: Path) -> bool:
+    """Whether the file's SHA-256 is also the digest of a directory, because its content is such a directory's listing.
+
+    Raises OSError.
+    """
+    with path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+        while _LINE.fullmatch(line):
+            line = file.readline(LONGEST_LINE)
+            if not line:
+                return True
+    return False
 
 
 def is_intact(directory: Path) -> bool:

@@ -8,7 +8,7 @@ from triton_converters.claim_store.publish import publish_directory, temporary_d
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.envelope import MessageTooLongError, Outcome
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
@@ -65,12 +65,13 @@ def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) ->
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:
-    """Write result.json; raises StageError(Crashed) if it does not fit into a termination message, or has no reader."""
+    """Write result.json.
+
+    Raises MessageTooLongError if it does not fit into a termination message; StageError(Crashed) if it has no reader.
+    """
     try:
         message = Outcome(stage, key, result).to_json()
         Outcome.from_json(message)
-    except MessageTooLongError as error:
-        raise StageError(Reason.CRASHED, f"the result does not fit into a termination message: {error}") from error
     except DocumentError as error:
         raise StageError(Reason.CRASHED, f"the result is not one that can be read again: {error}") from error
     write_file(directory / RESULT_FILE, message.encode())

@@ -8,7 +8,7 @@ next to the first would be a module that the other object's code may import.
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_converters.claim_store.digest import digest_of, hashes_of, holds, is_digest_of, is_intact
+from triton_converters.claim_store.digest import digest_of, hashes_of, holds, is_intact, is_listing, is_named_for
 from triton_converters.claim_store.publish import publish_directory
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -25,18 +25,24 @@ def find(hashes: Mapping[str, str], single: bool) -> str:
 
 def under(digest: str) -> dict[str, str]:
     """Return the SHA-256 of the files that are published under a digest, by name; empty: none, or other ones."""
+    directory = layout.source_directory(digest)
     try:
-        hashes = hashes_of(layout.source_directory(digest))
+        hashes = hashes_of(directory)
+        return hashes if is_named_for(directory, hashes) else {}
     except (StageError, OSError):
         return {}
-    return hashes if is_digest_of(digest, hashes) else {}
 
 
 def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
     """Rename ``directory``, which holds exactly these files, and return the digest under which they are published.
 
-    Raises StageError(SourceInvalid) if the claim has other files under each digest; OSError.
+    Raises StageError(SourceInvalid) if it is a single file that has the digest of a directory, or if the claim has
+    other files under each digest; OSError.
     """
+    if single and is_listing(directory / next(iter(hashes))):
+        what = f"{next(iter(hashes))!a:.200} is a list of SHA-256 digests, and the digest of a folder is that of such"
+        message = f"{what} a list; put the file into a folder, and name the folder in spec.source.uri"
+        raise StageError(Reason.SOURCE_INVALID, message)
     for digest in _digests(hashes, single):
         if publish_directory(directory, layout.source_directory(digest), is_intact) or _is_at(digest, hashes):
             return digest
@@ -51,4 +57,5 @@ def _digests(hashes: Mapping[str, str], single: bool) -> list[str]:
 
 
 def _is_at(digest: str, hashes: Mapping[str, str]) -> bool:
-    return holds(layout.source_directory(digest), hashes)
+    directory = layout.source_directory(digest)
+    return holds(directory, hashes) and is_named_for(directory, hashes)

@@ -16,12 +16,14 @@ from triton_converters.contract.conversion_requests import (
     SourceRequest,
 )
 from triton_converters.contract.document import Document
+from triton_converters.contract.failure_reasons import OF_CLIENTS, OF_PACKAGES, OF_USER_CODE
 from triton_converters.contract.measurement_requests import (
     MeasureRequest,
     MetricsRequest,
     ProfileRequest,
     SearchRequest,
 )
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CleanResult,
     ConvertResult,
@@ -60,6 +62,9 @@ class Stage:
     give the same, or if nothing of the result is kept."""
     deadline: str = ""
     """The field that bounds how long a pod of it may take; empty: no field does."""
+    told_by_run: frozenset[Reason] = frozenset()
+    """The failures that the second of these containers may end with. Some pass by themselves, so that the Job runs
+    again without end: user code that gives one that its stage cannot find out would occupy the cluster for good."""
     log_lines: tuple[str, ...] = ()
     """How the lines of its log begin that tell of a gate, a point or a part of a download."""
 
@@ -72,6 +77,7 @@ STAGES: Mapping[str, Stage] = {
         layout.packages_directory,
         boxed=True,
         deadline=CONVERSION,
+        told_by_run=OF_PACKAGES,
         log_lines=("download ", "resolve "),
     ),
     "reference": Stage(
@@ -81,6 +87,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
+        told_by_run=OF_USER_CODE,
     ),
     "convert": Stage(
         ConvertRequest,
@@ -89,6 +96,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
+        told_by_run=OF_USER_CODE,
     ),
     "profile": Stage(
         ProfileRequest,
@@ -96,6 +104,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
+        told_by_run=OF_CLIENTS,
         log_lines=("gates: ", "offline ", "online ", "request rate "),
     ),
     "metrics": Stage(
@@ -105,6 +114,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
+        told_by_run=OF_USER_CODE,
     ),
     "search": Stage(
         SearchRequest,
@@ -112,6 +122,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
+        told_by_run=OF_CLIENTS,
         log_lines=("search ",),
     ),
     "measure": Stage(
@@ -120,6 +131,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
+        told_by_run=OF_CLIENTS,
         log_lines=("online ",),
     ),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),

@@ -14,6 +14,19 @@ def printable(text: str, replacement: str = " ") -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else replacement for each in text)
 
 
+QUOTED_CHARACTERS = 60
+"""Longest name that a sentence quotes whole: eight of them fit into an entry of the status."""
+
+
+def quoted(name: str) -> str:
+    """Return a name that anybody may have given, such as a file's, in quotation marks, in ASCII and bounded.
+
+    Without them a name can be a sentence, which its reader takes for the operator's.
+    """
+    text = ascii(name)
+    return text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 4]}...{text[-1]}"
+
+
 def is_time(text: str) -> bool:
     """Return whether the text is a time with its zone, as RFC 3339 has it, of a year that one can compute with."""
     try:

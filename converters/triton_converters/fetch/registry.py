@@ -26,7 +26,10 @@ USUAL_SECONDS, MOST_SECONDS = 60, 3600
 """How long a token is valid if the server does not say, and how long one is used at most."""
 MARGIN_SECONDS = 10
 """How long before its end a token is no longer used, so that it is valid when the request arrives."""
-_PARAMETER = re.compile(r'(realm|service)="([\x20\x21\x23-\x7e]{1,1024})"')
+_PART = re.compile(r'(?:"[^"]*"|[^",])+')
+"""What is between commas that no text in quotation marks has."""
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)(?:\s+(?![=\s])|\s*$)")
+_PARAMETER = re.compile(r'\s*(realm|service)\s*=\s*"([\x20\x21\x23-\x7e]{1,1024})"\s*', re.IGNORECASE)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -36,7 +39,7 @@ class Repository:
     def __init__(self, host: str, name: str, account: str) -> None:
         self.host, self.name = host, name
         self._account = account
-        self._challenge = ""
+        self._logins: Mapping[str, Mapping[str, str]] = {}
         self._token, self._expires = "", 0.0
 
     def manifest(self, reference: str) -> bytes:
@@ -49,9 +52,9 @@ class Repository:
 
     def header(self) -> Mapping[str, str]:
         """Return the header that opens the repository, with a token that is still valid. Raises StageError."""
-        if not self._challenge:
+        if not self._logins:
             return {}
-        if self._challenge.lower().startswith("basic"):
+        if "basic" in self._logins and "bearer" not in self._logins:
             return {"Authorization": self._account} if self._account else {}
         if time.monotonic() > self._expires:
             self._ask_token()
@@ -75,9 +78,9 @@ class Repository:
             # The account would go to the token server that another host names.
             if not is_first:
                 return None
-            challenge = answer.headers.get("WWW-Authenticate", "")
-            if answer.status == 401 and challenge and not self._challenge:
-                self._challenge = challenge
+            offered = ways_to_log_in(answer.headers.get("WWW-Authenticate", ""))
+            if answer.status == 401 and offered and not self._logins:
+                self._logins = offered
                 return _ChallengedError()
             if answer.status in DENIED:
                 return answered(self.host, answer.status, f"{self.name}:{reference}", bool(self._account))
@@ -93,8 +96,8 @@ class Repository:
 
     def _ask_token(self) -> None:
         """Ask the token server that the registry names: for this repository, and only to read it."""
-        told = dict(_PARAMETER.findall(self._challenge))
-        realm = told.get("realm", "")
+        offered = self._logins.get("bearer", {})
+        realm = offered.get("realm", "")
         try:
             parts = urlsplit(realm)
             safe = parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and not parts.fragment
@@ -102,7 +105,7 @@ class Repository:
             safe = False
         if not safe:
             raise self._invalid("names no token server with a plain https URL")
-        query = {"service": told["service"]} if "service" in told else {}
+        query = {"service": offered["service"]} if "service" in offered else {}
         query["scope"] = f"repository:{self.name}:pull"
         url = f"{realm}{'&' if parts.query else '?'}{urlencode(query)}"
         account = {"Authorization": self._account} if self._account else {}
@@ -129,6 +132,23 @@ class Repository:
     def _invalid(self, what: str) -> StageError:
         message = f"{self.host} {what}; use a registry that follows the OCI distribution specification"
         return StageError(Reason.SOURCE_INVALID, message)
+
+
+def ways_to_log_in(header: str) -> dict[str, dict[str, str]]:
+    """Return the ways to log in that a WWW-Authenticate header offers, each with its own realm and service.
+
+    A header may have several, and several of one scheme, of which the first counts. The schemes are in lower case.
+    """
+    offered: dict[str, dict[str, str]] = {}
+    parameters: dict[str, str] = {}
+    for part in _PART.findall(header):
+        scheme = _SCHEME.match(part)
+        if scheme:
+            parameters = {}
+            offered.setdefault(scheme[1].lower(), parameters)
+        if parameter := _PARAMETER.fullmatch(part, scheme.end() if scheme else 0):
+            parameters.setdefault(parameter[1].lower(), parameter[2])
+    return offered
 
 
 class _ChallengedError(StageError):

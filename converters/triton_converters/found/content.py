@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
 
 from triton_converters.found import protobuf
@@ -17,6 +18,9 @@ ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 """How a file of joblib begins that is compressed, by the level of compression."""
 MOST_NAMES = 10_000
 """Names of a folder that are read."""
+LONGEST_DIRECTORY = 8 * 2**20
+"""Bytes of a zip's list of names that are read; in memory it takes some ten times as many. Weights of 50,000 tensors
+have half of it."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,18 @@ class Content:
         if not self.head.startswith(ZIP):
             return frozenset()
         try:
-            with zipfile.ZipFile(self.path) as archive:
+            with _ReadInPieces(self.path) as file, zipfile.ZipFile(file) as archive:
                 names = archive.namelist()
         except (zipfile.BadZipFile, NotImplementedError, ValueError):
             return frozenset()
         return frozenset(names) | {name.partition("/")[2] for name in names}
+
+
+class _ReadInPieces(FileIO):
+    """A file that gives no longer piece than LONGEST_DIRECTORY: zipfile reads a list of names in one."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes; raises ValueError for too many."""
+        if size is not None and size > LONGEST_DIRECTORY:
+            raise ValueError(f"it has more than {LONGEST_DIRECTORY} bytes of names")
+        return super().read(size)

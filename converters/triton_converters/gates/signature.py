@@ -51,7 +51,8 @@ def as_served(signature: Signature, path: Path, format_name: str) -> Signature:
     """Return the signature with the outputs as the file has them: -1 where an ONNX graph has no size.
 
     Triton's onnxruntime backend compares outputs exactly, and refuses a size that the graph does not have. Exporters
-    leave sizes open that never vary. ``path``: the file that is served.
+    leave sizes open that never vary. ``path``: the file that is served. Raises ValueError if the file has not these
+    outputs, each with so many dimensions.
     """
     if format_name != "onnx":
         return signature
@@ -60,13 +61,17 @@ def as_served(signature: Signature, path: Path, format_name: str) -> Signature:
     graph = onnx.load(str(path), load_external_data=False).graph
     kinds = {value.name: value.type.tensor_type for value in graph.output}
     skipped = 1 if signature.max_batch_size else 0
-    return replace(signature, outputs=tuple(_opened(each, kinds[each.name], skipped) for each in signature.outputs))
+    return replace(signature, outputs=tuple(_opened(each, kinds.get(each.name), skipped) for each in signature.outputs))
 
 
 def _opened(tensor: Tensor, kind: Any, skipped: int) -> Tensor:
     """Return the tensor with -1 where the graph has no size; ``skipped``: its dimensions before the tensor's."""
+    if kind is None:
+        raise ValueError(f"it has no output {tensor.name}")
     if not kind.HasField("shape"):
         return tensor
+    if (has := len(kind.shape.dim)) != skipped + len(tensor.dims):
+        raise ValueError(f"its output {tensor.name} has {has} dimensions, not {skipped + len(tensor.dims)}")
     sizes = zip(tensor.dims, kind.shape.dim[skipped:], strict=True)
     dims = tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes)
     if not tensor.request_dims:

@@ -73,11 +73,17 @@ def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict
 
 
 def check_names(names: Names, path: Path) -> None:
-    """Raise StageError(Crashed) if a model's names are not distinct, or not what may stand in a configuration."""
+    """Raise StageError(Crashed) if a model's names are not distinct, or not what may stand in a configuration.
+
+    The same goes for open axes that are no numbers.
+    """
     every = (*names.inputs, *names.outputs)
     wrong = [each for each in every if not _is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
     if wrong or not names.inputs or not names.outputs:
         raise unfit(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
+    for axes in names.open_axes.values():
+        if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
+            raise unfit(path, f"its open axes are no lists of numbers: {axes!r:.100}")
 
 
 def _is_name(text: str) -> bool:

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.stages import STAGES
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import files
 from triton_converters.incoming.files import unfit
@@ -140,11 +140,11 @@ def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES
         raise unfit(root / name, error) from error
 
 
-def check_end(root: Path) -> None:
-    """Raise the StageError with which the work ended, if it did not succeed.
+def check_end(root: Path, stage: str) -> None:
+    """Raise the StageError with which the work of a stage ended, if it did not succeed.
 
-    A reason that is not that container's to give becomes Crashed, and the work is tried again: what it says of the
-    claim or the cluster, another container finds out.
+    A reason that is not that container's to give becomes Crashed, and the work is tried again a few times: what it says
+    of the claim, the cluster or a server that the stage does not ask, another container finds out.
     """
     if not files.exists(root, END):
         message = f"the Job's container run left no {END}; see its log"
@@ -153,7 +153,7 @@ def check_end(root: Path) -> None:
     if end.reason is None:
         return
     message = printable(end.message)
-    if end.reason not in TOLD_BY_USER_CODE:
+    if end.reason not in STAGES[stage].told_by_run:
         words = f"the Job's container run ended with {end.reason}, which is not for it to say: {message}"
         raise StageError(Reason.CRASHED, words, final=False)
     raise StageError(end.reason, message, final=end.final)

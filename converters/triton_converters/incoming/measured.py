@@ -33,7 +33,7 @@ def publish(
     to be published. Raises StageError: that with which the client ended; Crashed and StorageFull for what is not
     published.
     """
-    documents.check_end(incoming)
+    documents.check_end(incoming, stage)
     result = documents.read(incoming, documents.RESULT, kind)
 
     def fill(directory: Path) -> Result:

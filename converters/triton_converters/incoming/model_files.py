@@ -97,15 +97,17 @@ def data_files(path: Path) -> set[str]:
 
 
 def _tensors(message: Any, kind: type[Any]) -> Iterator[Any]:
-    """Yield every tensor in a message, at any depth: subgraphs, functions, sparse tensors and whatever comes."""
-    waiting = [message]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, kind):
-            yield each
-        for field, value in each.ListFields():
-            if field.message_type is not None:
-                waiting += [value] if hasattr(value, "ListFields") else list(value)
+    """Yield every tensor in a message, at any depth: subgraphs, functions, sparse tensors and whatever comes.
+
+    A message lies at most a hundred others deep, or onnx does not parse it.
+    """
+    if isinstance(message, kind):
+        yield message
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            # One by one: a list of them takes many times the bytes of the file.
+            for each in [value] if hasattr(value, "ListFields") else value:
+                yield from _tensors(each, kind)
 
 
 def _take_saved_model(root: Path, directory: Path) -> None:

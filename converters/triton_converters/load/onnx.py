@@ -13,6 +13,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
 from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
@@ -24,6 +25,8 @@ from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
+NAMED = 3
+"""The most domains that a message names."""
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
 
@@ -96,7 +99,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
             raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
         foreign = sorted(_domains(graph) - DOMAINS - {each.domain for each in graph.functions})
         if foreign:
-            message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
+            domains = ", ".join(map(quoted, foreign[:NAMED]))
+            message = f"{path} uses operators of {domains}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
         # Exceptions say all else.
         options = session_options(ONLY_FATAL)

@@ -8,7 +8,7 @@ from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.backend_parameters import LONGEST_VALUE, MOST, PARAMETERS, VALUE
 from triton_converters.contract.results import Tensor
-from triton_converters.contract.text import printable
+from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import SEGMENT
 from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON, SERVED
 from triton_converters.model_config.shapes import differ_by_ones
@@ -54,13 +54,13 @@ def parameters(given: Any, backend: str) -> dict[str, str]:
 
 def unread(given: Any, backend: str) -> list[str]:
     """Return the names of parameters that the backend does not read, such as metadata of an exporter."""
-    return [printable(name)[:60] for name in sorted(given) if name not in PARAMETERS[backend]]
+    return [quoted(name) for name in sorted(given) if name not in PARAMETERS[backend]]
 
 
 def of_parameters(given: Any, backend: str) -> Iterator[str]:
     """Yield what is wrong with the parameters."""
     if files := [name for name in sorted(given) if name not in PARAMETERS[backend] and FILES.search(name)]:
-        names = ", ".join(printable(name)[:60] for name in files[:NAMED])
+        names = ", ".join(map(quoted, files[:NAMED]))
         yield f"parameters must not have {names}: remove them; docs/formats.md lists what may be set"
     read = parameters(given, backend)
     wrong = [name for name, value in read.items() if len(value) > LONGEST_VALUE or not re.fullmatch(VALUE[1:-1], value)]
@@ -104,7 +104,9 @@ def _are_sizes(dims: tuple[int, ...]) -> bool:
 
 def _kind(value: Any) -> str:
     """Return Triton's name of a tensor's type in requests."""
-    kind = str(model_config_pb2.DataType.Name(value.data_type)).removeprefix("TYPE_")
+    # A text may have any number in the place of a name.
+    names = {number: name for name, number in model_config_pb2.DataType.items()}
+    kind = str(names.get(value.data_type, value.data_type)).removeprefix("TYPE_")
     return BYTES if kind == "STRING" else kind
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import quoted
 from triton_converters.user import missing, rehearsal, toolkit
 from triton_converters.user.arguments import Offer, harvest
 
@@ -123,7 +124,7 @@ def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file,
         raise StageError(Reason.ENTRYPOINT_MISSING, f"{path!r} is outside the source")
     if not kind(file):
         files = sorted(str(each.relative_to(source)) for each in source.rglob(pattern))[:10]
-        found = ", ".join(files) or ("no Python file" if pattern == "*.py" else "nothing")
+        found = ", ".join(map(quoted, files)) or ("no Python file" if pattern == "*.py" else "nothing")
         raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {path!r}; it has: {found}")
     return file
 
@@ -135,6 +136,6 @@ def _checkpoint(source: Path, name: str, value: str) -> str:
         raise StageError(Reason.ARGUMENTS_INVALID, f"{name}: {value!r} is outside the source")
     if not file.exists():
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:10]
-        message = f"{name}: the source has no file {value!r}; it has: {', '.join(files)}"
+        message = f"{name}: the source has no file {value!r}; it has: {', '.join(map(quoted, files))}"
         raise StageError(Reason.CHECKPOINT_INVALID, message)
     return str(file)

@@ -71,7 +71,7 @@ def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
             settings = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
             yield f"config.pbtxt in {model.path} sets {settings}"
             if left_out := model.repository.left_out:
-                yield f"left out of it: {', '.join(each.partition(':')[0] for each in left_out)}"
+                yield f"left out of it: {', '.join(each.rpartition(': ')[0] for each in left_out)}"
         if graph is None or graph.batched is None or _says_batch(model):
             continue
         if model.format in DECLARING:

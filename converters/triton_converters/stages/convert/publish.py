@@ -17,6 +17,7 @@ from triton_converters.gates.precision import HALVES, READABLE, check_precision
 from triton_converters.gates.signature import as_served
 from triton_converters.incoming import documents, files, model_files
 from triton_converters.incoming.documents import Converted, amount
+from triton_converters.incoming.files import unfit
 from triton_converters.stages.convert.parts import (
     TIMING_CACHE,
     document,
@@ -50,10 +51,14 @@ def _part(request: ConvertRequest, incoming: Path) -> Part:
     form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
     conversion = find_intact(candidate, request.conversion_key)
     if conversion is None:
-        documents.check_end(incoming)
+        documents.check_end(incoming, "convert")
         with named(request):
             conversion = _accept(request, incoming, candidate)
-    served = as_served(form, candidate / FORMATS[request.format].file, request.format)
+    file = candidate / FORMATS[request.format].file
+    try:
+        served = as_served(form, file, request.format)
+    except ValueError as error:
+        raise unfit(file, error) from error
     return Part(request, served, conversion, next(read_batches(layout.reference_directory(request.reference))))
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
-from triton_converters.contract.failure_reasons import TOLD_BY_USER_CODE
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
+from triton_converters.contract.stages import STAGES
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
@@ -31,7 +31,7 @@ def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
 
     Raises StageError: that with which the user's code ended; Crashed for what is not published.
     """
-    documents.check_end(incoming)
+    documents.check_end(incoming, STAGE)
     found = documents.read(incoming, documents.METRICS, AllComputed)
     if len(found.candidates) != len(request.candidates):
         raise unfit(incoming / documents.METRICS, "it has another number of candidates")
@@ -53,7 +53,7 @@ def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
         if computed.reason is None:
             return CandidateMetrics(asked.profile, values(computed))
         message = shortened(printable(computed.message), MESSAGE_BYTES)
-        reason = computed.reason if computed.reason in TOLD_BY_USER_CODE else Reason.CRASHED
+        reason = computed.reason if computed.reason in STAGES[STAGE].told_by_run else Reason.CRASHED
         return CandidateMetrics(asked.profile, (), str(reason), message)
 
     candidates = tuple(map(candidate, request.candidates, found.candidates))

@@ -23,7 +23,7 @@ def run(request: PackagesRequest, incoming: Path) -> PackagesResult:
 
     Raises StageError: that with which pip ended; Crashed and StorageFull for what is not published.
     """
-    documents.check_end(incoming)
+    documents.check_end(incoming, STAGE)
     packages = documents.read(incoming, documents.INSTALLED, Installed).packages
     named = tuple(documents.plain(each, NAME_CHARACTERS) for each in packages[:NAMED])
 

@@ -31,7 +31,7 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     Raises StageError: that with which the user's code ended, FrameworkFailed, ReferenceNotFinite,
     ReferenceNotReproducible, BatchingUnsupported, ReferenceConstant; Crashed and StorageFull for what is not published.
     """
-    documents.check_end(incoming)
+    documents.check_end(incoming, STAGE)
     dump = documents.read(incoming, documents.DUMP, Dump)
     for names in (dump.names, *dump.members):
         arrays.check_names(names, incoming / documents.DUMP)
