@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract import layout
-from triton_converters.contract.envelope import MessageTooLongError
+from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError
 from triton_converters.contract.failure import StageError, lacks_room
 from triton_converters.contract.reasons import Reason
 
@@ -24,11 +24,6 @@ class Failure:
     """Whether another try cannot help."""
 
 
-SHORTER = (
-    "it does not fit into a termination message, and most of it are the names of tensors: give the model fewer inputs"
-    " and outputs, such as one input with all columns, or shorter names"
-)
-"""What to do about a result that is too long."""
 _NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ)
 
 
@@ -43,7 +38,8 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
         return Failure(error.reason, error.message, error.final)
     traceback.print_exception(error)
     if isinstance(error, MessageTooLongError):
-        return Failure(Reason.CRASHED, f"{error}; {SHORTER}", final=True)
+        message = f"{error}; it does not fit into a termination message: {FEWER_TENSORS}"
+        return Failure(Reason.CRASHED, message, final=True)
     if isinstance(error, SystemExit):
         message = f"the user's code ended the process with {error.code!r} at {_where(error)}; let it return instead"
         return Failure(Reason.USER_CODE_EXITED, message, final=True)

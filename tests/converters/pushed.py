@@ -175,11 +175,11 @@ FOLDERS: Mapping[str, tuple[Files, str]] = {
     ),
     "notebooks": (
         {"m/a.ipynb": b'{"cells": []}', "m/b.txt": b"notes"},
-        "m is a folder without a model: set path to one; it has: a.ipynb (a Jupyter notebook), b.txt",
+        "m is a folder without a model: set path to one; it has: 'a.ipynb' (a Jupyter notebook), 'b.txt'",
     ),
     "pointers of Git LFS": (
         {"m/a.onnx": b"version https://git-lfs.github.com/spec/v1\n"},
-        "it has: a.onnx (a pointer of Git LFS in place of the file)",
+        "it has: 'a.onnx' (a pointer of Git LFS in place of the file)",
     ),
 }
 """Folders that are no model, and what is said of each."""

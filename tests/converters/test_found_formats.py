@@ -183,4 +183,4 @@ def test_a_path_that_is_not_in_the_source_is_missing(published: Callable[..., so
     with pytest.raises(StageError) as caught:
         published({"model.onnx": SMALL}, path)
     assert caught.value.reason is Reason.ENTRYPOINT_MISSING
-    assert "it has: model.onnx" in caught.value.message
+    assert "it has: 'model.onnx'" in caught.value.message

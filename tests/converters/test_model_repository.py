@@ -139,7 +139,7 @@ def test_a_declaration_that_does_not_fit_the_graph_says_so(deploy: Deploy, text:
         (
             {"config.pbtxt": CONFIG, "1/net.onnx": GRAPH},
             "ModelConfigRefused",
-            "version 1 has no model.onnx; it has: net",
+            "version 1 has no model.onnx; it has: 'net.onnx'",
         ),
         (
             {"config.pbtxt": "", "1/model.plan": FILES["engine"][0]},

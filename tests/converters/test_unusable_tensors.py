@@ -1,21 +1,26 @@
 """Tensors of a plain file that cannot be served, by their names or types: the message says which, and what to do."""
 
+import hashlib
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from tests.converters.run_stage import run_reference
+from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.failure_reasons import OF_USER_CODE
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import framework
 from triton_converters.load.usable_names import LONGEST, fault
 
+CODE = ModelCode("onnx", Entrypoint("m.onnx", {}), 4)
 
-def load(folder: Path, inputs: list[str], outputs: list[str]) -> framework.Framework:
-    """Load a graph that copies its first input to each output that is no input."""
+
+def save(folder: Path, inputs: list[str], outputs: list[str]) -> None:
+    """Save a graph that copies its first input to each output that is no input."""
     values = [
         [helper.make_tensor_value_info(each, TensorProto.FLOAT, ["N", 4]) for each in side]
         for side in (inputs, outputs)
@@ -24,7 +29,11 @@ def load(folder: Path, inputs: list[str], outputs: list[str]) -> framework.Frame
     graph = helper.make_graph(nodes, "g", *values)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     (folder / "m.onnx").write_bytes(model.SerializeToString())
-    return framework.load(folder, ModelCode("onnx", Entrypoint("m.onnx", {}), 4), "onnx")
+
+
+def load(folder: Path, inputs: list[str], outputs: list[str]) -> framework.Framework:
+    save(folder, inputs, outputs)
+    return framework.load(folder, CODE, "onnx")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,18 @@ def test_a_file_with_such_names_is_refused_with_what_to_do(
     assert caught.value.message.startswith("m.onnx: ")
     assert words in caught.value.message
     assert caught.value.message.isprintable()
+
+
+def test_more_names_than_a_result_holds_are_refused_before_the_model_runs(mount: Path) -> None:
+    """A table of many columns, each an input of its own."""
+    source = layout.source_directory("d" * 64)
+    source.mkdir(parents=True)
+    save(source, [hashlib.sha256(bytes([number])).hexdigest() for number in range(150)], ["y"])
+    with pytest.raises(StageError) as caught:
+        run_reference(ReferenceRequest("1" * 16, "d" * 64, CODE, None, 64, needs_labels=False))
+    assert (caught.value.reason, caught.value.final) == (Reason.CHECKPOINT_INVALID, True)
+    assert "m.onnx has 150 inputs and 1 outputs, whose names do not fit into a Job's result" in caught.value.message
+    assert "give the model fewer inputs and outputs" in caught.value.message
 
 
 def test_names_that_frameworks_make_are_taken(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ EXIT_FINAL = 42
 
 EXIT_RETRY = 1
 """Exit code of a failure that another try may fix."""
+FEWER_TENSORS = "give the model fewer inputs and outputs, such as one input with all columns, or shorter names to them"
+"""What to do about a result that is too long: most of it are the names of tensors."""
 
 
 class MessageTooLongError(ValueError):

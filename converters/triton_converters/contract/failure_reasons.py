@@ -26,7 +26,7 @@ OF_PACKAGES = IN_ANY_RUN | {
     Reason.INDEX_UNREACHABLE,
     Reason.INDEX_UNTRUSTED,
 }
-"""Those that a container with pip may end with: no other one asks an index."""
+"""The failures that a container with pip may end with: no other one asks an index."""
 OF_USER_CODE = IN_ANY_RUN | {
     Reason.INVALID_SPEC,
     Reason.ENTRYPOINT_MISSING,
@@ -61,7 +61,7 @@ OF_USER_CODE = IN_ANY_RUN | {
     Reason.OUTPUTS_DIFFER,
     Reason.METRIC_FAILED,
 }
-"""Those that a container with the user's code may end with."""
+"""The failures that a container with the user's code may end with."""
 OF_CLIENTS = IN_ANY_RUN | {
     Reason.INVALID_SPEC,
     Reason.MODEL_CONFIG_MISMATCH,
@@ -76,7 +76,7 @@ OF_CLIENTS = IN_ANY_RUN | {
     Reason.SERVER_CRASHED,
     Reason.SERVER_UNREACHABLE,
 }
-"""Those that a container with a client of its server may end with: no other one asks a server."""
+"""The failures that a container with a client of its server may end with: no other one asks a server."""
 FAILURES = (
     OF_PACKAGES
     | OF_USER_CODE

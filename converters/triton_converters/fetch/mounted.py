@@ -13,6 +13,7 @@ from triton_converters.claim_store.digest import SourceFile
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import quoted
 from triton_converters.fetch.folder import LEFT_OUT, LONGEST, MOST_FILES
 
 COPY_BYTES = 2**20
@@ -52,7 +53,7 @@ def _beside(path: Path) -> str:
     """Return some names in the innermost folder above the path that there is."""
     folder = next(parent for parent in path.parents if os.path.isdir(parent))
     try:
-        return ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
+        return ", ".join(map(quoted, sorted(entry.name for entry in folder.iterdir())[:10])) or "nothing"
     except PermissionError as error:
         raise _unreadable(error) from error
 

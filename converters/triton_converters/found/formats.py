@@ -6,6 +6,7 @@ from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import quoted
 from triton_converters.found.kinds import Kind, kind_of
 
 NAMED_FILES = 10
@@ -22,7 +23,9 @@ def found_format(source: Path, path: str) -> str:
     place = source / path
     if not place.exists() or not place.resolve().is_relative_to(source.resolve()):
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:NAMED_FILES]
-        raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no {path!r}; it has: {', '.join(files)}")
+        raise StageError(
+            Reason.ENTRYPOINT_MISSING, f"the source has no {path!r}; it has: {', '.join(map(quoted, files))}"
+        )
     kind = kind_of(place)
     if kind is not None and kind.format:
         return kind.format
@@ -60,7 +63,7 @@ def described(folder: Path) -> Iterator[str]:
     """Yield some of a folder's entries, each with what it is. Raises OSError."""
     for each in sorted(folder.iterdir())[:NAMED_FILES]:
         kind = kind_of(each) if each.is_file() else None
-        yield f"{each.name} ({kind.words})" if kind else each.name
+        yield f"{quoted(each.name)} ({kind.words})" if kind else quoted(each.name)
 
 
 def _model_file(kind: Kind, path: str) -> str:

@@ -7,6 +7,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, SHOWN
 from triton_converters.contract.model_repository import CONFIG, PYTHON_BACKEND, VERSION
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import quoted
 from triton_converters.found.formats import refusal
 from triton_converters.found.kinds import Kind, kind_of
 
@@ -71,7 +72,7 @@ def _place(source: Path, path: str, backend: str, name: str, allowed: Collection
     folder = source / path / str(versions[-1])
     place = next((folder / each for each in names if (folder / each).exists()), None)
     if place is None:
-        there = ", ".join(sorted(each.name for each in folder.iterdir())[:NAMED])
+        there = ", ".join(map(quoted, sorted(each.name for each in folder.iterdir())[:NAMED]))
         message = f"version {versions[-1]} has no {' or '.join(names)}; it has: {there}"
         raise not_taken(
             path, f"{message}; {PYTHON_BACKEND}" if (folder / "model.py").exists() and not name else message

@@ -19,6 +19,7 @@ from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import RepositoryModel, SourceResult
+from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials, mounted
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
@@ -176,7 +177,7 @@ def _requirements(request: SourceRequest, target: Path, files: Collection[str]) 
     """Return the SHA-256 of the requirements file; raises StageError(RequirementsMissing)."""
     path = request.requirements
     if path not in files:
-        texts = ", ".join(sorted(name for name in files if name.endswith(".txt"))[:10]) or "none"
+        texts = ", ".join(map(quoted, sorted(name for name in files if name.endswith(".txt"))[:10])) or "none"
         message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
         raise StageError(Reason.REQUIREMENTS_MISSING, message)
     return sha256_of(SourceFile(path, target / path))

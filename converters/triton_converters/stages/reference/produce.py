@@ -10,8 +10,11 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches, write_batch
 from triton_converters.claim_store.replay import published_source
 from triton_converters.contract.conversion_requests import ReferenceRequest
+from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu
@@ -26,12 +29,14 @@ from triton_converters.user import dataloader, rehearsal
 def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write every batch with its answers, and those that are compared with them.
 
-    Raises StageError: what the model's loader, ``dataloader.batches`` and ``generated.batches`` raise, FrameworkFailed,
+    Raises StageError: CheckpointInvalid of a file, or EntrypointInvalid of code, whose tensors' names do not fit into a
+    result; what the model's loader, ``dataloader.batches`` and ``generated.batches`` raise, FrameworkFailed,
     ReferenceNotFinite.
     """
     started = time.monotonic()
     source = published_source(request.source)
     model = framework.load(source, request.model, request.model.format)
+    _check_length(model, request)
     record(model, request, source, incoming)
     members: tuple[Names, ...] = ()
     if isinstance(model, Ensemble):
@@ -43,6 +48,17 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
 
 def _names(model: Framework) -> Names:
     return Names(model.inputs, model.outputs, model.open_axes)
+
+
+def _check_length(model: Framework, request: ReferenceRequest) -> None:
+    """End early with more names of tensors than a result can hold, at the shortest that it can be."""
+    inputs, outputs = (tuple(Tensor(name, "FP32", ()) for name in side) for side in (model.inputs, model.outputs))
+    try:
+        Outcome("reference", request.key, ReferenceResult(Signature(inputs, outputs, 1), 1, 1, 0.0)).to_json()
+    except MessageTooLongError as error:
+        reason = Reason.CHECKPOINT_INVALID if SOURCES[request.model.format].is_file else Reason.ENTRYPOINT_INVALID
+        has = f"{model.path} has {len(inputs)} inputs and {len(outputs)} outputs"
+        raise StageError(reason, f"{has}, whose names do not fit into a Job's result: {FEWER_TENSORS}") from error
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
