@@ -64,18 +64,11 @@ def _rules(found: Sequence[Rates]) -> str:
 
 
 def _left(found: Sequence[Rates]) -> str:
-    """Return what is judged wrongly, most of it first."""
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for each in found:
-        for row in each.missed:
-            counts[_name(each), "passes, but is wrong", row.subject] += 1
-        for row in each.refused:
-            counts[_name(each), "fails, but is right", row.subject] += 1
-    order = {(_name(each), kind): index for index, each in enumerate(found) for kind in ("passes, but is wrong", "")}
-    lines = [
-        [gates, kind, f"`{subject}`", str(count)]
-        for (gates, kind, subject), count in sorted(
-            counts.items(), key=lambda item: (order.get((item[0][0], item[0][1]), len(found)), item[0][1], -item[1])
-        )
-    ]
-    return table(("Gates", "What", "Model", "Variants"), lines)
+    """Return what is judged wrongly: how many variants of each model, by the gates."""
+    counts = Counter(
+        (_name(each), row.subject, "passes, but is wrong" if row.wrong else "fails, but is right")
+        for each in found
+        for row in (*each.missed, *each.refused)
+    )
+    lines = [[gates, f"`{subject}`", what, str(count)] for (gates, subject, what), count in counts.items()]
+    return table(("Gates", "Model", "Judged wrongly", "Variants"), lines)
