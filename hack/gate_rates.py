@@ -63,9 +63,19 @@ class Rates:
         """Right variants that fail."""
         return [row for row in self.right if row.reason != PASSED]
 
+    @property
+    def caught(self) -> list[Row]:
+        """Wrong variants that fail."""
+        return [row for row in self.wrong if row.reason != PASSED]
+
+    @property
+    def passed(self) -> list[Row]:
+        """Right variants that pass."""
+        return [row for row in self.right if row.reason == PASSED]
+
     def caught_by(self) -> Counter[str]:
         """Return how many wrong variants each reason failed."""
-        return Counter(row.reason for row in self.wrong if row.reason != PASSED)
+        return Counter(row.reason for row in self.caught)
 
 
 def rates(rows: Iterable[Row]) -> list[Rates]:

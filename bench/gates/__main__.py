@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bench.gates import packages
 from bench.gates.run import PRECISIONS
-from bench.gates.subjects import SUBJECTS
+from bench.gates.subjects import BY_NAME, SUBJECTS
 from bench.machine import cpu_model
-from hack.gate_rates import PASSED, Rates, Row, rates, share
+from hack.gate_rates import Rates, Row, rates, share
 from tests.zoo.fetch import fetch_all
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="subjects; by default all")
     parser.add_argument("--output", type=Path, help="write the rows to this file")
     options = parser.parse_args(argv)
-    if unknown := set(options.names) - {each.name for each in SUBJECTS}:
+    if unknown := set(options.names) - set(BY_NAME):
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     chosen = [each for each in SUBJECTS if not options.names or each.name in options.names]
     fetch_all(each.model for each in chosen)
@@ -71,9 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for each in threads.map(lambda task: _run(*task), tasks):
             done.append(each)
             print(f"{each.subject} {each.precision}: {len(each.rows)} rows, {each.seconds} s {each.ended}", flush=True)
-            for row in each.rows:
-                if (row.reason == PASSED) if row.wrong else (row.is_right and row.reason != PASSED):
-                    print(f"  {_label(row)}", flush=True)
+            for row in (row for found in rates(each.rows) for row in (*found.missed, *found.refused)):
+                print(f"  {_label(row)}", flush=True)
     for found in rates(row for each in done for row in each.rows):
         print(_summary(found))
     if options.output:
@@ -83,9 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _summary(found: Rates) -> str:
     loads = "with" if found.dataloader else "without"
-    caught = [row for row in found.wrong if row not in found.missed]
-    passed = [row for row in found.right if row not in found.refused]
-    wrong, right = share(caught, found.wrong), share(passed, found.right)
+    wrong, right = share(found.caught, found.wrong), share(found.passed, found.right)
     return f"{found.precision} {loads} a dataloader: wrong ones fail: {wrong}; right ones pass: {right}"
 
 

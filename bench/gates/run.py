@@ -13,16 +13,16 @@ from typing import Any
 import numpy
 import onnx
 
-from bench.gates import right
+from bench.gates import right, subjects
 from bench.gates.decisions import Truth, truth
-from bench.gates.right import Run
-from bench.gates.subjects import SUBJECTS, Subject
+from bench.gates.right import Open, Run
+from bench.gates.subjects import Subject
 from bench.gates.surgery import Surgery, lifted
 from bench.gates.trial import FILE, LARGEST_BATCH, Reference, batched, reference, verdict
 from bench.gates.wrong import WRONG, Known, Rule
 from hack.gate_rates import Row
 from tests.zoo.fetch import fetch
-from tests.zoo.models import MODELS
+from tests.zoo.models import BY_NAME
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -48,7 +48,7 @@ class Variant:
     rule: str
     place: str
     graph: Any
-    open: Callable[[Any, tuple[str, ...]], Run]
+    open: Open
 
 
 Tell = Callable[[str], None]
@@ -74,12 +74,12 @@ class Case:
 def rows(subject: Subject, precision: str, tell: Tell) -> Iterator[Row]:
     """Yield the rows of a subject in a precision. Raises RuntimeError if it does not answer its own samples."""
     with tempfile.TemporaryDirectory() as name:
-        case = prepare(subject, Path(name), tell)
+        case = prepare(subject, Path(name))
         for variant in variants(case, tell):
             yield from _judged(case, variant, precision, tell)
 
 
-def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
+def prepare(subject: Subject, folder: Path) -> Case:
     """Make the references and the hidden samples of a subject. Raises RuntimeError as ``rows``."""
     source = folder / "source"
     source.mkdir()
@@ -93,7 +93,7 @@ def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
     if size and made and not made[0]:
         size, hidden = 0, _whole(hidden) or []
     model = lifted(onnx.load(str(source / FILE)))
-    framework = _answers(right.PLAIN.open(model, tuple(Surgery(model).outputs())), hidden, size)
+    framework = _answers(right.PLAIN(model, tuple(Surgery(model).outputs())), hidden, size)
     if framework is None:
         raise RuntimeError(f"{subject.name} does not answer its own samples")
     return Case(subject, folder, model, size, hidden, framework, references)
@@ -101,9 +101,8 @@ def prepare(subject: Subject, folder: Path, tell: Tell) -> Case:
 
 def _write(subject: Subject, source: Path) -> None:
     """Put the subject's graph into ``source``."""
-    model = next(each for each in MODELS if each.name == subject.model)
     with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / fetch(model, Path(name))
+        path = Path(name) / fetch(BY_NAME[subject.model], Path(name))
         graph = onnx.load(str(path))
     mend(graph)
     if subject.derive is not None:
@@ -176,7 +175,7 @@ def _known(case: Case) -> Known:
     def inside(graph: Any, names: list[str]) -> dict[str, Array]:
         watched = Surgery(graph)
         watched.graph.output.extend(onnx.helper.make_empty_tensor_value_info(each) for each in names)
-        return right.PLAIN.open(watched.model, tuple(names))(typical)
+        return right.PLAIN(watched.model, tuple(names))(typical)
 
     lengths: dict[str, dict[int, tuple[int, ...]]] = {name: {} for name in typical}
     for name, array in case.hidden[0].items():
@@ -184,7 +183,7 @@ def _known(case: Case) -> Known:
             found = tuple(sorted(row[name].shape[axis] for row in case.hidden))
             if len(set(found)) > 1:
                 lengths[name][axis + bool(case.size)] = found
-    return Known(typical, inside, right.PLAIN.open(case.model, outputs)(typical), lengths, case.size > 0)
+    return Known(typical, inside, right.PLAIN(case.model, outputs)(typical), lengths, case.size > 0)
 
 
 def variants(case: Case, tell: Tell) -> Iterator[Variant]:
@@ -192,7 +191,7 @@ def variants(case: Case, tell: Tell) -> Iterator[Variant]:
     known = _known(case)
     for rule, make in WRONG.items():
         for place, graph in _tried(rule, partial(_places, make, case.model, known), tell) or ():
-            yield Variant(rule, place, graph, right.PLAIN.open)
+            yield Variant(rule, place, graph, right.PLAIN)
     for rule, each in right.RIGHT.items():
         if each.batched and not case.size:
             tell(f"{rule}: does not apply")
@@ -258,8 +257,7 @@ def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterato
 def main() -> None:
     """Print a subject's rows in a precision as JSON, a line each; what does not apply is a string."""
     name, precision = sys.argv[1:]
-    subject = next(each for each in SUBJECTS if each.name == name)
-    for row in rows(subject, precision, lambda text: print(json.dumps(text), flush=True)):
+    for row in rows(subjects.BY_NAME[name], precision, lambda text: print(json.dumps(text), flush=True)):
         print(json.dumps(asdict(row)), flush=True)
 
 

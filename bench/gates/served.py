@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 
 from bench.gates.run import Case, Variant, graph_of, prepare, variants
-from bench.gates.subjects import SUBJECTS
+from bench.gates.subjects import BY_NAME
 from bench.gates.trial import Reference, verdict
 from hack.imagebuild.pod import Pod, serving
 from triton_converters.claim_store.replay import write_result
@@ -66,7 +66,6 @@ class Trial:
     label: str
     case: Case
     precision: str
-    path: Path
     expected: str
     """The verdict in the process of the benchmark."""
 
@@ -88,7 +87,7 @@ def _trials(root: Path) -> Iterator[Trial]:
     for name in dict.fromkeys(subject for subject, _, _ in CHOSEN):
         place = root / "work" / name
         place.mkdir(parents=True)
-        case = prepare(next(each for each in SUBJECTS if each.name == name), place, print)
+        case = prepare(BY_NAME[name], place)
         made = _made(case)
         directory = layout.reference_directory(_key(name), root)
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +119,7 @@ def _published(root: Path, case: Case, variant: Variant, precision: str) -> Tria
     signature = as_served(made.signature, path, "onnx")
     (directory / "config.pbtxt").write_text(render(name, signature, config, execution, {}), encoding="utf-8")
     failed = verdict(variant.open(graph, tuple(case.framework)), path, precision, made)
-    return Trial(name, label, case, precision, path, str(failed.reason if failed else Reason.PASSED))
+    return Trial(name, label, case, precision, str(failed.reason if failed else Reason.PASSED))
 
 
 def _agrees(pod: Pod, trial: Trial) -> bool:

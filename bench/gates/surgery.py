@@ -1,6 +1,6 @@
 """Changes of an ONNX graph at its inputs, outputs and weights, without a change of its signature."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -8,11 +8,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_converters.claim_store.dump import Array
+from triton_converters.convert.onnx_constants import lift
+from triton_converters.graph.opsets import add_missing, by_domain
+from triton_converters.graph.walk import graphs
 
 FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 INTEGERS = (TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8)
-Nodes = tuple[list[Any], list[Any]]
-"""Nodes, and the weights that they need."""
 
 
 class Surgery:
@@ -25,13 +26,13 @@ class Surgery:
         self.model.CopyFrom(model)
         self.graph = self.model.graph
         self._made = 0
-        if not any(entry.domain in ("", "ai.onnx") for entry in self.model.opset_import):
-            self.model.opset_import.append(helper.make_opsetid("", 13))
+        # Graphs of trees alone do not import what the changes are made of.
+        add_missing(self.model, frozenset({""}))
 
     @property
     def opset(self) -> int:
         """The version of the standard operators."""
-        return next(int(entry.version) for entry in self.model.opset_import if entry.domain in ("", "ai.onnx"))
+        return by_domain(self.model)[""]
 
     def name(self) -> str:
         """Return a name that the graph does not have."""
@@ -56,7 +57,7 @@ class Surgery:
     def split_input(self, name: str) -> str:
         """Let all that reads an input read another tensor, which is to be computed; return that one's name."""
         changed = self.name()
-        for graph in _graphs(self.graph):
+        for graph in graphs(self.graph):
             for node in graph.node:
                 for index, each in enumerate(node.input):
                     if each == name:
@@ -79,7 +80,7 @@ class Surgery:
     def rename(self, name: str) -> str:
         """Rename a tensor where it is computed and read, which leaves the output of its name without one."""
         true = self.name()
-        for graph in _graphs(self.graph):
+        for graph in graphs(self.graph):
             for node in graph.node:
                 for side in (node.input, node.output):
                     for index, each in enumerate(side):
@@ -113,26 +114,10 @@ class Surgery:
 def lifted(model: Any) -> Any:
     """Return a copy in which constants of nodes are weights, as to_fp16 has them too."""
     copy = Surgery(model)
-    kept = []
-    for node in copy.graph.node:
-        value = next((each.t for each in node.attribute if each.name == "value"), None)
-        if node.op_type == "Constant" and not node.domain and value is not None:
-            copy.graph.initializer.append(numpy_helper.from_array(numpy_helper.to_array(value), node.output[0]))
-        else:
-            kept.append(node)
-    del copy.graph.node[:]
-    copy.graph.node.extend(kept)
+    lift(copy.graph)
     return copy.model
 
 
 def sizes(kind: Any) -> list[int | str]:
     """Return the sizes of a tensor's type: a number, or the name of an open one."""
     return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in kind.shape.dim]
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from _graphs(inner)

@@ -12,12 +12,12 @@ from onnx import TensorProto, helper
 
 from bench.gates.surgery import FLOATS, INTEGERS, Surgery, sizes
 from triton_converters.claim_store.dump import Array
+from triton_converters.convert.onnx_constants import FP16_LIMIT
 
 SEED = 7
 SCALED = 1.05
 """A dropped factor is seldom smaller; 5 % is 26 dB."""
 NOISE = 0.05
-FP16_LIMIT = 65504.0
 OVERFLOWING = 0.8
 """Values above this share of the largest one overflow."""
 COLOURS = 3

@@ -26,30 +26,12 @@ from hack.docs import (
 )
 
 ROOT = Path(__file__).parents[2]
+PAGES = (advice, api, chart, conversions, examples, files, gates, gpu, metrics, reasons, renamed, rooms, settings, zoo)
 
 
 def differing() -> dict[Path, str]:
     """Return the files that are not as generated, by path, with the text that they should have."""
-    pages = {
-        path: text
-        for each in (
-            advice,
-            api,
-            chart,
-            conversions,
-            examples,
-            files,
-            gates,
-            gpu,
-            metrics,
-            reasons,
-            renamed,
-            rooms,
-            settings,
-            zoo,
-        )
-        for path, text in each.pages().items()
-    }
+    pages = {path: text for each in PAGES for path, text in each.pages().items()}
     return {path: text for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
 
 

@@ -40,8 +40,8 @@ def _rates(found: Sequence[Rates]) -> str:
     lines = [
         [
             _name(each),
-            share([row for row in each.wrong if row not in each.missed], each.wrong),
-            share([row for row in each.right if row not in each.refused], each.right),
+            share(each.caught, each.wrong),
+            share(each.passed, each.right),
             ", ".join(f"{count} `{reason}`" for reason, count in each.caught_by().most_common()),
             str(len(each.harmless)),
         ]
@@ -54,11 +54,11 @@ def _rules(found: Sequence[Rates]) -> str:
     """Return how many variants of each rule were judged rightly; those that are neither are left out."""
     lines = []
     for rule in dict.fromkeys(row.rule for each in found for row in each.rows):
-        cells = [f"{rule}"]
+        cells = [rule]
         for each in found:
             judged = [row for row in (*each.wrong, *each.right) if row.rule == rule]
-            failed = [row for row in (*each.missed, *each.refused) if row.rule == rule]
-            cells.append(f"{len(judged) - len(failed)} of {len(judged)}" if judged else "")
+            rightly = [row for row in (*each.caught, *each.passed) if row.rule == rule]
+            cells.append(f"{len(rightly)} of {len(judged)}" if judged else "")
         lines.append(cells)
     return table(("Rule", *(_name(each) for each in found)), lines)
 

@@ -63,7 +63,7 @@ def batch(length: int = 9) -> dict[str, Array]:
 
 
 def answers(graph: Any, inputs: dict[str, Array]) -> dict[str, Array]:
-    return right.PLAIN.open(graph, NAMES)(inputs)
+    return right.PLAIN(graph, NAMES)(inputs)
 
 
 def known() -> Known:
@@ -72,7 +72,7 @@ def known() -> Known:
     def inside(graph: Any, names: list[str]) -> dict[str, Array]:
         watched = Surgery(graph)
         watched.graph.output.extend(helper.make_empty_tensor_value_info(each) for each in names)
-        return right.PLAIN.open(watched.model, tuple(names))(typical)
+        return right.PLAIN(watched.model, tuple(names))(typical)
 
     lengths = {"left": {2: LENGTHS}, "right": {2: LENGTHS}, "mask": {1: LENGTHS}}
     return Known(typical, inside, answers(MODEL, typical), lengths, batched=True)

@@ -12,7 +12,7 @@ from hack.deploy.environment import set_up
 from hack.deploy.images import load
 from hack.deploy.install import LATER
 from hack.devcluster.paths import ClusterError
-from tests.zoo.models import MODELS, ZooModel
+from tests.zoo.models import BY_NAME, MODELS, ZooModel
 from tests.zoo.outcome import MESSAGE_CHARACTERS, Outcome, are_enough, summary, write
 from tests.zoo.rehearsal import rehearse
 from tests.zoo.run import NAMESPACE, run
@@ -32,10 +32,9 @@ def main() -> int:
     )
     parser.add_argument("--rehearse", action="store_true", help="without a cluster, up to the conversion")
     arguments = parser.parse_args()
-    named = {model.name: model for model in MODELS}
-    if unknown := set(arguments.names) - set(named):
+    if unknown := set(arguments.names) - set(BY_NAME):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")
-    chosen = [named[name] for name in dict.fromkeys(arguments.names)] or list(MODELS)
+    chosen = [BY_NAME[name] for name in dict.fromkeys(arguments.names)] or list(MODELS)
     try:
         each = rehearse if arguments.rehearse else _on(_cluster())
     except (CommandError, ClusterError) as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hack.deploy.command import ROOT
 from hack.devcluster.paths import cache_home
-from tests.zoo.models import MODELS, ZooModel
+from tests.zoo.models import BY_NAME, ZooModel
 from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
 
 PACKAGES = Path(__file__).with_name("packages.txt")
@@ -54,7 +54,7 @@ def fetch_all(names: Iterable[str]) -> None:
     """Download or make these models, so that processes that run side by side find them."""
     for name in sorted(set(names)):
         with tempfile.TemporaryDirectory() as folder:
-            fetch(next(each for each in MODELS if each.name == name), Path(folder))
+            fetch(BY_NAME[name], Path(folder))
 
 
 def _copy(path: Traversable, target: Path) -> None:

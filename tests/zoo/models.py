@@ -165,3 +165,4 @@ MODELS = (
     ),
     ZooModel("texts-savedmodel", "text", "keras", "texts", "SavedModel, GRU, INT32 input", maker="keras_models"),
 )
+BY_NAME = {model.name: model for model in MODELS}
