@@ -9,6 +9,7 @@ from tests.simulation.truths import Told, broken
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
+from triton_operator.observed.routes import Host
 from triton_operator.planning.plan import Event
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key
@@ -74,7 +75,7 @@ class ApiServer:
         """The neighbours on its claim."""
         return self.cluster.neighbours
 
-    def host_holder(self, key: Key) -> str:
+    def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """Who has the host name of its route."""
         return self.cluster.host_holder
 

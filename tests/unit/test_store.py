@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from triton_operator.kube.kinds import EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
+from triton_operator.observed.routes import hosts
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import FEW, Key, Store
 
@@ -127,6 +128,13 @@ def routes(name: str, version: int, made: str, *, is_accepted: bool = True, **ro
     }
 
 
+def holder(store: Store, key: Key) -> str:
+    """Who else has a host name that the object's route asks for."""
+    body = store.owner(key)
+    assert body is not None
+    return store.host_holder(key, hosts(key.namespace, body["spec"]["serving"]["route"]))
+
+
 @pytest.mark.parametrize(
     ("taken", "wanted", "clashes"),
     [
@@ -153,20 +161,20 @@ def test_a_host_name_is_held_by_whose_route_has_it(taken: JSON, wanted: JSON, cl
     store.put(TRITON_DEPLOYMENT, asks("holder", 1, **taken))
     store.put(HTTP_ROUTE, routes("holder", 2, "2026-11-21T00:00:00Z", **taken))
     store.put(TRITON_DEPLOYMENT, asks("digits", 3, **wanted))
-    assert store.host_holder(DIGITS) == ("vision/holder" if clashes else "")
-    assert store.host_holder(Key("vision", "holder")) == ""
+    assert holder(store, DIGITS) == ("vision/holder" if clashes else "")
+    assert holder(store, Key("vision", "holder")) == ""
     store.remove(HTTP_ROUTE, routes("holder", 4, "2026-11-21T00:00:00Z", **taken))
-    assert store.host_holder(DIGITS) == ""
+    assert holder(store, DIGITS) == ""
 
 
 def test_a_route_that_no_gateway_accepts_or_of_no_object_holds_nothing() -> None:
     store = Store()
     store.put(TRITON_DEPLOYMENT, asks("digits", 1, hostnames=["a.example"]))
     store.put(HTTP_ROUTE, routes("ghost", 2, "2026-11-21T00:00:00Z", hostnames=["a.example"]))
-    assert store.host_holder(DIGITS) == ""
+    assert holder(store, DIGITS) == ""
     store.put(TRITON_DEPLOYMENT, asks("refused", 3, hostnames=["a.example"]))
     store.put(HTTP_ROUTE, routes("refused", 4, "2026-11-21T00:00:00Z", is_accepted=False, hostnames=["a.example"]))
-    assert store.host_holder(DIGITS) == ""
+    assert holder(store, DIGITS) == ""
 
 
 def test_of_two_routes_with_one_host_name_the_older_one_has_it() -> None:
@@ -174,8 +182,8 @@ def test_of_two_routes_with_one_host_name_the_older_one_has_it() -> None:
     for version, (name, made) in enumerate({"digits": "2026-11-21T00:00:00Z", "new": "2026-11-22T00:00:00Z"}.items()):
         store.put(TRITON_DEPLOYMENT, asks(name, version))
         store.put(HTTP_ROUTE, routes(name, version + 10, made))
-    assert store.host_holder(DIGITS) == ""
-    assert store.host_holder(Key("vision", "new")) == "vision/digits"
+    assert holder(store, DIGITS) == ""
+    assert holder(store, Key("vision", "new")) == "vision/digits"
 
 
 def test_an_older_route_does_not_win_a_host_name_by_an_edit() -> None:
@@ -184,8 +192,8 @@ def test_an_older_route_does_not_win_a_host_name_by_an_edit() -> None:
     store.put(HTTP_ROUTE, routes("digits", 3, "2026-11-21T00:00:00Z", hostnames=["b.example"]))
     store.put(TRITON_DEPLOYMENT, asks("holder", 1, hostnames=["a.example"]))
     store.put(TRITON_DEPLOYMENT, asks("digits", 4, hostnames=["a.example"]))
-    assert store.host_holder(DIGITS) == "vision/holder"
-    assert store.host_holder(Key("vision", "holder")) == ""
+    assert holder(store, DIGITS) == "vision/holder"
+    assert holder(store, Key("vision", "holder")) == ""
 
 
 def on_claim(name: str, version: int, claim: str = "models") -> JSON:

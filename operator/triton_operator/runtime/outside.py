@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from triton_operator.kube.kinds import Kind
+from triton_operator.observed.routes import Host
 from triton_operator.runtime.store import Key
 
 Body = dict[str, Any]
@@ -55,8 +56,8 @@ class PassStore(Protocol):
     def others_on_claim(self, key: Key) -> Sequence[str]:
         """The names of the other TritonDeployments on the same repository claim."""
 
-    def host_holder(self, key: Key) -> str:
-        """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route asks for, or empty."""
+    def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
+        """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route wants, or empty."""
 
     def put(self, kind: Kind, body: Body) -> object:
         """Take in an object as a write left it, which the watch tells only later."""

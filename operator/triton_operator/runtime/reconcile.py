@@ -20,6 +20,7 @@ from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedEr
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
+from triton_operator.observed.routes import hosts
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe
 from triton_operator.planning import setbacks
 from triton_operator.planning.keeping import keep
@@ -150,7 +151,9 @@ class Reconciler:
             has_keda=SCALED_OBJECT in self._optional,
             has_gateway_api=HTTP_ROUTE in self._optional,
         )
-        observed = replace(observed, host_holder=self._store.host_holder(key))
+        if (route := triton_deployment.spec.serving.route) is not None:
+            wanted = hosts(key.namespace, route.model_dump(by_alias=True))
+            observed = replace(observed, host_holder=self._store.host_holder(key, wanted))
         if observed.unreadable:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)

@@ -165,20 +165,17 @@ class Store:
         claim = self._claim_of(key)
         return [] if claim is None else [other.name for other in self._on_claim(key.namespace, claim) - {key}]
 
-    def host_holder(self, key: Key) -> str:
+    def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that this one's route asks for.
 
-        Of two HTTPRoutes that Gateways accept, the older one has it. Empty: nobody else has.
+        Of two HTTPRoutes that Gateways accept, the older one has it. Empty: nobody else has. ``wanted``: what the route
+        that the pass plans for asks for.
         """
         with self._lock:
-            known, own = dict(self._hosts), self._hosts.get((key, key.name))
-        body = self.owner(key) if known else None
-        route = ((body or {}).get("spec", {}).get("serving") or {}).get("route")
-        wanted = hosts(key.namespace, route) if route else frozenset[Host]()
+            own = self._hosts.get((key, key.name))
+            # Anybody may make an HTTPRoute with our labels; without an object it is nobody's.
+            known = {owner: facts for owner, facts in self._hosts.items() if owner[0] in self._reasons}
         for (other, _), (made, taken) in known.items():
-            if other not in self._reasons:
-                # Anybody may make an HTTPRoute with our labels; without an object it is nobody's.
-                continue
             first = own is None or not shared(own[1], taken) or (made, str(other)) < (own[0], str(key))
             if other != key and first and shared(wanted, taken):
                 return str(other)
