@@ -11,8 +11,9 @@ HEAD = """\
 # Renamed fields
 
 Some fields and values of a `TritonDeployment` had other names before. The operator refuses these: the
-conditions have the reason `FieldRenamed`, and the message says what to write. Until then nothing is started or deleted,
-and the active revision stays as it is, with its pods. `kubectl triton validate FILE` lists all old names of a file.
+conditions have the reason `FieldRenamed`, and the message says what to write. Until then nothing new is started and
+nothing deleted, and the active revision stays as it is, with its pods. `kubectl triton validate FILE` lists all old
+names of a file.
 
 The CustomResourceDefinition keeps the old names for one release, so that stored objects do too. Durations are texts
 with a unit now (`us`, `ms`, `s`, `m` or `h`). Fields that Kubernetes has as well, such as `activeDeadlineSeconds`, stay

@@ -181,11 +181,11 @@ class Reason(StrEnum):
     INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
 
     # Failures that last until somebody changes something.
-    INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
+    INVALID_SPEC = "InvalidSpec", "The spec has a value that is refused, or fields that do not go together."
     FIELD_RENAMED = (
         "FieldRenamed",
-        "The spec has a field or a value by the name that it had before. Nothing is started and nothing is deleted; the"
-        " active revision stays.",
+        "The spec has a field or a value by the name that it had before. Nothing new is started and nothing deleted;"
+        " the active revision stays.",
     )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
