@@ -33,7 +33,9 @@ def _summary(words: str, rows: Sequence[Row]) -> str:
     ready = sum(row["is_ready"] for row in rows)
     dates = " to ".join(sorted({min(row["date"] for row in rows), max(row["date"] for row in rows)}))
     machines = ", ".join(sorted({row["machine"] for row in rows}))
-    return f"- {len(rows)} models {words}: {ready} ready ({100 * ready / len(rows):.0f} %); {dates}, {machines}."
+    refused = sum(bool(row["refusal"]) for row in rows)
+    counts = f"{ready} ready ({100 * ready / len(rows):.0f} %), {refused} refused for a reason of the list below"
+    return f"- {len(rows)} models {words}: {counts}; {dates}, {machines}."
 
 
 def _table(rows: Sequence[Row]) -> str:

@@ -2,16 +2,21 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from hack.docs.zoo import pages
 from tests.zoo.fetch import CODE, MAKERS, PACKAGES
 from tests.zoo.models import MODELS
-from tests.zoo.outcome import Outcome, are_enough, smallest, summary, write
+from tests.zoo.outcome import Outcome, are_enough, read, smallest, summary, worse, write
+from tests.zoo.refusals import refusal
 from triton_plugin.validation.validate import check
 
 READY = Outcome(MODELS[0], True, "GeneratedInputs: ...", "1 of 1", 40.2, 4)
 REFUSED = Outcome(MODELS[1], False, "InputsNotGenerated: it is float64", "", 9.9)
+EXPLAINED = replace(REFUSED, reason="InputsNotGenerated: x; write a dataloader and name it in spec.dataloader")
 
 
 def pinned(file: Path) -> list[str]:
@@ -47,11 +52,42 @@ def test_a_row_has_the_reason_of_what_is_not_ready() -> None:
     assert REFUSED.line() == f"{MODELS[1].name}  InputsNotGenerated: it is float64  10 s"
 
 
-def test_nine_of_ten_are_enough() -> None:
-    assert summary([READY] * 9 + [REFUSED]) == "9 of 10 ready (90 %)"
-    assert are_enough([READY] * 9 + [REFUSED])
-    assert not are_enough([READY] * 8 + [REFUSED])
+def test_nine_of_ten_are_enough_if_the_others_are_refused_for_a_reason_of_the_list() -> None:
+    assert summary([READY] * 8 + [EXPLAINED, REFUSED]) == (
+        "8 of 10 ready (80 %), 1 refused for a reason of tests/zoo/refusals.py"
+    )
+    assert are_enough([READY] * 9 + [EXPLAINED])
+    assert are_enough([READY] * 19 + [REFUSED])
+    assert not are_enough([READY] * 9 + [REFUSED])
+    assert not are_enough([READY] * 8 + [EXPLAINED] * 2)
     assert not are_enough([])
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_listed"),
+    [
+        ("InputsNotGenerated: NaN; write a dataloader and name it in spec.dataloader", True),
+        (
+            "AllCandidatesFailed: x: ConversionUnsupported: tf2onnx 1 cannot convert TensorFlow's X; use format",
+            True,
+        ),
+        ("AllCandidatesFailed: onnx-fp32: OutputsDiffer: write a dataloader and name it in spec.dataloader", False),
+        ("Crashed: reference", False),
+        ("", False),
+    ],
+)
+def test_only_reasons_of_the_list_are_right(reason: str, is_listed: bool) -> None:
+    assert bool(refusal(reason)) is is_listed
+
+
+def test_a_model_that_was_ready_and_is_not_is_worse(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.json"
+    write(file, [READY, REFUSED], "cluster")
+    lost = replace(READY, is_ready=False)
+    assert worse(read(file), [lost, REFUSED]) == [READY.model.name]
+    assert worse(read(file), [READY, REFUSED]) == []
+    write(file, [READY], "rehearsal")
+    assert worse(read(file), [lost]) == []
 
 
 def test_rows_of_another_run_stay_in_the_file(tmp_path: Path) -> None:

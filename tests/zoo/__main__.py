@@ -13,7 +13,7 @@ from hack.deploy.images import load
 from hack.deploy.install import LATER
 from hack.devcluster.paths import ClusterError
 from tests.zoo.models import BY_NAME, MODELS, ZooModel
-from tests.zoo.outcome import MESSAGE_CHARACTERS, Outcome, are_enough, summary, write
+from tests.zoo.outcome import MESSAGE_CHARACTERS, Outcome, are_enough, read, summary, worse, write
 from tests.zoo.rehearsal import rehearse
 from tests.zoo.run import NAMESPACE, run
 
@@ -23,7 +23,7 @@ Four on two cores left servers without the time to start."""
 
 
 def main() -> int:
-    """Run the named models, or all of them. Return the exit status: 0 if enough of them are ready."""
+    """Run the named models, or all of them. Return the exit status: 0 if enough are ready, and none is worse."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.zoo", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a model; default: all of them")
     parser.add_argument("--output", type=Path, metavar="FILE", help="keep the rows in this file, as JSON")
@@ -40,6 +40,7 @@ def main() -> int:
     except (CommandError, ClusterError) as error:
         print(f"zoo: {error}", file=sys.stderr)
         return 1
+    before = read(arguments.output) if arguments.output else {}
     outcomes: list[Outcome] = []
     start = time.monotonic()
     for outcome in _ended(each, chosen, arguments.at_once):
@@ -49,7 +50,9 @@ def main() -> int:
             # After each row: a run that is interrupted leaves those that it has.
             write(arguments.output, [outcome], "rehearsal" if arguments.rehearse else "cluster")
     print(f"{summary(outcomes)} in {(time.monotonic() - start) / 60:.0f} min")
-    return 0 if are_enough(outcomes) else 1
+    if lost := worse(before, outcomes):
+        print(f"worse than in {arguments.output}: {', '.join(lost)}")
+    return 0 if are_enough(outcomes) and not lost else 1
 
 
 def _ended(each: Callable[[ZooModel], Outcome], chosen: list[ZooModel], at_once: int) -> Iterator[Outcome]:

@@ -1,7 +1,7 @@
 """What became of models: a row of each, the table on a terminal, and the file that docs/zoo.md's table is made of."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +9,14 @@ from typing import Any
 
 from bench.machine import cpu_model
 from tests.zoo.models import MODELS, ZooModel
+from tests.zoo.refusals import refusal
 from triton_plugin.subject import Subject
 
 CLAIM = "models"
 MESSAGE_CHARACTERS = 300
 READY_SHARE = 0.9
+EXPLAINED_SHARE = 0.95
+"""Of the models, those that are ready or refused for a reason of the list."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,46 @@ def outcome_of(model: ZooModel, subject: Subject, seconds: float) -> Outcome:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Return how many models are ready."""
+    """Return how many models are ready, and how many others were refused for a reason of the list."""
     ready = sum(each.is_ready for each in outcomes)
-    return f"{ready} of {len(outcomes)} ready ({100 * ready / max(len(outcomes), 1):.0f} %)"
+    refused = sum(_is_explained(each) for each in outcomes) - ready
+    share = f"{ready} of {len(outcomes)} ready ({100 * ready / max(len(outcomes), 1):.0f} %)"
+    return f"{share}, {refused} refused for a reason of tests/zoo/refusals.py"
 
 
 def are_enough(outcomes: Sequence[Outcome]) -> bool:
-    """Whether at least READY_SHARE of the models are ready, and there are any."""
-    return bool(outcomes) and sum(each.is_ready for each in outcomes) >= READY_SHARE * len(outcomes)
+    """Whether there are models, at least READY_SHARE of them ready and EXPLAINED_SHARE ready or rightly refused."""
+    ready, explained = sum(each.is_ready for each in outcomes), sum(_is_explained(each) for each in outcomes)
+    return bool(outcomes) and ready >= READY_SHARE * len(outcomes) and explained >= EXPLAINED_SHARE * len(outcomes)
+
+
+def _is_explained(outcome: Outcome) -> bool:
+    return outcome.is_ready or bool(_refusal(outcome))
+
+
+def _refusal(outcome: Outcome) -> str:
+    return "" if outcome.is_ready else refusal(outcome.reason)
+
+
+def worse(rows: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the names of models that are not ready, but were so in these rows of an earlier run on a cluster."""
+    were = {name for name, row in rows.items() if row["run"] == "cluster" and row["is_ready"]}
+    return [each.model.name for each in outcomes if not each.is_ready and each.model.name in were]
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return the rows of a file by their models' names; none if the file is not there."""
+    rows = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return {row["model"]["name"]: row for row in rows}
 
 
 def write(file: Path, outcomes: Sequence[Outcome], run: str) -> None:
     """Write the rows as JSON, in the order of MODELS; those of other models stay. ``run``: cluster or rehearsal."""
-    rows = {row["model"]["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))} if file.is_file() else {}
+    rows = read(file)
     when = {"run": run, "date": datetime.now(UTC).date().isoformat(), "machine": cpu_model()}
-    rows |= {each.model.name: when | asdict(each) | {"seconds": round(each.seconds)} for each in outcomes}
+    rows |= {
+        each.model.name: when | asdict(each) | {"seconds": round(each.seconds), "refusal": _refusal(each)}
+        for each in outcomes
+    }
     ordered = [rows[model.name] for model in MODELS if model.name in rows]
     file.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
