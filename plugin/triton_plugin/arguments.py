@@ -1,9 +1,14 @@
-"""The arguments that several commands share."""
+"""The arguments that several commands share, and what they stand for."""
 
 import argparse
+from datetime import UTC, datetime
 
+from triton_plugin.first_object import ObjectOptions
 from triton_plugin.found_models import FORMATS
+from triton_plugin.location import add_location
 from triton_plugin.push.command import Options
+from triton_plugin.source import Cluster, is_file, read_file
+from triton_plugin.subject import Subject
 
 
 def add_name(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +25,19 @@ def add_names_or_files(parser: argparse.ArgumentParser, *metavars: str) -> None:
     add_location(parser)
 
 
-def add_location(parser: argparse.ArgumentParser) -> None:
-    """Add where the objects are."""
-    parser.add_argument("-n", "--namespace", help="namespace; default: the context's")
-    parser.add_argument("--context", help="context of the kubeconfig; default: the current one")
+def subject(options: argparse.Namespace, name: str) -> Subject:
+    """Return the object of that name, or of that file. Raises SubjectError."""
+    return read_file(name) if is_file(name) else cluster(options).subject(name)
+
+
+def cluster(options: argparse.Namespace) -> Cluster:
+    """Return where the objects are. Raises SubjectError if no cluster is configured."""
+    return Cluster(options.context, options.namespace, options.kubeconfig)
+
+
+def moment() -> str:
+    """Return the present time, by which one request to the operator differs from the next (RFC 3339)."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +54,19 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
     parser.add_argument(
         "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
+    )
+    parser.add_argument(
+        "--p99-latency", default="", metavar="TIME", help="budget of the 99th percentile of latency, such as 20ms"
+    )
+
+
+def object_options(options: argparse.Namespace) -> ObjectOptions:
+    """Return what the options of ``add_model`` say of an object."""
+    return ObjectOptions(
+        dataset=options.dataset,
+        gpu=options.gpu,
+        max_batch_size=options.max_batch_size,
+        p99_latency=options.p99_latency,
     )
 
 

@@ -18,8 +18,6 @@ from triton_plugin.tables import by_rank, margin
 
 GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
 """Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
-HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
-"""Reasons of what waits for its user, without anything being wrong."""
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 
@@ -92,7 +90,7 @@ def _newer_work(subject: Subject) -> Iterator[str]:
         yield _sentence(f"Something newer does not serve yet: {message}")
     elif subject.stop_condition is None:
         yield _sentence(f"Something newer is worked on: {message}")
-    elif subject.newer_condition.reason in HELD:
+    elif subject.waits_for_its_user:
         yield _sentence(f"Something newer waits for you: {message}")
         yield from _advice_lines(subject, subject.newer_condition.reason)
     else:

@@ -42,6 +42,8 @@ class ObjectOptions:
     gpu: str = ""
     """Product of the nodes' GPUs."""
     max_batch_size: int | None = None
+    p99_latency: str = ""
+    """Budget of the 99th percentile of latency, as a duration."""
 
 
 def first_object(folder: ModelFolder, options: ObjectOptions) -> str:
@@ -79,8 +81,12 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: throughput}]"
-    yield "    # Your latency budget, if you have one. What exceeds it at every load is not rolled out."
-    yield "    # constraints: {p99Latency: 20ms}"
+    if options.p99_latency:
+        yield "    # What exceeds this at every load is not rolled out."
+        yield f"    constraints: {{p99Latency: {json.dumps(options.p99_latency)}}}"
+    else:
+        yield "    # Your latency budget, if you have one. What exceeds it at every load is not rolled out."
+        yield "    # constraints: {p99Latency: 20ms}"
     if options.gpu:
         yield f"  gpu: {{product: {json.dumps(options.gpu)}}}"
     else:

@@ -7,9 +7,9 @@ from pathlib import Path
 from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.found.kinds import kind_of
+from triton_plugin.errors import FolderError
 from triton_plugin.python_files import (
     Entrypoint,
-    FolderError,
     Modules,
     entrypoints,
     imported_packages,

@@ -6,7 +6,8 @@ from shlex import quote
 
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
-from triton_plugin.subject import Subject, SubjectError, printable
+from triton_plugin.errors import SubjectError
+from triton_plugin.subject import Subject, printable
 from triton_plugin.tables import Grid
 
 HEADINGS = ("Name", "Candidate", "Measured (UTC)", "Source", "Server image", "State")

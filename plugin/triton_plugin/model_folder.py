@@ -6,8 +6,9 @@ from pathlib import Path, PurePosixPath
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_converters.found.formats import described, refusal
 from triton_converters.found.kinds import kind_of
+from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
-from triton_plugin.python_files import Entrypoint, FolderError, entrypoints, parse, paths_below
+from triton_plugin.python_files import Entrypoint, entrypoints, parse, paths_below
 
 REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from triton_plugin.errors import FolderError
+
 LONGEST = 2**20
 """Bytes of a Python file; the longest of large frameworks have some hundred thousand. Parsed it may take 600 times."""
 LONGEST_TOGETHER = 64 * 2**20
@@ -25,10 +27,6 @@ class Module:
 
 Modules = Mapping[str, Module]
 """What the files tell, by their path below the folder."""
-
-
-class FolderError(Exception):
-    """The folder is no model folder; the message says what is missing, or which option supplies it."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from pathlib import PurePosixPath
 
 from triton_converters.contract.formats import DECLARING, SOURCES
 from triton_converters.contract.uris import SCHEMES, split
+from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model
 from triton_plugin.model_folder import ModelFolder
-from triton_plugin.python_files import FolderError
 
 SUFFIXES = {suffix: name for name in DECLARING for suffix in SOURCES[name].suffixes}
 """The formats that a file's name shows, and whose graph declares the inputs."""

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.first_object import TODO, ObjectOptions, first_object
 from triton_plugin.model_folder import ModelFolder
-from triton_plugin.python_files import FolderError
-from triton_plugin.subject import SubjectError
 from triton_plugin.validation.validate import check, deployments
 
 ADVICE = ("the largest batch", "check this choice")

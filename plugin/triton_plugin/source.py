@@ -1,6 +1,7 @@
 """All that the plugin asks of a cluster, and a command's subject from it or from a saved file."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,14 +12,16 @@ from typing import Any
 import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
+from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_plugin import bounded_yaml
+from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.job_log import LOGGED_STAGES, latest_line
-from triton_plugin.subject import Subject, SubjectError, parse, parse_saved
+from triton_plugin.subject import Subject, parse, parse_saved
 
 TIMEOUT_SECONDS = 20
 """The longest silence of the API server, in seconds: a user waits, and a large list takes it some seconds."""
@@ -26,6 +29,10 @@ LOG_TIMEOUT_SECONDS = 5
 """The longest silence of the API server before a log, in seconds: the display of progress does not wait for one."""
 LOG_LINES = 40
 """How many of the last lines of a log are read: a measurement is one line, and a server's warnings may follow it."""
+
+
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""The file that tells a pod its namespace, if it has a ServiceAccount's token."""
 
 
 class MissingError(SubjectError):
@@ -41,21 +48,32 @@ ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError}
 
 
 class Cluster:
-    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is used."""
+    """The cluster and namespace of a kubeconfig's context or, where there is no kubeconfig, of the pod that this is."""
 
-    def __init__(self, context: str | None, namespace: str | None) -> None:
-        """Raise SubjectError if there is no such configuration."""
+    def __init__(self, context: str | None, namespace: str | None, kubeconfig: str | None = None) -> None:
+        """Raise SubjectError if there is no such configuration.
+
+        ``kubeconfig``: path of the file; None: that of KUBECONFIG, or the one of the home folder.
+        """
+        self._options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
         try:
-            _, active = config.list_kube_config_contexts()
-            contexts, _ = config.list_kube_config_contexts()
-            context_entry = next((each for each in contexts if each["name"] == context), active)
-            self._api = config.new_client_from_config(context=context)
+            if not kubeconfig and not context and _is_pod_without_kubeconfig():
+                configuration = client.Configuration()
+                config.load_incluster_config(configuration)
+                self._api = client.ApiClient(configuration)
+                own_namespace = OWN_NAMESPACE.read_text(encoding="utf-8").strip()
+            else:
+                contexts, active = config.list_kube_config_contexts(kubeconfig)
+                entry = next((each for each in contexts if each["name"] == context), active)
+                self._api = config.new_client_from_config(kubeconfig, context)
+                self._options += ["--context", entry["name"]]
+                own_namespace = entry["context"].get("namespace", "")
         except ConfigException as error:
             raise SubjectError(
-                f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or name a --context of it"
+                f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or pass --kubeconfig FILE or a"
+                " --context of it"
             ) from error
-        self.context: str = context_entry["name"]
-        self.namespace: str = namespace or context_entry["context"].get("namespace") or "default"
+        self.namespace: str = namespace or own_namespace or "default"
         self._custom = client.CustomObjectsApi(self._api)
         self._core = client.CoreV1Api(self._api)
         self._apps = client.AppsV1Api(self._api)
@@ -63,8 +81,8 @@ class Cluster:
         """Metadata of the last pod that was seen to measure."""
 
     def kubectl(self, *arguments: str) -> list[str]:
-        """Return the command line of kubectl for this context and namespace."""
-        return ["kubectl", "--context", self.context, "--namespace", self.namespace, *arguments]
+        """Return the command line of kubectl for this cluster and namespace."""
+        return ["kubectl", *self._options, "--namespace", self.namespace, *arguments]
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
@@ -235,7 +253,7 @@ def translated_errors(request: str) -> Iterator[None]:
             f"{request}: the API server answered {error.status} {_server_message(error)}{_remedy(error)}"
         ) from error
     except HTTPError as error:
-        raise SubjectError(f"{request}: the API server cannot be reached: {error}") from error
+        raise UnreachableError(f"{request}: the API server cannot be reached: {error}") from error
 
 
 def _server_message(error: ApiException) -> str:
@@ -250,6 +268,12 @@ def _remedy(error: ApiException) -> str:
     """Return how to make a namespace that is missing."""
     match = re.fullmatch(r'namespaces "([a-z0-9-]+)" not found', _server_message(error))
     return f"; make it first: kubectl create namespace {match[1]}" if match else ""
+
+
+def _is_pod_without_kubeconfig() -> bool:
+    """Whether kubectl, too, would take the pod's own account: no kubeconfig is there."""
+    paths = kube_config.KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
+    return OWN_NAMESPACE.is_file() and not any(Path(path).expanduser().is_file() for path in paths if path)
 
 
 def is_file(name: str) -> bool:

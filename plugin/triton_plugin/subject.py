@@ -27,10 +27,10 @@ from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
+from triton_plugin.errors import SubjectError
 
-
-class SubjectError(Exception):
-    """There is nothing to report on; the message says why and what to do."""
+HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
+"""Reasons of what waits for its user, without anything being wrong."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ class Subject:
         if condition is None or (condition.status, condition.observed_generation) != ("False", self.generation):
             return False
         return not self.holds("Ready") and not self.holds("Stalled")
+
+    @property
+    def waits_for_its_user(self) -> bool:
+        """Whether what is newer than the active revision waits for its user although nothing is wrong."""
+        return self.stop_condition is not None and self.stop_condition.reason in HELD
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""

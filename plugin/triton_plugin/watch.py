@@ -6,17 +6,17 @@ from typing import Any
 from rich.console import Console
 
 from triton_plugin import tables
+from triton_plugin.errors import SubjectError
+from triton_plugin.exits import Exit
 from triton_plugin.explain import explain
 from triton_plugin.progress import Display
-from triton_plugin.subject import SubjectError, parse
+from triton_plugin.subject import parse
 
 POLL_SECONDS = 1.0
 LOG_SECONDS = 3.0
 """Time between two reads of a Job's log: no point takes less."""
 LOST_SECONDS = 60.0
 """How long the API server may be unreachable before that is an error."""
-READY, STALLED = 0, 1
-"""Exit codes: what scripts branch on."""
 
 
 def watch(
@@ -25,13 +25,15 @@ def watch(
     console: Console,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
-) -> int:
-    """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
+    timeout: float | None = None,
+) -> Exit:
+    """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return which it is.
 
     An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
 
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
     ``log`` returns the last measurement of a Job in words, or an empty text.
+    ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
     """
     start = clock()
     answered_at = start
@@ -45,7 +47,9 @@ def watch(
                 and not subject.is_held
                 and subject.newer_condition is None
             )
-            is_over = is_ready or subject.stop_condition is not None or subject.is_paused or subject.is_held
+            is_waiting = subject.is_paused or subject.is_held
+            is_late = timeout is not None and clock() - start >= timeout
+            is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
             # At the end, the last measurement may be newer than the last look.
             is_due = measurement != "" if is_over else clock() - log_read_at >= LOG_SECONDS
             if is_due:
@@ -66,4 +70,8 @@ def watch(
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
-    return READY if is_ready else STALLED
+    if is_ready:
+        return Exit.OK
+    if is_waiting or subject.waits_for_its_user:
+        return Exit.WAITING
+    return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT

@@ -18,10 +18,11 @@ from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
 from tests.report.model_folders import write
 from triton_plugin.__main__ import main
+from triton_plugin.errors import PushError
 from triton_plugin.push import receiver
 from triton_plugin.push.cluster import OPERATOR_SELECTOR, Claims
 from triton_plugin.push.files import collect, digest
-from triton_plugin.push.objects import LABELS, PushError, Target, pod
+from triton_plugin.push.objects import LABELS, Target, pod
 from triton_plugin.source import Cluster
 
 TARGET = Target("models", "team/xor")

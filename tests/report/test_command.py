@@ -10,11 +10,7 @@ import yaml
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.report.subjects import golden
 from triton_plugin.__main__ import main
-
-COMMANDS = (
-    *("report", "watch", "explain", "retry", "update-images", "history", "rollback", "compare", "validate", "init"),
-    *("push", "run"),
-)
+from triton_plugin.commands import COMMANDS
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import yaml
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
 from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
+from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, first_object, object_name
 from triton_plugin.found_models import FORMATS
 from triton_plugin.model_folder import read
-from triton_plugin.python_files import FolderError
 from triton_plugin.validation.validate import check
 
 DIGITS = Path(__file__).parents[2] / "manifests/examples/digits"

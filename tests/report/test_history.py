@@ -12,8 +12,9 @@ from tests.report.subjects import expected, golden
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
+from triton_plugin.errors import SubjectError
 from triton_plugin.history import rollback_revision, table
-from triton_plugin.subject import Subject, SubjectError, parse
+from triton_plugin.subject import Subject, parse
 
 NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
 DAYS = {NEWEST: 23, BEFORE: 22, OLDEST: 21}
@@ -125,7 +126,7 @@ class FakeCluster:
 
     patched: tuple[Any, ...] = ()
 
-    def __init__(self, context: str | None, namespace: str | None) -> None:
+    def __init__(self, *_: str | None) -> None:
         """There is always a cluster."""
 
     def subject(self, name: str) -> Subject:
@@ -142,7 +143,7 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
     arguments: list[str], wanted: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FakeCluster, "patched", ())
-    monkeypatch.setattr(__main__, "Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
     status = __main__.main(["rollback", "digits", *arguments])
     out, err = capsys.readouterr()
     if wanted == "refused":

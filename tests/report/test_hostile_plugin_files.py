@@ -17,8 +17,8 @@ from tests.report.subjects import golden
 from triton_plugin import python_files
 from triton_plugin.__main__ import main
 from triton_plugin.bounded_yaml import DEEPEST, LONGEST
+from triton_plugin.errors import FolderError
 from triton_plugin.model_folder import read
-from triton_plugin.python_files import FolderError
 from triton_plugin.request import first_request
 from triton_plugin.subject import parse
 from triton_plugin.tables import Grid

@@ -109,7 +109,7 @@ class FakeCluster:
     case = ""
     retried: tuple[str, ...] = ()
 
-    def __init__(self, context: str | None, namespace: str | None) -> None:
+    def __init__(self, *_: str | None) -> None:
         """There is always a cluster."""
 
     def subject(self, name: str) -> Subject:
@@ -125,7 +125,7 @@ def test_only_what_failed_is_asked_for(
 ) -> None:
     monkeypatch.setattr(FakeCluster, "case", case)
     monkeypatch.setattr(FakeCluster, "retried", ())
-    monkeypatch.setattr(__main__, "Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
     assert __main__.main(["retry", "digits"]) == status
     assert FakeCluster.retried == (("digits",) if status == 0 else ())
     out, err = capsys.readouterr()

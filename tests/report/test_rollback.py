@@ -15,8 +15,9 @@ from tests.simulation.test_rollback import active, keys, made, roll_back, three_
 from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, with_clients
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
+from triton_plugin.errors import SubjectError
 from triton_plugin.history import rollback_revision, table
-from triton_plugin.subject import Subject, SubjectError, parse
+from triton_plugin.subject import Subject, parse
 
 
 def seen(cluster: Cluster) -> Subject:

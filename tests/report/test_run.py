@@ -14,10 +14,10 @@ from tests.report.model_folders import FOLDERS, LOADER, write
 from tests.report.subjects import ready
 from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_plugin.__main__ import main
+from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.push.files import collect, digest
-from triton_plugin.python_files import FolderError
 from triton_plugin.request import first_request
 from triton_plugin.run import start
 from triton_plugin.subject import Subject

@@ -6,8 +6,8 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ProtocolError
 
+from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.source import DeniedError, MissingError, translated_errors
-from triton_plugin.subject import SubjectError
 
 
 def an_answer(status: int, message: str) -> ApiException:
@@ -27,7 +27,7 @@ def an_answer(status: int, message: str) -> ApiException:
             SubjectError,
             "ConfigMap a: the API server answered 502 Bad Gate",
         ),
-        (ProtocolError("reset"), SubjectError, "ConfigMap a: the API server cannot be reached: reset"),
+        (ProtocolError("reset"), UnreachableError, "ConfigMap a: the API server cannot be reached: reset"),
     ],
 )
 def test_every_error_of_the_client_is_about_what_was_asked(

@@ -23,7 +23,7 @@ class FakeCluster:
     objects: ClassVar = {name: subject(name, case) for name, case in (("digits", "newer-images"), ("faces", "ready"))}
     asked: ClassVar[list[str]] = []
 
-    def __init__(self, context: str | None, namespace: str | None) -> None:
+    def __init__(self, *_: str | None) -> None:
         """There is always a cluster."""
 
     def subject(self, name: str) -> Subject:
@@ -39,7 +39,7 @@ class FakeCluster:
 @pytest.fixture(autouse=True)
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
     monkeypatch.setattr(FakeCluster, "asked", [])
-    monkeypatch.setattr(__main__, "Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
     monkeypatch.setenv("COLUMNS", "120")
     return FakeCluster
 

@@ -7,13 +7,18 @@ import pytest
 from rich.console import Console
 
 from tests.report.subjects import expected, golden
+from triton_plugin.errors import SubjectError
+from triton_plugin.exits import Exit
 from triton_plugin.progress import panel
-from triton_plugin.subject import SubjectError, parse
+from triton_plugin.subject import parse
 from triton_plugin.watch import LOST_SECONDS, watch
 
 
 def watched(
-    looks: list[dict[str, Any] | SubjectError], seconds: float = 1.0, log: Callable[[float], str] = lambda _: ""
+    looks: list[dict[str, Any] | SubjectError],
+    seconds: float = 1.0,
+    log: Callable[[float], str] = lambda _: "",
+    timeout: float | None = None,
 ) -> tuple[int, str]:
     """What a watch says that finds these one after the other, and its exit status.
 
@@ -32,7 +37,7 @@ def watched(
         time[0] += seconds
 
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, lambda: log(time[0]), console, lambda: time[0], sleep)
+    status = watch(read, lambda: log(time[0]), console, lambda: time[0], sleep, timeout)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -53,7 +58,7 @@ def test_it_ends_with_the_outcome_of_a_ready_object() -> None:
 def test_it_goes_on_while_a_new_revision_is_soaked() -> None:
     undone = case("undone") | {"status": expected("undone")}
     status, text = watched([case("canary"), case("soaking"), undone])
-    assert status == 1
+    assert status == Exit.STALLED
     lines = text.splitlines()
     assert lines[0].lstrip().startswith("0 s  Soaked: Canary: step 2 of 3: ")
     assert lines[1].lstrip().startswith("1 s  Soaked: Soaking: Deployment ")
@@ -71,7 +76,7 @@ def test_it_follows_newer_files_of_an_object_that_stays_ready() -> None:
     assert status == 0
     assert text.splitlines()[0].lstrip().startswith("0 s  Converted: Running: ")
     status, text = watched([newer("newer-files"), newer("newer-files-fail")])
-    assert status == 1
+    assert status == Exit.STALLED
     assert (
         "Something newer does not serve, until something is changed.\n  what:  Converted: AllCandidatesFailed: " in text
     )
@@ -99,7 +104,7 @@ def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str)
     (found,) = [each for each in held["status"]["conditions"] if each["type"] == "Soaked"]
     found["reason"] = "RolloutHeld"
     status, text = watched([case(name), held])
-    assert status == 1
+    assert status == Exit.WAITING
     assert "spec.rollout.onInconclusive" in text
 
 
@@ -115,7 +120,7 @@ def test_a_line_names_only_the_candidates_whose_state_changed() -> None:
 
 def test_it_ends_where_somebody_has_to_approve_and_says_how() -> None:
     status, text = watched([case("profiling"), case("awaiting-approval")])
-    assert status == 1
+    assert status == Exit.WAITING
     assert "is waiting for you: Selected: AwaitingApproval: set spec.selection.approvedRevision: " in text
 
 
@@ -126,9 +131,9 @@ def test_a_search_is_told_as_it_goes_on_and_at_its_end() -> None:
     assert "Configuration searches:" in text
 
 
-def test_it_ends_with_1_and_with_what_to_do_about_a_stalled_object() -> None:
+def test_it_ends_with_what_to_do_about_a_stalled_object() -> None:
     status, text = watched([case("no-candidate-meets-the-constraint")])
-    assert status == 1
+    assert status == Exit.STALLED
     assert "to do:" in text
 
 
@@ -184,7 +189,14 @@ def test_an_older_generations_readiness_is_not_the_end() -> None:
     edited = case("ready")
     edited["metadata"]["generation"] = 2
     status, _ = watched([edited, edited, case("no-candidate-meets-the-constraint")])
-    assert status == 1
+    assert status == Exit.STALLED
+
+
+def test_it_ends_when_its_time_is_over() -> None:
+    status, text = watched([case("profiling")] * 5, seconds=20.0, timeout=60.0)
+    assert status == Exit.TIMED_OUT
+    assert "is in progress" in text
+    assert watched([case("profiling"), case("ready")], seconds=60.0, timeout=60.0)[0] == Exit.OK, "it is done in time"
 
 
 def test_a_short_absence_of_the_api_server_is_waited_for() -> None:

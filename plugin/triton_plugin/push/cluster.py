@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.trouble import pod_trouble
-from triton_plugin.push.objects import CONTAINER, MOUNT, PushError, Target, claim, pod
+from triton_plugin.errors import PushError, SubjectError
+from triton_plugin.push.objects import CONTAINER, MOUNT, Target, claim, pod
 from triton_plugin.push.sending import Remote
 from triton_plugin.source import Cluster
-from triton_plugin.subject import SubjectError
 
 OPERATOR_SELECTOR = "app.kubernetes.io/name=triton-operator"
 IMAGE_VARIABLE = "CONVERTER_IMAGE"

@@ -8,9 +8,10 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from triton_converters.contract.text import printable
+from triton_plugin.errors import PushError
 from triton_plugin.push.cluster import Claims
 from triton_plugin.push.files import Files, collect, digest
-from triton_plugin.push.objects import PushError, Target, target
+from triton_plugin.push.objects import Target, target
 from triton_plugin.push.sending import Remote
 
 MOST_LEFT_OUT = 10

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract import uris
+from triton_plugin.errors import FolderError
 from triton_plugin.push.receiver import digest_of
-from triton_plugin.python_files import FolderError
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found", ".triton-operator"})
 CHUNK = 1 << 20

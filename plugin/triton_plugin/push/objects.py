@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_converters.contract import uris
+from triton_plugin.errors import PushError
 from triton_plugin.push import receiver
 
 LABELS = {
@@ -19,10 +20,6 @@ USER = 1000
 """The user of the operator's Jobs, unless spec.pod.runAsUser sets another; everybody may read what it writes."""
 PROGRAM = ("python3", "-c", 'import os; exec(os.environ["RECEIVER"])')
 """The command line of the receiver in the pod. Its text is in the environment: a request's URL would be too long."""
-
-
-class PushError(Exception):
-    """The push failed; the message says what happened and what to do."""
 
 
 @dataclass(frozen=True)

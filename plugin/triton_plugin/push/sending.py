@@ -10,8 +10,9 @@ from threading import Thread
 from typing import IO, TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
+from triton_plugin.errors import PushError
 from triton_plugin.push.files import PushedFile
-from triton_plugin.push.objects import PROGRAM, PushError
+from triton_plugin.push.objects import PROGRAM
 
 Answer = TypeVar("Answer", bound=Document)
 BUFFER = 1 << 18

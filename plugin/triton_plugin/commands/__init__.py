@@ -1,0 +1,24 @@
+"""The commands, one module each: ``add_arguments`` describes what it takes, and ``run`` returns its exit status.
+
+Only the module of the command that was typed is imported: all of them together take seconds.
+"""
+
+COMMANDS = {
+    "run": "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
+    "init": "Write a first TritonDeployment for a model folder to standard output.",
+    "validate": "Check files for what the API server and the operator would refuse; needs no cluster.",
+    "push": "Copy a folder or a file to a claim, and print what spec.source takes.",
+    "watch": "Show progress until the object is ready, stalled or waiting for you; the exit status says which.",
+    "explain": "Say why this candidate was selected, why not the others, and what to do.",
+    "logs": "Print the logs of the Jobs and servers of an object.",
+    "report": "Write all measurements and the reasons for the selection as a document.",
+    "compare": "Compare two objects; figures are shown only if they were measured alike.",
+    "approve": "Let a candidate serve, where spec.selection.approval is Manual.",
+    "retry": "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
+    "history": "List the revisions that served, to which one can go back.",
+    "rollback": "Serve a revision that served before, whatever the source says, until you clear that.",
+    "update-images": (
+        "List the objects that keep other images than the installation has, and ask the operator to take these."
+    ),
+}
+"""What each command does, by its name, in the order in which a user meets them."""

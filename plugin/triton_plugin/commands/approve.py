@@ -1,0 +1,33 @@
+"""`kubectl triton approve`."""
+
+import argparse
+
+from triton_plugin.approval import approved_revision, patch
+from triton_plugin.arguments import add_name, cluster
+from triton_plugin.exits import Exit
+from triton_plugin.terminal import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the object and the candidate."""
+    add_name(parser)
+    parser.add_argument(
+        "candidate",
+        nargs="?",
+        metavar="CANDIDATE|KEY",
+        help="name of the candidate, or key of its revision, as explain lists them; default: the one that would be"
+        " selected",
+    )
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Set the revision that may serve. Raises CommandError, also if nothing waits for an approval."""
+    source = cluster(options)
+    candidate = approved_revision(source.subject(options.name), options.candidate)
+    source.patch(options.name, patch(candidate.revision))
+    say(
+        f"TritonDeployment {options.name}: {candidate.name} is approved: spec.selection.approvedRevision is set to"
+        f" {candidate.revision}. If a GitOps tool applies this object, make the same change in Git: the tool may take"
+        f" this one back. To follow it: kubectl triton watch {options.name}"
+    )
+    return Exit.OK

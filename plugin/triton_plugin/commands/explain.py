@@ -1,0 +1,19 @@
+"""`kubectl triton explain`."""
+
+import argparse
+
+from triton_plugin.arguments import add_names_or_files, subject
+from triton_plugin.exits import Exit
+from triton_plugin.explain import explain
+from triton_plugin.terminal import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the object."""
+    add_names_or_files(parser)
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Print the explanation. Raises CommandError."""
+    say(explain(subject(options, options.name)))
+    return Exit.OK

@@ -1,0 +1,38 @@
+"""`kubectl triton rollback`."""
+
+import argparse
+
+from triton_plugin.arguments import add_name, cluster
+from triton_plugin.commands.history import print_history
+from triton_plugin.exits import Exit
+from triton_plugin.history import patch, rollback_revision
+from triton_plugin.terminal import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the object and the revision."""
+    add_name(parser)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "revision",
+        nargs="?",
+        metavar="REVISION",
+        help="KEY or KEY.SERVER, as history lists it; default: that of the last older one",
+    )
+    group.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Set the revision that the object holds, or clear it. Raises CommandError."""
+    source = cluster(options)
+    subject = source.subject(options.name)
+    if not options.to_latest:
+        print_history(subject)
+    name = None if options.to_latest else rollback_revision(subject, options.revision)
+    source.patch(options.name, patch(name))
+    change = f"is set to {name}" if name else "is removed"
+    say(
+        f"TritonDeployment {options.name}: spec.rollout.revision {change}. If a GitOps tool applies this object, make"
+        f" the same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
+    )
+    return Exit.OK

@@ -1,0 +1,71 @@
+"""`kubectl triton run`."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from triton_plugin.arguments import add_claim, add_model, cluster, object_options
+from triton_plugin.commands.push import push_files
+from triton_plugin.commands.watch import add_timeout, watch_object
+from triton_plugin.errors import FolderError
+from triton_plugin.exits import Exit
+from triton_plugin.first_object import object_name
+from triton_plugin.location import add_location
+from triton_plugin.model_folder import read as read_folder
+from triton_plugin.push.files import collect, digest
+from triton_plugin.remote_model import is_uri
+from triton_plugin.remote_model import read as read_uri
+from triton_plugin.request import first_request
+from triton_plugin.run import CLAIM, apply, complete_yaml, start
+from triton_plugin.terminal import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the object's name and what goes into it."""
+    parser.add_argument(
+        "model_files",
+        metavar="FOLDER|FILE|URI",
+        help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
+    )
+    add_model(parser)
+    parser.add_argument("--name", default="", help="name of the object; default: after the folder")
+    parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
+    parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
+    parser.add_argument("--force", action="store_true", help="write the object's file even if it exists")
+    add_timeout(parser)
+    add_claim(parser)
+    add_location(parser)
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Serve the model and print a first request. Raises CommandError and OSError."""
+    uri = options.model_files if is_uri(options.model_files) else ""
+    path = Path(options.model_files)
+    if options.secret and not uri:
+        raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
+    folder = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
+    name = options.name or object_name(folder.name)
+    if name != object_name(name):
+        raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
+    wanted = replace(object_options(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret)
+    if options.dry_run:
+        sha256 = "" if uri else digest(collect(path).files, lambda _: None)
+        sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
+        return Exit.OK
+    source = cluster(options)
+    # Never inside the folder: it would be pushed the next time.
+    file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
+    start(
+        folder,
+        wanted,
+        file,
+        lambda: "" if uri else push_files(source, options, path, wanted.source).sha256,
+        lambda object_file: apply(source.kubectl, object_file),
+        say,
+        options.force,
+    )
+    status = watch_object(source, name, options.timeout)
+    if status == Exit.OK:
+        say(f"\n{first_request(source.subject(name))}")
+    return status

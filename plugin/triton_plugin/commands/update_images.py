@@ -1,0 +1,45 @@
+"""`kubectl triton update-images`."""
+
+import argparse
+
+from triton_plugin.arguments import cluster, moment
+from triton_plugin.exits import Exit
+from triton_plugin.location import add_location
+from triton_plugin.terminal import console, say
+from triton_plugin.update_images import refusal, table, with_other_images
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add which objects are listed, and whether they are updated."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "names", nargs="*", default=[], metavar="NAME", help="objects to update; none: only list them all"
+    )
+    group.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
+    parser.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
+    add_location(parser)
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """List the objects, and ask for the installation's images where they are wanted. Raises CommandError."""
+    source = cluster(options)
+    subjects = [source.subject(each) for each in options.names] if options.names else None
+    outdated = with_other_images(source.subjects() if subjects is None else subjects)
+    if not outdated:
+        say("No object keeps other images than the installation has.")
+        return Exit.OK
+    console().print(table(outdated))
+    if options.dry_run or not (options.all or options.names):
+        say("Nothing was asked for. To update objects, name them, or type --all, without --dry-run.")
+        return Exit.OK
+    now = moment()
+    for each in outdated:
+        if reason := refusal(each):
+            say(f"TritonDeployment {each.name}: {reason}; to see why, type: kubectl triton explain {each.name}")
+            continue
+        source.update_images(each.name, now)
+        say(
+            f"TritonDeployment {each.name}: the operator was asked for these images: what they make is made, verified"
+            f" and measured again, while the active revision serves; to follow it: kubectl triton watch {each.name}"
+        )
+    return Exit.OK

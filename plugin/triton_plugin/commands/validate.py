@@ -1,0 +1,26 @@
+"""`kubectl triton validate`."""
+
+import argparse
+from pathlib import Path
+
+from triton_plugin.exits import Exit
+from triton_plugin.terminal import say
+from triton_plugin.validation.files import validate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the files."""
+    text = "files, folders with all below, or standard input"
+    parser.add_argument("files", nargs="*", type=Path, default=[], metavar="FOLDER|FILE|-", help=text)
+    parser.add_argument(
+        "-f", "--filename", action="append", type=Path, default=[], metavar="FILE", help="the same, as kubectl takes it"
+    )
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Print the faults of each object, or that it has none."""
+    files = [*options.files, *options.filename]
+    if not files:
+        # `kustomize build | kubectl triton validate` is what is meant, unless a person types.
+        files = [Path("-")]
+    return Exit.OK if validate(files, say) else Exit.FAILED

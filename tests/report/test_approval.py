@@ -1,0 +1,73 @@
+import copy
+from typing import Any
+
+import pytest
+
+from tests.report.subjects import golden
+from triton_plugin.__main__ import main
+from triton_plugin.approval import approved_revision, patch
+from triton_plugin.errors import SubjectError
+from triton_plugin.exits import Exit
+from triton_plugin.subject import Subject, parse
+
+
+def subject(case: str = "awaiting-approval") -> Subject:
+    return parse(*golden(case))
+
+
+def passed(found: Subject) -> list[Any]:
+    return [each for each in found.status.candidates if each.state == "Passed"]
+
+
+def test_the_one_that_would_be_selected_is_approved_unless_another_is_named() -> None:
+    found = subject()
+    best = min(passed(found), key=lambda each: each.rank)
+    other = next(each for each in passed(found) if each is not best)
+    assert approved_revision(found, None) is best
+    assert approved_revision(found, other.name) is other
+    assert approved_revision(found, other.revision) is other
+    condition = found.condition("Selected")
+    assert condition is not None
+    assert f"approvedRevision: {best.revision} " in condition.message
+
+
+def test_what_failed_or_is_unknown_is_not_approved() -> None:
+    with pytest.raises(SubjectError, match="has no candidate nix that passed; name one of these: "):
+        approved_revision(subject(), "nix")
+
+
+def test_an_object_without_approval_or_without_something_to_approve_says_so() -> None:
+    with pytest.raises(SubjectError, match="TritonDeployment digits needs no approval: spec"):
+        approved_revision(subject("ready"), None)
+    body, results = copy.deepcopy(golden("ready"))
+    body["spec"]["selection"] = {**body["spec"].get("selection", {}), "approval": "Manual"}
+    with pytest.raises(SubjectError, match="does not wait for an approval: it is at "):
+        approved_revision(parse(body, results), None)
+
+
+class FakeCluster:
+    """Holds one object; notes what is asked of it."""
+
+    patched: tuple[Any, ...] = ()
+
+    def __init__(self, *_: str | None) -> None:
+        """There is always a cluster."""
+
+    def subject(self, name: str) -> Subject:
+        return subject()
+
+    def patch(self, name: str, change: dict[str, Any]) -> None:
+        type(self).patched = (name, change)
+
+
+def test_the_command_sets_the_field_and_says_what_git_must_have(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr(FakeCluster, "patched", ())
+    assert main(["approve", "digits"]) == Exit.OK
+    key = approved_revision(subject(), None).revision
+    assert (
+        FakeCluster.patched == ("digits", patch(key)) == ("digits", {"spec": {"selection": {"approvedRevision": key}}})
+    )
+    assert f"is approved: spec.selection.approvedRevision is set to {key}. If a GitOps tool" in capsys.readouterr().out

@@ -1,0 +1,90 @@
+"""Which cluster and namespace a command asks, by kubectl's habits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from triton_plugin.__main__ import main, parser
+from triton_plugin.commands.logs import selector
+from triton_plugin.errors import SubjectError
+from triton_plugin.exits import Exit
+from triton_plugin.source import Cluster
+
+NOWHERE = "http://127.0.0.1:9"
+"""The discard port, on which nobody listens."""
+DEFAULT_LOCATION = "kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION"
+
+
+def kubeconfig(folder: Path, namespace: str = "vision") -> str:
+    file = folder / f"{namespace}.yaml"
+    context = {"cluster": "c", "user": "u", "namespace": namespace}
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": NOWHERE}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": context}, {"name": "y", "context": {**context, "namespace": "y"}}],
+        "current-context": "x",
+    }
+    file.write_text(yaml.safe_dump(config))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["watch", "digits", "-n", "a", "--context", "b", "--kubeconfig", "c"],
+        ["-n", "a", "--context=b", "--kubeconfig", "c", "watch", "digits"],
+        ["--namespace", "a", "watch", "--context", "b", "digits", "--kubeconfig=c"],
+    ],
+)
+def test_the_place_stands_before_or_after_the_command(words: list[str]) -> None:
+    options: Any = parser(words).parse_args(words)
+    assert (options.name, options.namespace, options.context, options.kubeconfig) == ("digits", "a", "b", "c")
+
+
+def test_a_namespace_may_have_the_name_of_a_command() -> None:
+    words = ["-n", "report", "watch", "digits"]
+    assert parser(words).parse_args(words).namespace == "report"
+
+
+def test_kubectl_is_asked_about_the_same_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DEFAULT_LOCATION, kubeconfig(tmp_path, "default-place"))
+    assert Cluster(None, None).kubectl("get") == ["kubectl", "--context", "x", "--namespace", "default-place", "get"]
+    file = kubeconfig(tmp_path)
+    assert Cluster("y", None, file).kubectl() == ["kubectl", "--kubeconfig", file, "--context", "y", "--namespace", "y"]
+    assert Cluster(None, "n", file).namespace == "n"
+
+
+def test_a_pod_without_a_kubeconfig_asks_its_own_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("token", "secret"), ("namespace", "jobs\n"), ("ca.crt", "none")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "9")
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr("triton_plugin.source.OWN_NAMESPACE", tmp_path / "namespace")
+    monkeypatch.setattr(DEFAULT_LOCATION, str(tmp_path / "none"))
+    found = Cluster(None, None)
+    assert (found.namespace, found.kubectl("get")) == ("jobs", ["kubectl", "--namespace", "jobs", "get"])
+    with pytest.raises(SubjectError, match="no cluster is configured"):
+        Cluster("x", None)
+    monkeypatch.setattr(DEFAULT_LOCATION, kubeconfig(tmp_path))
+    assert Cluster(None, None).namespace == "vision", "a kubeconfig comes first, as for kubectl"
+
+
+def test_a_cluster_that_does_not_answer_has_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "digits", "--kubeconfig", kubeconfig(tmp_path)]) == Exit.UNREACHABLE
+    assert "TritonDeployment digits: the API server cannot be reached: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "selected"),
+    [
+        ((None, None, False), ""),
+        (("convert", "onnx-fp16", False), ",triton-operator.dev/stage=convert,triton-operator.dev/candidate=onnx-fp16"),
+        ((None, None, True), ",app.kubernetes.io/component=server"),
+    ],
+)
+def test_logs_are_selected_by_labels(options: tuple[str | None, str | None, bool], selected: str) -> None:
+    assert selector("digits", *options) == f"triton-operator.dev/deployment=digits{selected}"
