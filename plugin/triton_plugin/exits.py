@@ -7,7 +7,7 @@ from typing import Self
 class Exit(IntEnum):
     """What became of a command."""
 
-    OK = 0, "what was asked for was done, or is so"
+    OK = 0, "what you asked for was done, or is so"
     FAILED = 1, "it was not done, or is not so; standard error says why"
     USAGE = 2, "the arguments are wrong"
     STALLED = 3, "the object cannot become ready until something is changed"

@@ -1,5 +1,6 @@
 """Which cluster and namespace a command asks, by kubectl's habits."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,13 @@ def test_a_pod_without_a_kubeconfig_asks_its_own_cluster(tmp_path: Path, monkeyp
 def test_a_cluster_that_does_not_answer_has_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "digits", "--kubeconfig", kubeconfig(tmp_path)]) == Exit.UNREACHABLE
     assert "TritonDeployment digits: the API server cannot be reached: " in capsys.readouterr().err
+
+
+def test_the_page_has_every_exit_status() -> None:
+    page = Path("docs/report.md").read_text(encoding="utf-8")
+    rows = {int(status): words for status, words in re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)}
+    meanings = {int(each): each.meaning for each in Exit}
+    assert {status: words.replace("`", "") for status, words in rows.items()} == meanings
 
 
 @pytest.mark.parametrize(
