@@ -12,6 +12,7 @@ from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import MODULES, build_all, built, download_all
 from hack.devcluster.cluster import DevCluster, require_root, set_up_modules
 from hack.devcluster.commands import run
+from hack.devcluster.image_loaders import load_command
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
@@ -114,13 +115,15 @@ def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:
         DevCluster(paths).load_images(archives)
         return
     context = run(["kubectl", "config", "current-context"]).strip()
-    if not context.startswith("kind-"):
-        raise ClusterError(
-            f"KUBECONFIG={foreign} names {context}, which is not kind: "
-            "make a release into a registry that its nodes reach (docs/releasing.md), and install that"
-        )
     for archive in archives:
-        run(["kind", "load", "image-archive", archive, "--name", context.removeprefix("kind-")], timeout=600)
+        try:
+            command = load_command(context, archive)
+        except LookupError as error:
+            raise ClusterError(
+                f"KUBECONFIG={foreign}: {error}: make a release into a registry that its nodes reach"
+                " (docs/releasing.md), and install that"
+            ) from error
+        run(command, timeout=600)
 
 
 def _print_environment(paths: ClusterPaths) -> None:
