@@ -18,6 +18,7 @@ from hack.docs import (
     gates,
     gpu,
     metrics,
+    overview,
     reasons,
     renamed,
     rooms,
@@ -26,7 +27,23 @@ from hack.docs import (
 )
 
 ROOT = Path(__file__).parents[2]
-PAGES = (advice, api, chart, conversions, examples, files, gates, gpu, metrics, reasons, renamed, rooms, settings, zoo)
+PAGES = (
+    advice,
+    api,
+    chart,
+    conversions,
+    examples,
+    files,
+    gates,
+    gpu,
+    metrics,
+    overview,
+    reasons,
+    renamed,
+    rooms,
+    settings,
+    zoo,
+)
 
 
 def differing() -> dict[Path, str]:

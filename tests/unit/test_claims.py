@@ -27,8 +27,9 @@ def text(page: str) -> str:
     ("page", "claim", "number"),
     [
         ("README.md", "Sources have [{} schemes](docs/source.md)", len(SCHEMES)),
-        ("README.md", "make test # {} suites", len(SUITES)),
-        ("README.md", "advertises {} simulated `nvidia.com/gpu`", GPU_COUNT),
+        ("README.md", "`make test` runs all {} suites", len(SUITES)),
+        ("docs/devcluster.md", "make test # {} suites", len(SUITES)),
+        ("docs/devcluster.md", "advertises {} simulated `nvidia.com/gpu`", GPU_COUNT),
         ("docs/testing.md", "`make test` runs {} suites", len(SUITES)),
         ("docs/formats.md", "Its message names up to {} faults", given.NAMED),
         ("docs/ensembles.md", "`spec.models` holds up to {} models", MOST_MODELS),
@@ -52,8 +53,8 @@ def test_the_readme_asks_for_what_the_chart_and_the_plugin_need() -> None:
     assert f"Servers run NVIDIA's `{SERVER['repository']}:{SERVER['tag']}`" in text("README.md")
 
 
-def test_each_network_of_full_size_has_a_gpu_overlay_as_the_readme_says() -> None:
-    assert "Each has a GPU overlay." in text("README.md")
+def test_each_network_of_full_size_has_a_gpu_overlay_as_the_index_says() -> None:
+    assert "Each has a GPU overlay." in text("docs/README.md")
     examples = {path.stem for path in (ROOT / "docs/examples").glob("*.md")}
     assert len(examples) == 6
     for name in examples:
