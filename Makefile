@@ -29,6 +29,7 @@ $(VENV)/.done:
 lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header hack/site/requirements.in -o requirements/site.txt
 	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
 	  -o requirements/image-tritonserver-cpu.txt
@@ -63,6 +64,17 @@ changelog: venv ## Move the fragments of changelog.d into CHANGELOG.md: VERSION=
 
 changelog-check: venv ## Fail if this branch differs from BASE, by default main, and adds no fragment to changelog.d
 	towncrier check --compare-with "$(or $(BASE),main)"
+
+.PHONY: site
+# Named by its lock file, as the development environment is.
+SITE_VENV := $(CACHE)/site-venv-$(shell sha256sum requirements/site.txt | cut -c1-12)
+$(SITE_VENV)/.done:
+	python3 -m venv --clear $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install --quiet --require-hashes -r requirements/site.txt
+	touch $@
+
+site: venv $(SITE_VENV)/.done ## Build the documentation as a site in FOLDER, by default dist/site, and check its links; REPOSITORY=URL of this tree
+	python3 -m hack.site.build $(or $(FOLDER),dist/site) --zensical $(SITE_VENV)/bin/zensical $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 .PHONY: release
 release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key, GPU=1; see docs/releasing.md
@@ -167,7 +179,7 @@ test-observe: venv ## Test alerts and dashboards with the real Prometheus, a rea
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
 	pytest -m observe tests/observe tests/e2e
 
-test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
+test-report: venv site ## Test reports of recorded runs, and the site, in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -qq --no-install-recommends -y chromium chromium-driver fonts-dejavu-core; }
 	pytest -m chromium tests/report

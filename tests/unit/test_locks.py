@@ -106,7 +106,7 @@ def test_a_lock_file_is_what_its_inputs_ask_for(lock: Lock) -> None:
 def test_every_lock_file_is_made_by_make_lock() -> None:
     assert {lock.file for lock in LOCKS} == {f"requirements/{path.name}" for path in (ROOT / "requirements").iterdir()}
     inputs = {name for lock in LOCKS for name in lock.inputs}
-    assert inputs == {"pyproject.toml", *(str(path.relative_to(ROOT)) for path in ROOT.glob("images/*/*.in"))}
+    assert inputs == {"pyproject.toml", *(str(path.relative_to(ROOT)) for path in ROOT.glob("*/*/*.in"))}
 
 
 def test_every_package_that_is_locked_has_hashes() -> None:

@@ -1,0 +1,118 @@
+"""From Markdown as GitHub renders it to Markdown as Zensical does. Pure.
+
+Zensical reads Python-Markdown: anchors, lists after a paragraph, fences in lists and bars in code of tables differ from
+GitHub's. Links to files that are no pages lead to the repository, or are plain text if it has no address.
+"""
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+SOURCE_ATTRIBUTE = re.compile(r'((?:src|srcset)=")([^":]+)(")')
+HEADING = re.compile(r"^(#+) (.*)$")
+ITEM = re.compile(r"^([-*]|\d+\.) ")
+FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]+`")
+HIDDEN = re.compile(r"\0(\d+)\0")
+ABSOLUTE = re.compile(r"[a-z]+:|#")
+INDENT = 4
+"""Spaces before what belongs to an item of a list; GitHub takes two or three."""
+
+
+def anchor(heading: str) -> str:
+    """Return GitHub's anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def place(path: str) -> str:
+    """Return where a file of the tree is in the site: pages of docs/ at its root, the README as its front page."""
+    if path == "README.md":
+        return "index.md"
+    if path == "docs/README.md":
+        return "pages.md"
+    moved = path.removeprefix("docs/")
+    # A README below is its folder's page.
+    return re.sub(r"(^|/)README\.md$", r"\1index.md", moved)
+
+
+def converted(path: str, text: str, pages: Collection[str], repository: str) -> str:
+    """Return a page's text for the site.
+
+    ``path``: of the page in the tree. ``pages``: paths of all pages and pictures of the site. ``repository``: address
+    of the tree's files, without a slash at its end; empty: it has none.
+    """
+    hidden: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        hidden.append(found[0])
+        return f"\0{len(hidden) - 1}\0"
+
+    def relinked(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        new = _target(path, target, pages, repository)
+        return f"{picture}[{words}]({new})" if new else words
+
+    def resourced(found: re.Match[str]) -> str:
+        return f"{found[1]}{_target(path, found[2], pages, repository)}{found[3]}"
+
+    bare = CODE.sub(hide, FENCE.sub(hide, text))
+    lines = _lines(SOURCE_ATTRIBUTE.sub(resourced, LINK.sub(relinked, bare)), hidden)
+    return "\n".join(lines) + "\n"
+
+
+def _target(path: str, target: str, pages: Collection[str], repository: str) -> str:
+    """Return where a link of a page leads to in the site; empty: nowhere."""
+    if ABSOLUTE.match(target):
+        return target
+    file, mark, fragment = target.partition("#")
+    linked = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
+    if linked in pages or f"{linked}/README.md" in pages:
+        linked = linked if linked in pages else f"{linked}/README.md"
+        return posixpath.relpath(place(linked), posixpath.dirname(place(path)) or ".") + mark + fragment
+    return f"{repository}/{linked}" if repository else ""
+
+
+def _lines(text: str, hidden: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a page, with the anchors, blank lines and indents that Python-Markdown needs.
+
+    ``hidden``: the code that the numbers between NUL characters stand for.
+    """
+    width, before = 0, ""
+    seen: dict[str, int] = {}
+    for line in text.splitlines():
+        shown = HIDDEN.sub(lambda found: hidden[int(found[1])], line)
+        item = ITEM.match(line)
+        if heading := HEADING.match(shown):
+            name = anchor(heading[2])
+            seen[name] = seen.get(name, -1) + 1
+            yield f"{shown} {{ #{name}{f'-{seen[name]}' if seen[name] else ''} }}"
+        elif line.startswith("|"):
+            yield HIDDEN.sub(lambda found: _without_bars(hidden[int(found[1])]), line)
+        elif "\n" in shown:
+            yield from _indented(shown, width)
+        else:
+            if item and before and not width:
+                yield ""
+            yield shown
+        if item:
+            width = len(item[0])
+        elif line and not line.startswith((" ", "\0")):
+            width = 0 if not before else width
+        before = line
+
+
+def _without_bars(code: str) -> str:
+    """Return the code of a table's cell without bars: Python-Markdown shows the backslash before one."""
+    if "\\|" not in code:
+        return code
+    text = code.strip("`").replace("&", "&amp;").replace("<", "&lt;").replace("\\|", "&#124;")
+    return f"<code>{text}</code>"
+
+
+def _indented(fence: str, width: int) -> Iterator[str]:
+    """Yield the lines of a fence, those in an item of a list further to the right."""
+    lines = fence.splitlines()
+    is_inside = width > 0 and lines[0].startswith(" ")
+    for line in lines:
+        yield " " * INDENT + line[width:] if is_inside and line.strip() else line
