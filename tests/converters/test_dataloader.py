@@ -135,6 +135,21 @@ def test_batches_are_alike(write_source: WriteSource, second: str, words: list[s
     assert all(word in error.message for word in words), error.message
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_dataloader_may_use_one_buffer_for_all_batches(write_source: WriteSource, size: int) -> None:
+    text = f"""{HEADER}def get_dataloader_fn():
+    ids, x, y = np.zeros({size}, np.int64), np.zeros(({size}, 2), np.float32), np.zeros({size}, np.int64)
+    def batches():
+        for number in range(3):
+            for array in (ids, x, y):
+                array[...] = number
+            yield ids, {{'x': x}}, {{'y': y}}
+    return batches
+"""
+    got = load(write_source({"loader.py": text}))
+    assert [(b.ids[0], b.inputs["x"][0, 0], b.labels["y"][0]) for b in got] == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
+
+
 def test_other_lengths_are_no_difference(write_source: WriteSource) -> None:
     second = "([2], {'x': np.zeros((1, 8), np.float32)}, None)"
     got = load(write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': {X}}}, None)", second)}))

@@ -20,6 +20,16 @@ from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import produce, publish
 from triton_converters.stages.reference.soundness import check_alone, check_joined, disagreement
 
+REUSED = """
+import numpy as np
+def get_dataloader_fn(shapes: str):
+    def batches():
+        x = np.zeros((1, 3), np.float32)
+        for number in range(3):
+            x[...] = number + np.arange(3)
+            yield [number], {"x": x}, None
+    return batches
+"""
 LOADER = """
 import numpy as np
 def get_dataloader_fn(shapes: str, labels: bool = False, kind: str = "float32", constant: bool = False):
@@ -63,7 +73,7 @@ def record(write_source: WriteSource, tmp_path: Path) -> Record:
     """Makes the reference, and returns the signature, the numbers of samples and batches, and the warnings."""
 
     def run(
-        forward: Forward, shapes: str, max_batch_size: int = 4, **arguments: str
+        forward: Forward, shapes: str, max_batch_size: int = 4, loader_text: str = LOADER, **arguments: str
     ) -> tuple[Signature, int, int, tuple[str, ...]]:
         code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
         loader = Entrypoint("loader.py", {"shapes": shapes, **arguments})
@@ -72,7 +82,7 @@ def record(write_source: WriteSource, tmp_path: Path) -> Record:
         incoming.mkdir()
         directory.mkdir()
         model = Numpy(forward)
-        produce.record(model, request, write_source({"loader.py": LOADER}), incoming)
+        produce.record(model, request, write_source({"loader.py": loader_text}), incoming)
         return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)
 
     return run
@@ -100,6 +110,15 @@ def test_the_dump_holds_every_batch_and_its_outputs(dump: Dump, tmp_path: Path) 
     assert first.ids.tolist() == ["0-0", "0-1", "0-2", "0-3"]
     assert second.labels["y"].tolist() == [0, 1]
     assert numpy.array_equal(first.outputs["z"], first.inputs["x"] * 2)
+
+
+def test_batches_of_one_buffer_are_judged_as_they_were_given(dump: Dump, tmp_path: Path) -> None:
+    assert dump(total, "", loader_text=REUSED)[1:] == (3, 3)
+    assert [batch.inputs["x"][0].tolist() for batch in read_batches(tmp_path / "dump")] == [
+        [0, 1, 2],
+        [1, 2, 3],
+        [2, 3, 4],
+    ]
 
 
 def test_a_dimension_that_changes_between_batches_varies(dump: Dump) -> None:

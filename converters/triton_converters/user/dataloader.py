@@ -147,7 +147,8 @@ def _plain(value: Any, where: str) -> Array:
 
 def _array(value: Any, where: str) -> Array:
     try:
-        return numpy.asarray(value, order="C")
+        # A copy: many dataloaders fill one buffer again and again, and a batch is kept after the next is asked for.
+        return numpy.array(value, order="C")
     # PyTorch raises RuntimeError for a tensor that requires a gradient.
     except Exception as error:
         raise _invalid(f"{where}: {type(value).__name__} cannot be turned into an array: {error}") from error
