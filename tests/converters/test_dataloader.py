@@ -102,11 +102,11 @@ X = "np.zeros((2, 3), np.float32)"
         ("([0, 1], {'x': np.zeros((2, 3), np.float16)}, None)", ["float16", "astype(numpy.float32)"]),
         ("([0, 1], {'x': np.zeros((2, 3), complex)}, None)", ["complex128"]),
         ("([0, 1], {'x': [b'a', b'b']}, None)", ["S1", "no model input can have"]),
-        ("([0, 1], {'x': [{}, {}]}, None)", ["input x", "neither numbers nor strings"]),
+        ("([0, 1], {'x': [{}, {}]}, None)", ["input x", "of the types dict", "as text"]),
         ("([0, 1], {'x': [[1], [1, 2]]}, None)", ["input x", "cannot be turned into an array"]),
         ("([0], {'x': np.float32(1)}, None)", ["no batch dimension", "maxBatchSize to 0"]),
         ("([], {'x': np.zeros((0, 3), np.float32)}, None)", ["holds no sample"]),
-        (f"([0, object()], {{'x': {X}}}, None)", ["ids", "neither numbers nor strings"]),
+        (f"([0, object()], {{'x': {X}}}, None)", ["ids", "of the types int, object", "as text"]),
     ],
 )
 def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, words: list[str]) -> None:

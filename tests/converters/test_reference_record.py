@@ -30,6 +30,15 @@ def get_dataloader_fn(shapes: str):
             yield [number], {"x": x}, None
     return batches
 """
+LABELLED = """
+import datetime, numpy as np
+def get_dataloader_fn(shapes: str):
+    def batches():
+        for number in range(2):
+            x = np.random.default_rng(number).normal(size=(2, 3)).astype(np.float32)
+            yield {ids}, {{"x": x}}, {labels}
+    return batches
+"""
 LOADER = """
 import numpy as np
 def get_dataloader_fn(shapes: str, labels: bool = False, kind: str = "float32", constant: bool = False):
@@ -119,6 +128,53 @@ def test_batches_of_one_buffer_are_judged_as_they_were_given(dump: Dump, tmp_pat
         [1, 2, 3],
         [2, 3, 4],
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [
+        ("{'y': [1, 2]}", [1, 2]),
+        ("{'y': ['a', 'bc']}", ["a", "bc"]),
+        ("{'y': ['', '']}", ["", ""]),
+        ("{'y': [b'a', b'bc']}", [b"a", b"bc"]),
+        ("{'y': (True, False)}", [True, False]),
+        ("{'y': [np.float64(.5), np.int8(2)]}", [0.5, 2.0]),
+        ("{'y': np.array(['a', 'bc'], object)}", ["a", "bc"]),
+        ("{'y': np.array([1, 2], object)}", [1, 2]),
+        ("{'y': np.array([1, True, .5, np.float32(2)], object).reshape(2, 2)}", [[1, 1], [0.5, 2]]),
+        ("{'y': np.array(['a', 'bc'], np.dtypes.StringDType())}", ["a", "bc"]),
+        ("{'y': [1j, 2]}", [1j, 2]),
+        ("{'größe/y': [1, 2]}", [1, 2]),
+        ("{7: [1, 2]}", [1, 2]),
+    ],
+)
+def test_labels_may_be_what_people_write(dump: Dump, tmp_path: Path, labels: str, read: list[object]) -> None:
+    dump(total, "", loader_text=LABELLED.format(ids="['a', 'b']", labels=labels))
+    (array,) = next(read_batches(tmp_path / "dump")).labels.values()
+    assert array.tolist() == read
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels", "words"),
+    [
+        ("[0, 1]", "{'y': ['a', None]}", "label y: its elements are of the types NoneType, str"),
+        ("[0, 1]", "{'y': np.array([1, 'a'], object)}", "label y: its elements are of the types int, str"),
+        ("[0, 1]", "{'y': [datetime.datetime.now()] * 2}", "label y: its elements are of the types datetime"),
+        ("[0, 1]", "{'y': [2**70, 1]}", "label y: its elements are of the types int"),
+        ("[0, 1]", "{'y': np.zeros(2, [('a', int), ('b', int)])}", "label y is of the type [('a'"),
+        ("[0, 1]", "{'y': np.zeros(2, 'V2')}", "label y is of the type |V2"),
+        ("['\\udce9', 'b']", "{}", "ids holds text that is not Unicode"),
+        ("[0, 1]", "{'y': ['\\udce9', 'b']}", "label y holds text that is not Unicode"),
+        ("[0, 1]", "{'y\\n': [1, 2]}", "label 'y\\n' has a name that is too long"),
+        ("[0, 1]", "{'y' * 999: [1, 2]}", "has a name that is too long"),
+        ("[0, 1]", "{1: [1, 2], '1': [3, 4]}", "two labels are named 1"),
+    ],
+)
+def test_labels_that_cannot_be_kept_are_the_dataloader_s_fault(dump: Dump, ids: str, labels: str, words: str) -> None:
+    error = refusal(dump, total, "", loader_text=LABELLED.format(ids=ids, labels=labels))
+    assert error.reason is Reason.DATALOADER_INVALID
+    assert error.message.startswith("loader.py: ")
+    assert words in error.message, error.message
 
 
 def test_a_dimension_that_changes_between_batches_varies(dump: Dump) -> None:
