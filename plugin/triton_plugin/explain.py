@@ -10,7 +10,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
-from triton_plugin.progress import STAGES, picture
+from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject
@@ -116,8 +116,10 @@ def _notices(subject: Subject) -> Iterator[str]:
 
 
 def _trouble(subject: Subject) -> Iterator[str]:
-    """Yield the lines of the first condition that has failed: what it says, what that means, and what to do."""
-    conditions = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
+    """Yield the lines of the condition that has failed: what it says, what that means, and what to do."""
+    stage = unfinished_stage(subject.status)
+    first = [stage] if stage in STAGES else []
+    conditions = (subject.condition(each) for each in (*first, *STAGES, "Stalled", "UpToDate"))
     failed = (each for each in conditions if each and (each.status == "False") == (each.type != "Stalled"))
     condition = next(failed, None)
     if condition is not None:
