@@ -164,8 +164,11 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
     Raises SubjectError if this version cannot read the object.
     """
     body = printable(deployment)
-    metadata = body["metadata"]
-    name = metadata["name"]
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    spec_and_status = (body.get("spec"), body.get("status") or {})
+    if not isinstance(name, str) or not all(isinstance(each, dict) for each in spec_and_status):
+        raise SubjectError("a TritonDeployment has metadata with a name, a spec and a status, which this object lacks")
     observed = observe(name, [results] if results else [])
     try:
         # It may have old names, which the operator refuses: what was measured was asked for by them.
@@ -197,15 +200,24 @@ def parse_saved(documents: Iterable[Mapping[str, Any]]) -> Subject:
 
     Raises SubjectError if there is not exactly one.
     """
-    objects = [each for document in documents if document for each in document.get("items", [document])]
+    found = [document for document in documents if isinstance(document, Mapping)]
+    lists = [document["items"] if isinstance(document.get("items"), list) else [document] for document in found]
+    objects = [each for items in lists for each in items if isinstance(each, Mapping)]
     deployments = [each for each in objects if each.get("kind") == names.KIND]
     if len(deployments) != 1:
         raise SubjectError(
             f"the file contains {len(deployments)} objects of kind {names.KIND}; it must contain exactly one"
         )
-    results_name = names.results(deployments[0]["metadata"]["name"])
-    results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == results_name)
+    results_name = names.results(str(_metadata(deployments[0]).get("name")))
+    results = (
+        each for each in objects if each.get("kind") == "ConfigMap" and _metadata(each).get("name") == results_name
+    )
     return parse(deployments[0], next(results, None))
+
+
+def _metadata(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = body.get("metadata")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _distinct(values: Iterable[str]) -> str:

@@ -260,7 +260,11 @@ def test_a_measure_job_that_waits_for_a_node_is_what_is_in_the_way() -> None:
     conditions = {each["type"]: each for each in cluster.status["conditions"]}
     for kind, status in (("PerformanceMeasured", "False"), ("Ready", "False"), ("UpToDate", "False")):
         conditions[kind] |= {"status": status, "reason": "Unschedulable", "message": "no node has 2 CPUs"}
-    assert picture(parse(cluster.body(), None).status).line().startswith("PerformanceMeasured: Unschedulable: no node has 2 CPUs")
+    assert (
+        picture(parse(cluster.body(), None).status)
+        .line()
+        .startswith("PerformanceMeasured: Unschedulable: no node has 2 CPUs")
+    )
     text = explain(parse(cluster.body(), None))
     assert "something is in the way:\n  what:  PerformanceMeasured: Unschedulable: no node has 2 CPUs" in text
     assert "to do: Free what is missing" in text

@@ -20,7 +20,8 @@ from triton_plugin.bounded_yaml import DEEPEST, LONGEST
 from triton_plugin.model_folder import read
 from triton_plugin.python_files import FolderError
 from triton_plugin.request import first_request
-from triton_plugin.subject import parse
+from triton_plugin.source import read_file
+from triton_plugin.subject import SubjectError, parse
 from triton_plugin.tables import Grid
 from triton_plugin.terminal import console
 
@@ -165,3 +166,45 @@ def test_python_files_are_bounded_alone_and_together(tmp_path: Path, monkeypatch
     (tmp_path / "a.py").write_text("#" * (2**20 + 1))
     with pytest.raises(FolderError, match=r"a\.py is longer than 1048576 bytes"):
         python_files.parse(tmp_path)
+
+
+SCALARS = ["2024-13-45", "2024-01-01T99:99:99Z", "2024-01-01 10:00:00+99:99", "!!timestamp x", "!!int x", "!!int ''"]
+SCALARS += ["!!float x", "!!float ''", "!!bool x", "0x_", "0b_", "!!int 0x", "9" * 5000, "0x" + "f" * 9000]
+SCALARS += ["1" + ":9" * 2000, "!!binary a", "=", "!!omap x", "!!merge x", "!!python/name:os.system x", ".nan", "\x01"]
+PLACES = {
+    "a spec": f"{HEAD}metadata: {{name: x}}\nspec: VALUE\n",
+    "a field": f"{HEAD}metadata: {{name: x}}\nspec:\n  suspend: VALUE\n",
+    "a key": f"{HEAD}metadata: {{name: x}}\nspec:\n  VALUE: 1\n",
+    "a name": f"{HEAD}metadata: {{name: VALUE}}\nspec: {{}}\n",
+    "metadata": f"{HEAD}metadata: VALUE\nspec: {{}}\n",
+    "a status": f"{HEAD}metadata: {{name: x}}\nspec: {{}}\nstatus: VALUE\n",
+    "a kind": "# TritonDeployment\nkind: VALUE\n",
+    "a document": "# TritonDeployment\nVALUE\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((each, ".nan") for each in PLACES),
+        *((each, "2024-13-45") for each in PLACES),
+        *(("a field", v) for v in SCALARS),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_value_that_is_not_of_its_type_is_a_sentence(
+    place: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "object.yaml"
+    file.write_text(PLACES[place].replace("VALUE", value), encoding="utf-8")
+    for command in ("validate", "report"):
+        assert main([command, str(file)]) != 0
+        assert 0 < len("".join(capsys.readouterr())) < 2000
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "!!int x", "0x_"])
+def test_the_place_of_a_value_that_is_not_of_its_type_is_told(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "object.yaml"
+    file.write_text(f"{HEAD}metadata: {{name: x}}\nspec:\n  suspend: {value}\n", encoding="utf-8")
+    with pytest.raises(SubjectError, match=r"(?s)a value is not of its type .*quotation marks.*line 5, column 12"):
+        read_file(str(file))

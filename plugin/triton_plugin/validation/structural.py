@@ -3,6 +3,7 @@
 Patterns have RE2's syntax, as in the API server: `$` matches only the end of the text, not before a last newline.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Any, NamedTuple
@@ -35,9 +36,13 @@ UNCHECKED = {
 
 
 def pruned(value: Any) -> Any:
-    """Return a value without null fields: no field of the API is nullable, so the API server drops them."""
+    """Return a value without null fields: no field of the API is nullable, so the API server drops them.
+
+    The name of each field is text, as in the JSON that kubectl sends: 1 becomes "1", and true "true".
+    """
     if isinstance(value, dict):
-        return {name: pruned(each) for name, each in value.items() if each is not None}
+        named = {name if isinstance(name, str) else json.dumps(name): each for name, each in value.items()}
+        return {name: pruned(each) for name, each in named.items() if each is not None}
     return [pruned(each) for each in value] if isinstance(value, list) else value
 
 
