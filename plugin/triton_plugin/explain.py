@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
-from triton_plugin.advice import advice_for
+from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
 from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
@@ -136,7 +136,7 @@ def _condition_lines(subject: Subject, condition: Condition) -> Iterator[str]:
 
 def _advice_lines(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
-    text = advice_for(subject, reason)
+    text = advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
     # The reader has typed this command already.
     command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
     text = text.replace(f": {command}", " below").replace(f" ({command})", " below")

@@ -320,7 +320,7 @@ def test_a_file_that_the_api_cannot_name_is_refused_and_named(
     assert main(["init", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "a TritonDeployment for this folder would be invalid: spec.models[0].path" in said.err
+    assert "the name 'my net.onnx' cannot stand in a TritonDeployment: rename the file" in said.err
 
 
 def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:

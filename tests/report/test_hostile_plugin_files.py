@@ -1,6 +1,7 @@
 """Files that would hang, crash or fill the plugin, and names that a shell or a table would obey."""
 
 import copy
+import errno
 import json
 import os
 import resource
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.report.model_folders import write
 from tests.report.subjects import golden
 from triton_plugin import python_files
 from triton_plugin.__main__ import main
@@ -24,6 +27,7 @@ from triton_plugin.source import read_file
 from triton_plugin.subject import SubjectError, parse
 from triton_plugin.tables import Grid
 from triton_plugin.terminal import console
+from triton_plugin.validation.validate import check
 
 TEN = ",".join(["*a{}"] * 10)
 BOMB = "\n".join(
@@ -208,3 +212,51 @@ def test_the_place_of_a_value_that_is_not_of_its_type_is_told(value: str, tmp_pa
     file.write_text(f"{HEAD}metadata: {{name: x}}\nspec:\n  suspend: {value}\n", encoding="utf-8")
     with pytest.raises(SubjectError, match=r"(?s)a value is not of its type .*quotation marks.*line 5, column 12"):
         read_file(str(file))
+
+
+NAMES = ["mein Modell.py", "größe.py", "a/-x.py", "new\nline.py", "raw\udcff.py", "a b/model.py"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_name_that_no_spec_takes_is_to_be_changed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {name: "import torch\ndef get_model(): ...\n"})
+    assert main(["init", str(tmp_path)]) == 1
+    printed = capsys.readouterr().err
+    assert "rename the file, or a folder on its way" in printed
+    (tmp_path / name).unlink()
+    write(tmp_path, {"model.py": "import torch\ndef get_model(): ...\n", f"data/{name}": "LABELS = ()"})
+    assert main(["init", str(tmp_path)]) == 0, "a file that the spec does not name may have any name"
+
+
+@pytest.mark.parametrize("code", [b"x = '\xe9'", b"# -*- coding: nope -*-", b"\xff\xfea\x00", b"print 'two'"])
+def test_a_file_that_is_not_read_as_python_is_a_sentence(
+    code: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.py").write_bytes(code)
+    assert main(["init", str(tmp_path)]) == 1
+    assert "model.py is not valid Python: " in capsys.readouterr().err
+
+
+def test_a_file_that_may_not_be_read_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(): ...\n", "secret.py": ""})
+
+    def read_bytes(path: Path) -> bytes:
+        if path.name == "secret.py":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return path.open("rb").read()
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert main(["init", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"kubectl triton: {tmp_path}/secret.py: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    "place", ["metadata.name", "metadata.a\udcff", "spec.source.uri", "spec.suspend", "spec.a\udcff"]
+)
+def test_text_that_no_json_holds_is_refused(place: str) -> None:
+    found = check(changed(MINIMAL, {place: "x\ud800"}))
+    assert [str(each) for each in found if "is not Unicode text" in str(each)]
