@@ -370,7 +370,8 @@ def test_the_image_is_the_one_that_all_name(operators: dict[str, str], objects: 
 def test_a_deployment_of_a_neighbour_does_not_choose_the_image(objects: tuple[str, ...], attack: Attack) -> None:
     with pytest.raises(PushError) as caught:
         installed({"a-neighbour": EVIL, "triton-operator": GOOD}, objects).converter_image()
-    assert f"a-neighbour/operator ({EVIL}), triton-operator/operator ({GOOD})" in str(caught.value)
+    assert "name different converter images (a-neighbour/operator, triton-operator/operator)" in str(caught.value)
+    assert EVIL not in str(caught.value)
     assert "--image IMAGE" in str(caught.value)
     attack("author of a namespace", "the image of a push from another namespace", str(caught.value))
 
