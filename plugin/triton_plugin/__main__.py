@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from triton_plugin import tables
 from triton_plugin.arguments import add_claim, add_location, add_model, add_name, add_names_or_files
@@ -249,12 +250,13 @@ def _update_images(options: argparse.Namespace) -> int:
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     for each in outdated:
         if reason := refusal(each):
-            say(f"TritonDeployment {each.name}: {reason}; to see why, type: kubectl triton explain {each.name}")
+            say(f"TritonDeployment {each.name}: {reason}; to see why, type: kubectl triton explain {quote(each.name)}")
             continue
         cluster.update_images(each.name, moment)
         say(
             f"TritonDeployment {each.name}: the operator was asked for these images: what they make is made, verified"
-            f" and measured again, while the active revision serves; to follow it: kubectl triton watch {each.name}"
+            " and measured again, while the active revision serves; to follow it: kubectl triton watch"
+            f" {quote(each.name)}"
         )
     return OK
 
@@ -280,7 +282,8 @@ def _rollback(options: argparse.Namespace) -> int:
     change = f"is set to {name}" if name else "is removed"
     say(
         f"TritonDeployment {options.name}: spec.rollout.revision {change}. If a GitOps tool applies this object, make"
-        f" the same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
+        " the same change in Git: the tool may take this one back. To follow it: kubectl triton watch"
+        f" {quote(options.name)}"
     )
     return OK
 
