@@ -71,7 +71,7 @@ class ApiServer:
             raise ValueError(self.cluster.broken)
         return list(self.cluster.objects.values())
 
-    def others_on_claim(self, key: Key) -> tuple[str, ...]:
+    def others_on_claim(self, key: Key, claim: str) -> tuple[str, ...]:
         """The neighbours on its claim."""
         return self.cluster.neighbours
 

@@ -146,7 +146,7 @@ class Reconciler:
                 self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
                 self._gpus(triton_deployment, children),
             ),
-            self._store.others_on_claim(key),
+            self._store.others_on_claim(key, triton_deployment.claim_name),
             triton_deployment.claim_name,
             has_keda=SCALED_OBJECT in self._optional,
             has_gateway_api=HTTP_ROUTE in self._optional,
