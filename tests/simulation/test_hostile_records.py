@@ -40,7 +40,7 @@ def cluster() -> Cluster:
 
 def made_before(cluster: Cluster) -> None:
     """Somebody makes the ConfigMap and the Service of a new object: the right to create them suffices."""
-    record = {"server": "digits-0", "uid": "u", "revision": "r", "model": "digits", "deployment": EVIL}
+    record = {"server": "digits-0", "uid": "u", "revision": "0", "model": "digits", "deployment": EVIL}
     selector = {names.OLD_SERVER_LABEL: "digits-0"}
     parts: tuple[Body, ...] = (
         {"kind": "ConfigMap", "metadata": {"name": RESULTS[1]}, "data": {"soak.active": json.dumps(record)}},
