@@ -67,6 +67,8 @@ class Observed:
     """Whether the API server knows the kind HTTPRoute."""
     host_holder: str = ""
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
+    dataset_neighbours: tuple[str, ...] = ()
+    """Names of the other TritonDeployments on the claim of `spec.dataset`, if that is another than the repository's."""
 
 
 def observe(
