@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
-from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
-from triton_operator.observed.routes import Host, hosts, route_view, shared
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
+from triton_operator.observed.routes import Host, shared
+from triton_operator.runtime.store_facts import Facts, facts_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -26,6 +27,10 @@ operator's labels. The operator's longest is a Deployment, whose template is the
 most 64 KiB. A TritonDeployment may be longer, because its conditions say that it is; a ConfigMap has at most 1 MiB."""
 CLEAN = "clean"
 """The stage of the Jobs that clean a claim."""
+MOST_BYTES = 16 * 1024 * 1024
+"""The most compressed bytes that the children of one TritonDeployment may take, and all children without one together:
+who may make objects in a namespace may give them any name as their owner's. An object's own take some hundred KiB, of
+which the results are the most."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -84,6 +89,10 @@ class Store:
         """The compression's dictionary by kind; it never changes."""
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
+        self._sizes: dict[Key, int] = {}
+        """Compressed bytes of each family."""
+        self._strays = 0
+        """Compressed bytes of all families without a TritonDeployment."""
         self._claims: dict[_Member, str] = {}
         """Name of the claim that each TritonDeployment and each of their Deployments uses."""
         self._users: dict[Key, set[_Member]] = {}
@@ -232,7 +241,12 @@ class Store:
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
-        facts = _facts(kind, body)
+        if packed is not None and owner is not None and not self._has_room(kind, owner, len(packed), known):
+            if known is None:
+                # It exists, and a later list may find room for it.
+                return None
+            packed = None
+        facts = facts_of(kind, body)
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
@@ -240,9 +254,11 @@ class Store:
         self._note(kind, key, owner, facts)
         return owner
 
-    def _note(self, kind: Kind, key: Key, owner: Key, facts: "_Facts") -> None:
-        """Keep what is asked of a TritonDeployment or an HTTPRoute without unpacking it."""
+    def _note(self, kind: Kind, key: Key, owner: Key, facts: Facts) -> None:
+        """Keep what is asked of an object without unpacking it."""
         if kind is TRITON_DEPLOYMENT:
+            if key not in self._reasons:
+                self._strays -= self._sizes[key]
             self._reasons[key] = facts.reason
             self._use(_Member(key, ""), facts.claim)
         if kind is DEPLOYMENT:
@@ -264,6 +280,7 @@ class Store:
             return None
         if kind is TRITON_DEPLOYMENT:
             del self._reasons[key]
+            self._strays += self._sizes[key]
             self._use(_Member(key, ""), None)
         self._unlink(family, kind, key.name)
         return family.key
@@ -296,18 +313,36 @@ class Store:
         if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
             self._unlink(former, kind, name)
         family = self._families.setdefault(owner, _Family(owner, {}))
+        if (replaced := family.members.get((kind, name))) is not None:
+            self._grow(owner, -len(replaced.packed))
         family.members[kind, name] = new
+        self._grow(owner, len(new.packed))
         if kind is not TRITON_DEPLOYMENT:
             self._family_of[new.uid] = family
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
-        self._family_of.pop(family.members.pop((kind, name)).uid, None)
+        gone = family.members.pop((kind, name))
+        self._family_of.pop(gone.uid, None)
+        self._grow(family.key, -len(gone.packed))
         if kind is HTTP_ROUTE:
             self._take(_Member(family.key, name), "", frozenset())
         if kind is DEPLOYMENT:
             self._use(_Member(family.key, name), None)
         if not family.members:
             del self._families[family.key]
+
+    def _grow(self, key: Key, size: int) -> None:
+        """Count the bytes that a family has more; fewer, if negative."""
+        self._sizes[key] = self._sizes.get(key, 0) + size
+        if key not in self._reasons:
+            self._strays += size
+        if not self._sizes[key]:
+            del self._sizes[key]
+
+    def _has_room(self, kind: Kind, owner: Key, size: int, known: _PackedObject | None) -> bool:
+        """Whether an object is taken in, in the place of the one that is known."""
+        taken = self._sizes.get(owner, 0) if owner in self._reasons else self._strays
+        return kind is TRITON_DEPLOYMENT or taken + size - (len(known.packed) if known else 0) <= MOST_BYTES
 
     def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes | None:
         """The body as it is kept; None: the operator never made one of that size."""
@@ -335,28 +370,6 @@ class Store:
         return Key(body["metadata"]["namespace"], name)
 
 
-class _Facts(NamedTuple):
-    """What is kept unpacked of an object."""
-
-    reason: str = ""
-    claim: str | None = None
-    made: str = ""
-    hosts: frozenset[Host] = frozenset()
-
-
-def _facts(kind: Kind, body: dict[str, Any]) -> _Facts:
-    if kind is TRITON_DEPLOYMENT:
-        return _Facts(_ready_reason(body), _claim(body))
-    if kind is DEPLOYMENT:
-        return _Facts(claim=_mounted_claim(body))
-    if kind is HTTP_ROUTE:
-        made = str(body["metadata"].get("creationTimestamp", ""))
-        accepted = any(parent.accepts for parent in route_view(body).parents)
-        taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
-        return _Facts(made=made, hosts=taken)
-    return _Facts()
-
-
 def _key(body: dict[str, Any]) -> Key:
     return Key(body["metadata"]["namespace"], body["metadata"]["name"])
 
@@ -366,28 +379,8 @@ def _version(body: dict[str, Any]) -> int:
     return int(body["metadata"]["resourceVersion"])
 
 
-def _claim(body: dict[str, Any]) -> str:
-    """Name of the claim that a TritonDeployment uses."""
-    repository = body.get("spec", {}).get("repository") or {}
-    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
-
-
-def _mounted_claim(body: dict[str, Any]) -> str | None:
-    """Name of the claim from which a Deployment serves; None: it is none of ours."""
-    spec = body.get("spec", {}).get("template", {}).get("spec", {})
-    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
-    return next((str(each["claimName"]) for each in claims if each), None)
-
-
 def _discard(index: dict[Any, set[_Member]], place: Any, member: _Member) -> None:
     """Take a member out of an index, which keeps no empty sets."""
     index[place].discard(member)
     if not index[place]:
         del index[place]
-
-
-def _ready_reason(body: dict[str, Any]) -> str:
-    for condition in body.get("status", {}).get("conditions", []):
-        if condition["type"] == "Ready":
-            return str(condition["reason"])
-    return "Pending"
