@@ -124,6 +124,13 @@ RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
 OFTEN = (numpy.arange(400) % 80 == 7).astype(numpy.int64)[:, None]
 RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
 RARE_PIXEL[5, 7] += 1
+PRICES = single(20_000 + 5 * RANDOM.normal(size=(64, 1)))
+PRICED = single(numpy.concatenate([PRICES, 20_000 + 5 * RANDOM.normal(size=(64, 1))], axis=1))
+MASK = RANDOM.random(LOGITS.shape) < 0.9
+HIDDEN, HIDDEN_IN_FP16 = (numpy.where(MASK, numpy.float32(value), LOGITS) for value in (-1e9, -1e4))
+LOST = numpy.where(MASK, HIDDEN, LOGITS[::-1])
+HALVED = numpy.where(MASK, HIDDEN_IN_FP16, LOGITS / 2)
+BLURRED = numpy.where(MASK, HALVED, HALVED + 0.009 * numpy.sign(normal(*LOGITS.shape)))
 EMPTY = numpy.zeros((8, 0, 4), numpy.float32)
 FOUND = normal(8, 3, 4)
 LOOSE = Tolerance(1e3, 1e3)
@@ -189,6 +196,22 @@ CASES: dict[str, Case] = {
     "300 degrees, noise": Case(DEGREES, noisy(DEGREES)),
     "300 degrees, fp16": Case(DEGREES, half(DEGREES), precision="fp16"),
     "300 degrees for ever": Case(DEGREES, DEGREES * 0 + 300, "is 300 in every element", "fp16"),
+    "prices near 20,000, noise": Case(PRICES, noisy(PRICES)),
+    "prices near 20,000, fp16": Case(PRICES, half(PRICES), "times what it varies by", "fp16"),
+    "two prices near 20,000, fp16": Case(PRICED, half(PRICED), "times what it varies by", "fp16"),
+    "prices that differ by hundreds, fp16": Case(
+        single(PRICES * 40 - 780_000), half(single(PRICES * 40 - 780_000)), precision="fp16"
+    ),
+    "prices near 20,000, by the tolerance of the user": Case(
+        PRICES, half(PRICES), precision="fp16", tolerance=Tolerance(10, 0)
+    ),
+    "most scores hidden, noise": Case(HIDDEN, numpy.where(MASK, HIDDEN, noisy(LOGITS))),
+    "most scores hidden, fp16": Case(HIDDEN_IN_FP16, half(HIDDEN_IN_FP16), precision="fp16"),
+    "most scores hidden, the others of another sample": Case(HIDDEN, LOST, "outside", "fp16"),
+    "most scores hidden, the others 5 % off": Case(
+        HIDDEN, numpy.where(MASK, HIDDEN, LOGITS * numpy.float32(1.05)), "outside", "fp16"
+    ),
+    "most scores hidden, the others blurred": Case(HALVED, single(BLURRED), "of its size", "fp16"),
     "the first answer for ever": Case(LOGITS, numpy.tile(LOGITS[:1], (32, 1)), SAME),
     "zeros, whatever the user allows": Case(LOGITS, LOGITS * 0, ZERO, tolerance=LOOSE),
     "far off, which the user allows": Case(LOGITS, LOGITS * 2, tolerance=LOOSE),
@@ -197,10 +220,12 @@ CASES: dict[str, Case] = {
     "classes": Case(CLASSES, CLASSES),
     "classes, always the first": Case(CLASSES, CLASSES * 0, ZERO, "fp16"),
     "a rare class, lost": Case(RARE, RARE * 0, ZERO),
-    "a rare class, within the share that fp16 may turn": Case(RARE, RARE * 0, precision="fp16"),
+    "a rare class, lost in fp16": Case(RARE, RARE * 0, "0 of the 1 samples", "fp16"),
+    "a class of 1 in 80, lost once": Case(OFTEN, OFTEN - RARE, precision="fp16"),
     "a class of 1 in 80, lost": Case(OFTEN, OFTEN * 0, ZERO, "fp16"),
     "flags, lost": Case(OFTEN == 1, OFTEN == 2, "is False in every element", "fp16"),
-    "flags, within the share that fp16 may turn": Case(RARE == 1, RARE == 2, precision="fp16"),
+    "the only flag, lost": Case(RARE == 1, RARE == 2, "0 of the 1 samples", "fp16"),
+    "flags, one raised too often": Case(RARE == 2, RARE == 1, precision="fp16"),
     "a rare class in one sample, the first answer for ever": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], SAME),
     "a rare class in one sample, within that share": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], precision="fp16"),
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),

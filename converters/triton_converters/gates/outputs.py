@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import ERROR_SHARE, Agreement, describe
+from triton_converters.gates.agreement import CHANGE_SHARE, ERROR_SHARE, Agreement, describe
 from triton_converters.gates.answers import Answers
 from triton_converters.gates.exact import rule_of
 
@@ -21,7 +21,7 @@ class Failed:
 
     agreement: Agreement
     complaint: str
-    """In words, that it does not vary as the framework's does; empty: it does."""
+    """In words, that it does not vary as the framework's does, or that a rare value is lost; empty: neither."""
 
     @property
     def share(self) -> float:
@@ -128,10 +128,12 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> Non
 
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE)
+        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE, CHANGE_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""
+        if holds and not complaint and name in answers.rare and tolerance.integers.share is None:
+            complaint = answers.rare[name].complaint()
         if complaint or not holds:
             yield Failed(agreement, complaint)
 
