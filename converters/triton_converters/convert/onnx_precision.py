@@ -48,11 +48,11 @@ _FLOAT_BY_DEFAULT: Mapping[str, Any] = {
 def to_fp16(model: Any) -> Any:
     """Return the graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A single number that is too small
-    for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a warning too. A graph
-    whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a warning. What counts
-    sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose types onnx does not
-    know, and if the result is not a valid graph.
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning; a mask is clamped. A single number
+    that is too small for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a
+    warning too. A graph whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a
+    warning. What counts sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose
+    types onnx does not know, and if the result is not a valid graph.
     """
     if onnx_constants.is_half(model.graph.initializer):
         return model
