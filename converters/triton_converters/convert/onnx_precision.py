@@ -20,6 +20,7 @@ from triton_converters.convert.onnx_counts import kept_outputs
 from triton_converters.convert.onnx_types import element_types, light
 from triton_converters.convert.task import ConversionWarning
 from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
+from triton_converters.graph.scopes import separate
 from triton_converters.graph.walk import Names, bodies, graphs, read_by
 
 HALF = "_fp16"
@@ -57,6 +58,7 @@ def to_fp16(model: Any) -> Any:
     if onnx_constants.is_half(model.graph.initializer):
         return model
     model = inliner.inline_local_functions(model) if model.functions else model
+    separate(model.graph, Names(model.graph))
     for graph in graphs(model.graph):
         onnx_constants.lift(graph)
     model.ir_version = max(model.ir_version, IR_VERSION)
@@ -150,8 +152,7 @@ class _Cast:
             self._convert(node)
         if not self.is_outermost:
             for value in (*self.graph.input, *self.graph.output):
-                if value.type.tensor_type.elem_type == TensorProto.FLOAT:
-                    value.type.tensor_type.elem_type = TensorProto.FLOAT16
+                _halve_type(value.type)
         read = self._drop_unread_casts()
         # What was inferred about the old graph.
         del self.graph.node[:], self.graph.value_info[:]
@@ -262,6 +263,14 @@ def _halve_attributes(node: Any) -> None:
     default = _FLOAT_BY_DEFAULT.get(node.op_type)
     if default is not None and default.name not in given:
         node.attribute.append(default)
+
+
+def _halve_type(kind: Any) -> None:
+    """Declare fp16 for a tensor of fp32, also as what a sequence or an optional holds."""
+    if kind.WhichOneof("value") == "tensor_type" and kind.tensor_type.elem_type == TensorProto.FLOAT:
+        kind.tensor_type.elem_type = TensorProto.FLOAT16
+    elif kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+        _halve_type(getattr(kind, kind.WhichOneof("value")).elem_type)
 
 
 def _unsupported(why: str) -> StageError:
