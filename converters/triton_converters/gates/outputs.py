@@ -35,6 +35,9 @@ class Judged:
 
     answers: Answers
     precision: str
+    """What the candidate computes in."""
+    candidate: str
+    """The candidate's precision, by which the spec names a tolerance."""
     tolerance: Tolerance
     failed: tuple[Failed, ...]
 
@@ -60,9 +63,9 @@ class Judged:
             return ""
         precision, tolerance = self.precision, self.tolerance
         wider = replace(tolerance, absolute=_rounded_up(needed))
-        if wider.is_default(precision):
+        if wider.is_default(precision) or wider.is_default(self.candidate):
             wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
-        advice = f". If this error is acceptable for {precision}, set {self._field(wider)}"
+        advice = f". If this error is acceptable for {self.candidate}, set {self._field(wider)}"
         if not tolerance.is_default(precision):
             return advice
         return f"{advice}: it is not scaled, and ends the rule for the size of the whole output's errors"
@@ -82,7 +85,7 @@ class Judged:
         integers = ", ".join(f"{name}: {value:g}" for name, value in given if value is not None)
         more = f", integers: {{{integers}}}" if integers else ""
         numbers = f"absolute: {tolerance.absolute:g}, relative: {tolerance.relative:g}"
-        return f"spec.conversion.tolerances to [{{precision: {self.precision}, {numbers}{more}}}]"
+        return f"spec.conversion.tolerances to [{{precision: {self.candidate}, {numbers}{more}}}]"
 
 
 @dataclass(frozen=True)
@@ -110,14 +113,17 @@ RULES = (
 """The first that is broken decides the reason and the words."""
 
 
-def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> None:
+def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candidate: str = "") -> None:
     """Check that the outputs agree, that none is constant that should not be, and that there was a sample.
 
+    ``precision``: what the candidate computes in, fp32 or fp16; ``candidate``: its own precision, if that is another.
     Raises StageError: OutputsNotFinite, OutputsDiffer. The message describes the worst output and names the others.
     """
     if not answers.agreements or not answers.requests:
         raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
-    judged = Judged(answers, precision, tolerance, tuple(_failed(answers, precision, tolerance)))
+    judged = Judged(
+        answers, precision, candidate or precision, tolerance, tuple(_failed(answers, precision, tolerance))
+    )
     for rule in RULES:
         if broken := [each for each in judged.failed if rule.is_broken(each)]:
             worst = max(broken, key=lambda each: each.share)
