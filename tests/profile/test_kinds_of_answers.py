@@ -12,6 +12,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates import outputs
 from triton_converters.gates.answers import scales_of, serve
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.variation import Variation
@@ -347,3 +348,19 @@ def test_the_difference_of_the_largest_doubles_is_no_warning() -> None:
     with numpy.errstate(over="raise"):
         assert not verdict(Case(largest, largest))
         assert "outside" in verdict(Case(largest, -largest))
+
+
+@pytest.mark.parametrize("error", [numpy.finfo(numpy.float64).max, 5e-324, 1e-310])
+def test_an_error_at_the_ends_of_the_doubles_is_a_verdict(error: float) -> None:
+    framework = numpy.array([[0.0], [1.0], [0.0]])
+    served = framework + numpy.array([[error], [0.0], [0.0]])
+    assert "elements are outside" in verdict(Case(framework, served, tolerance=Tolerance(0.0, 0.0)))
+
+
+@pytest.mark.parametrize("part", ["words", "advice"])
+def test_what_cannot_be_put_into_words_is_a_verdict_all_the_same(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    def fail(*_: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(outputs, "RULES", tuple(replace(rule, **{part: fail}) for rule in outputs.RULES))
+    assert "OUT" in verdict(CASES["logits, 5 % off"])

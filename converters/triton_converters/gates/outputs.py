@@ -1,6 +1,7 @@
 """The numerical gate: what the answers of a server must be worth."""
 
 import math
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -62,7 +63,9 @@ class Judged:
         if not math.isfinite(needed):
             return ""
         precision, tolerance = self.precision, self.tolerance
-        wider = replace(tolerance, absolute=_rounded_up(needed))
+        if not math.isfinite(enough := _rounded_up(needed)):
+            return ""
+        wider = replace(tolerance, absolute=enough)
         if wider.is_default(precision) or wider.is_default(self.candidate):
             wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
         advice = f". If this error is acceptable for {self.candidate}, set {self._field(wider)}"
@@ -129,7 +132,9 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candid
             worst = max(broken, key=lambda each: each.share)
             others = ", ".join(each.agreement.output for each in judged.failed if each is not worst)
             also = f"; these outputs do not agree either: {others}" if others else ""
-            raise StageError(rule.reason, f"{rule.words(judged, worst)}{also}{rule.advice(judged)}")
+            name = worst.agreement.output
+            words = _composed(f"output {name} does not agree", rule.words, judged, worst)
+            raise StageError(rule.reason, f"{words}{also}{_composed('', rule.advice, judged)}")
 
 
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
@@ -144,9 +149,18 @@ def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[
             yield Failed(agreement, complaint)
 
 
+def _composed(otherwise: str, compose: Callable[..., str], *facts: Judged | Failed) -> str:
+    """Return what ``compose`` makes of the facts. A verdict stands, even if its figures cannot be put into words."""
+    try:
+        return compose(*facts)
+    except Exception:
+        traceback.print_exc()
+        return otherwise
+
+
 def _rounded_up(value: float) -> float:
     """Return a number of two digits that is no less."""
     if value <= 0:
         return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{math.ceil(value * (1 + 1e-9) / step) * step:.3g}")
+    mantissa, exponent = f"{value:.12e}".split("e")
+    return float(f"{math.ceil(float(mantissa) * 10 * (1 + 1e-9))}e{int(exponent) - 1}")
