@@ -132,6 +132,9 @@ HIDDEN, HIDDEN_IN_FP16 = (numpy.where(MASK, numpy.float32(value), LOGITS) for va
 LOST = numpy.where(MASK, HIDDEN, LOGITS[::-1])
 HALVED = numpy.where(MASK, HIDDEN_IN_FP16, LOGITS / 2)
 BLURRED = numpy.where(MASK, HALVED, HALVED + 0.009 * numpy.sign(normal(*LOGITS.shape)))
+SELDOM = RANDOM.random(LOGITS.shape) < numpy.linspace(0, 1, 32)[:, None]
+FEWER = numpy.where(SELDOM, -1e4, LOGITS / 2)
+FEWER_BLURRED = numpy.where(SELDOM, FEWER, FEWER + 0.009 * numpy.sign(normal(*LOGITS.shape)))
 EMPTY = numpy.zeros((8, 0, 4), numpy.float32)
 FOUND = normal(8, 3, 4)
 LOOSE = Tolerance(1e3, 1e3)
@@ -213,6 +216,8 @@ CASES: dict[str, Case] = {
         HIDDEN, numpy.where(MASK, HIDDEN, LOGITS * numpy.float32(1.05)), "outside", "fp16"
     ),
     "most scores hidden, the others blurred": Case(HALVED, single(BLURRED), "of its size", "fp16"),
+    "some scores hidden, in some samples all, fp16": Case(single(FEWER), half(FEWER), precision="fp16"),
+    "some scores hidden, the others blurred": Case(single(FEWER), single(FEWER_BLURRED), "of its size", "fp16"),
     "the first answer for ever": Case(LOGITS, numpy.tile(LOGITS[:1], (32, 1)), SAME),
     "zeros, whatever the user allows": Case(LOGITS, LOGITS * 0, ZERO, tolerance=LOOSE),
     "far off, which the user allows": Case(LOGITS, LOGITS * 2, tolerance=LOOSE),

@@ -20,7 +20,7 @@ from triton_converters.claim_store.dump import Array
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.gates import exact
 from triton_converters.gates.exact import Part, Rule
-from triton_converters.gates.scale import SLICE, SMALLEST, Scale, masked
+from triton_converters.gates.scale import SLICE, SMALLEST, Scale
 from triton_converters.model_config.data_types import triton_type
 
 ERROR_SHARE = 1e-2
@@ -253,7 +253,7 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     with numpy.errstate(over="ignore"):
         error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
     relative = tolerance.relative * size
-    seen = ~masked(expected)
+    seen = ~scale.masked(expected)
     allowed = tolerance.absolute * units + relative
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
     # An error exactly at the bound is inside: the subtraction must not round the equality away.

@@ -30,6 +30,10 @@ RESTING = 1e-5
 """A change between samples that is a smaller share of the output's size is taken for the rounding of fp32."""
 FEWEST = 8
 """Elements that a sample must have to tell its mask."""
+FARTHER = 8.0
+"""How much farther from 0 a mask is than all that it does not hide."""
+MOST_MASKS = 4
+"""Numbers of masks that are kept: each is looked for in all elements."""
 SLICE = 1 << 18
 """Most elements that are measured or compared at once, unless one sample has more: it takes many times their memory."""
 
@@ -63,6 +67,24 @@ class _Change:
         return math.sqrt(left / free) if free and 0 < left < math.inf else 0.0
 
 
+def _masks(array: Array) -> set[float]:
+    """Return the numbers by which masks hide elements of an output [samples, ...].
+
+    That is a number which some elements of a sample have, and which is much farther from 0 than all others there, such
+    as -1e9. A sample of fewer than FEWEST elements has none.
+    """
+    found = set()
+    for sample in array if array.size >= FEWEST * len(array) else ():
+        sizes = numpy.abs(sample, where=numpy.isfinite(sample), out=numpy.zeros_like(sample))
+        farthest = sample.ravel()[numpy.argmax(sizes)]
+        hidden = sample == farthest
+        if numpy.count_nonzero(hidden) > 1 and 0 < FARTHER * numpy.max(sizes, where=~hidden, initial=0.0) < abs(
+            farthest
+        ):
+            found.add(float(farthest))
+    return found
+
+
 @dataclass
 class Scale:
     """The size of one floating point output of the framework, over all samples.
@@ -72,9 +94,16 @@ class Scale:
 
     largest: float = 0.0
     """Largest finite magnitude of what no mask hides."""
+    masks: set[float] = field(default_factory=set)
+    """The numbers by which masks hide elements."""
     _columns: list["_Columns"] = field(default_factory=list)
     """The scales of each axis after the first, which counts samples, and then one of all elements."""
     _change: _Change = field(default_factory=_Change)
+
+    def masked(self, array: Array) -> Array:
+        """Return which elements of an output a mask hides."""
+        hidden: Array = numpy.isin(array, list(self.masks)) if self.masks else numpy.zeros(array.shape, dtype=bool)
+        return hidden
 
     def add(self, array: Array) -> None:
         """Add the output of some samples: [samples, ...]; lengths may differ from those before."""
@@ -83,7 +112,8 @@ class Scale:
             self._add(array[start : start + rows])
 
     def _add(self, array: Array) -> None:
-        seen = ~masked(array)
+        self.masks = (self.masks | _masks(array)) if len(self.masks) < MOST_MASKS else self.masks
+        seen = ~self.masked(array)
         finite = numpy.where(seen & numpy.isfinite(array), array, 0.0).astype(numpy.float64)
         self._change.add(finite, seen)
         wide, seen = (each.reshape(*array.shape, 1) for each in (numpy.abs(finite), seen))
@@ -173,24 +203,6 @@ class _Columns:
                 below, before = _sum(below, count), below
                 medians[(before <= upper) & (below > upper)] = numpy.ldexp(1.0, power)
         return medians
-
-
-def masked(array: Array) -> Array:
-    """Return which elements a mask hides, for an output [samples, ...].
-
-    A mask is the value of more than half of a sample's elements, if it is the farthest from 0 and others are finite
-    too: such as -1e9, for which no size can be told. A sample of fewer than FEWEST elements has none.
-    """
-    hidden = numpy.zeros(array.shape, dtype=bool)
-    if array.size < FEWEST * len(array):
-        return hidden
-    for index, sample in enumerate(array):
-        finite = sample[numpy.isfinite(sample)]
-        lowest, highest = finite.min(initial=numpy.inf), finite.max(initial=-numpy.inf)
-        value = lowest if -lowest > highest else highest
-        if lowest < highest and 2 * numpy.count_nonzero(found := sample == value) > sample.size:
-            hidden[index] = found
-    return hidden
 
 
 def _sum(one: Array, other: Array) -> Array:
