@@ -424,3 +424,12 @@ def test_outputs_without_the_batch_dimension_are_refused(dump: Dump, forward: Fo
     error = refusal(dump, forward, "[(4, 3), (4, 5)]")
     assert error.reason is Reason.BATCHING_UNSUPPORTED
     assert "so its first dimension is not the batch; set models[].config.maxBatchSize to 0" in error.message
+
+
+@pytest.mark.parametrize(("error", "same"), [(1e-3, True), (2e-2, False)])
+def test_a_model_in_half_precision_rounds_otherwise_in_another_batch(error: float, same: bool) -> None:
+    whole = numpy.random.default_rng(1).normal(size=(4, 50)).astype(numpy.float16).astype(numpy.float32)
+    alone = (whole * numpy.float32(1 + error)).astype(numpy.float16).astype(numpy.float32)
+    assert (disagreement({"y": alone}, {"y": whole}) is None) is same
+    # An answer of fp32 has digits that fp16 lacks.
+    assert disagreement({"y": alone + numpy.float32(1e-7)}, {"y": whole}) is not None
