@@ -65,6 +65,12 @@ def above(threshold: float, first: int = 0) -> Read:
     return read
 
 
+def higher(output: Array) -> tuple[Array, Array]:
+    """Whether a number is above the middle of all samples'; clear: by half of what they scatter by, or more."""
+    distance = output - numpy.median(output)
+    return distance > 0, numpy.abs(distance) >= output.std() / 2
+
+
 def exact(output: Array) -> tuple[Array, Array]:
     """A class number, a flag or a word is its own decision."""
     return output, numpy.ones(output.shape, dtype=bool)
@@ -96,6 +102,12 @@ def _same(one: Array, other: Array) -> Array:
     return same
 
 
+def _seen(array: Array, hidden: float) -> Array:
+    """Return an output with minus infinity for what a mask hides."""
+    seen: Array = numpy.where(array <= hidden, -numpy.inf, array) if array.dtype.kind == "f" else array
+    return seen
+
+
 @dataclass(frozen=True)
 class Truth:
     """What a variant is worth on samples that no gate sees."""
@@ -115,9 +127,17 @@ class Truth:
 
 
 def truth(
-    framework: Mapping[str, Array], served: Mapping[str, Array], decisions: tuple[Decision, ...], dense: tuple[str, ...]
+    framework: Mapping[str, Array],
+    served: Mapping[str, Array],
+    decisions: tuple[Decision, ...],
+    dense: tuple[str, ...],
+    hidden: float = -numpy.inf,
 ) -> Truth:
-    """Judge the outputs of all samples. ``dense``: integer outputs that hold amounts, such as a picture's."""
+    """Judge the outputs of all samples. ``dense``: integer outputs that hold amounts, such as a picture's.
+
+    ``hidden``: what is at most so much is hidden by a mask, as minus infinity is.
+    """
+    framework, served = ({name: _seen(array, hidden) for name, array in side.items()} for side in (framework, served))
     measured = [name for name, array in framework.items() if array.dtype.kind == "f" or name in dense]
     decibels = min((loudness(framework[name], served[name]) for name in measured), default=numpy.inf)
     changed = max((each.changed(framework[each.output], served[each.output]) for each in decisions), default=0.0)

@@ -161,7 +161,7 @@ def _truth(case: Case, served: dict[str, list[Array]] | None) -> Truth:
             {name: numpy.stack([arrays[number] for number in numbers]) for name, arrays in side.items()}
             for side in (case.framework, served)
         )
-        return truth(expected, actual, case.subject.decisions, case.subject.dense)
+        return truth(expected, actual, case.subject.decisions, case.subject.dense, case.subject.hidden)
 
     groups = [[number for number, each in enumerate(shapes) if each == shape] for shape in dict.fromkeys(shapes)]
     found = [(len(group), judged(group)) for group in groups]

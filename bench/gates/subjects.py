@@ -8,7 +8,7 @@ import numpy
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.gates import samples
-from bench.gates.decisions import Decision, above, exact, top1
+from bench.gates.decisions import Decision, above, exact, higher, top1
 from bench.gates.samples import Random, Sampler
 from triton_converters.claim_store.dump import Array
 
@@ -24,6 +24,8 @@ class Subject:
     decisions: tuple[Decision, ...] = ()
     dense: tuple[str, ...] = ()
     """Integer outputs that hold amounts, not class numbers."""
+    hidden: float = -numpy.inf
+    """What is at most so much in floating point outputs is hidden by a mask."""
     derive: Callable[[Any], Any] | None = None
     """Makes another graph of the zoo's, in place."""
 
@@ -225,6 +227,37 @@ def _classes(model: Any) -> Any:
     return _append(model, nodes, [("classes", TensorProto.INT64, ["batch", "length"])], [])
 
 
+def _priced(model: Any) -> Any:
+    """Prices near 20,000 that differ by a few: how far a disease goes, a tenth of it."""
+    progress = model.graph.output[0].name
+    nodes = [
+        helper.make_node("Mul", [progress, "gates_tenth"], ["gates_change"]),
+        helper.make_node("Add", ["gates_change", "gates_mean"], ["price"]),
+    ]
+    numbers = {"gates_tenth": 0.1, "gates_mean": 20_000}
+    weights = [numpy_helper.from_array(numpy.array(each, numpy.float32), name) for name, each in numbers.items()]
+    return _append(model, nodes, [("price", TensorProto.FLOAT, ["n", 1])], weights)
+
+
+def _hidden(model: Any) -> Any:
+    """Probabilities of which most are hidden by a finite mask: those of digits whose own pixel is dark.
+
+    The pixels are at the left and at the right. Hardly any is near the limit, so that fp16 does not move it across.
+    """
+    probabilities = model.graph.output[1].name
+    nodes = [
+        helper.make_node("Gather", [model.graph.input[0].name, "gates_pixels"], ["gates_own"], axis=1),
+        helper.make_node("Less", ["gates_own", "gates_dark"], ["gates_never"]),
+        helper.make_node("Where", ["gates_never", "gates_lowest", probabilities], ["scores"]),
+    ]
+    weights = [
+        numpy_helper.from_array(numpy.array([9, 14, 17, 22, 25, 30, 33, 38, 49, 54]), "gates_pixels"),
+        numpy_helper.from_array(numpy.array(0.97, numpy.float32), "gates_dark"),
+        numpy_helper.from_array(numpy.array(-1e4, numpy.float32), "gates_lowest"),
+    ]
+    return _append(model, nodes, [("scores", TensorProto.FLOAT, ["n", 10])], weights)
+
+
 _CLASS = (Decision("label", exact), Decision("probabilities", top1()))
 _IDS = ("input_ids", "attention_mask")
 _OCR_MAP = "sigmoid_0.tmp_0"
@@ -267,6 +300,21 @@ SUBJECTS = (
     Subject("page-grey", "ocr-detect", _page, dense=("picture",), derive=_grey),
     Subject("vit-masked", "vit", _small_picture, (Decision("scores", top1()),), derive=_masked),
     Subject("vit-anchored", "vit", _small_picture, (Decision("logits", top1()),), derive=_anchored),
+    Subject(
+        "diabetes-prices",
+        "diabetes-boosted",
+        samples.row("diabetes_data_raw.csv.gz"),
+        (Decision("price", higher),),
+        derive=_priced,
+    ),
+    Subject(
+        "digits-hidden",
+        "digits-mlp",
+        samples.row("digits.csv.gz"),
+        (Decision("scores", top1()),),
+        derive=_hidden,
+        hidden=-1e3,
+    ),
     Subject("vowel-classes", "vowel-signs", _letters("input_ids", 54), (Decision("classes", exact),), derive=_classes),
 )
 """Each is the ONNX file of the zoo; what is made of one adds an output of a kind that the zoo lacks."""

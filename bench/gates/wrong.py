@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from bench.gates.surgery import FLOATS, INTEGERS, Surgery, sizes
 from triton_converters.claim_store.dump import Array
-from triton_converters.convert.onnx_constants import FP16_LIMIT
+from triton_converters.convert.masks import FP16_LIMIT
 
 SEED = 7
 SCALED = 1.05

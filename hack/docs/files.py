@@ -10,7 +10,8 @@ HEAD = """\
 
 If a model of the spec has a `path` and no `format`, the source Job looks into the file or folder. The name of a file
 does not count, and nothing in it is run, unpickled or unpacked. `kubectl triton run` and `init` look in the same way
-before anything is pushed. What is not in these tables is `FormatNotFound`, "no model that can be recognized".
+before anything is pushed; in a folder, files whose names end as such models' usually do come first. What is not in
+these tables is `FormatNotFound`, "no model that can be recognized".
 
 A folder that is no model itself is refused with the paths of the models in it, or with what its files are. This page is
 generated: `make generate`.

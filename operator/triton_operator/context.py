@@ -1,12 +1,11 @@
 """What every stage and builder gets: an object's spec, what was observed of it, and the settings. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from triton_converters.contract import uris
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
 from triton_operator.api.model import Model
@@ -111,9 +110,14 @@ class Context:
 
     @property
     def dataset_shares_claim(self) -> bool:
-        """Whether the dataset is mounted from the repository claim."""
-        dataset = self.spec.mounted_dataset
-        return dataset is not None and uris.split(dataset.uri).host == self.claim_name
+        """Whether the dataset is mounted from a claim that holds results, of this object or of others."""
+        return self.triton_deployment.dataset_claim == self.claim_name or bool(self.dataset_neighbours)
+
+    @property
+    def dataset_neighbours(self) -> Sequence[str]:
+        """Names of the other TritonDeployments whose results are on the claim that the dataset is mounted from."""
+        observed, claim = self.observed, self.triton_deployment.dataset_claim
+        return observed.neighbours if claim == self.claim_name else observed.dataset_neighbours
 
     @property
     def framework_inputs(self) -> list[Any]:

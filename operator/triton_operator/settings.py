@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, TypeVar, cast
 
-from triton_operator import policy_rules
+from triton_operator import names, policy_rules
 from triton_operator.policy_rules import Peer, Rule
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
@@ -138,6 +138,11 @@ class Settings:
     def allows_image(self, image: str) -> bool:
         """Whether an object may name an image; the installation's own are always allowed."""
         return not self.allowed_images or image in self.own_images or image.startswith(self.allowed_images)
+
+    def keeps_image(self, image: str) -> bool:
+        """Whether a recorded image may still run: one that an object may name, or of another release of our own."""
+        own_repositories = {names.repository(each) for each in self.own_images if each}
+        return self.allows_image(image) or names.repository(image) in own_repositories
 
     def allows_claim(self, name: str) -> bool:
         """Whether an object may name a claim of its namespace. The one that the operator makes for it needs no name."""

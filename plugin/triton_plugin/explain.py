@@ -10,7 +10,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
-from triton_plugin.progress import STAGES, picture
+from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject
@@ -114,8 +114,10 @@ def _notices(subject: Subject) -> Iterator[str]:
 
 
 def _trouble(subject: Subject) -> Iterator[str]:
-    """Yield the lines of the first condition that has failed: what it says, what that means, and what to do."""
-    conditions = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
+    """Yield the lines of the condition that has failed: what it says, what that means, and what to do."""
+    stage = unfinished_stage(subject.status)
+    first = [stage] if stage in STAGES else []
+    conditions = (subject.condition(each) for each in (*first, *STAGES, "Stalled", "UpToDate"))
     failed = (each for each in conditions if each and (each.status == "False") == (each.type != "Stalled"))
     condition = next(failed, None)
     if condition is not None:
@@ -132,7 +134,7 @@ def _condition_lines(subject: Subject, condition: Condition) -> Iterator[str]:
 
 def _advice_lines(subject: Subject, reason: str) -> list[str]:
     """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
-    text = advice(reason, subject.name, subject.namespace)
+    text = advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
     # The reader has typed this command already.
     command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
     text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
@@ -253,9 +255,8 @@ def _other_candidates(subject: Subject, printed_text: str) -> str:
             lines.append(f"    constraint: {description}")
         if awaits_approval and each.rank:
             lines.append(f"    revision: {each.revision}")
-        to_do = advice(each.reason or "", subject.name, subject.namespace) if each.state == "Failed" else ""
-        if to_do and to_do not in "\n".join([printed_text, *lines]):
-            lines.append(f"    to do: {to_do}")
+        to_do = _advice_lines(subject, each.reason or "") if each.state == "Failed" else []
+        lines += [f"  {one}" for one in to_do if one.strip() not in "\n".join([printed_text, *lines])]
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
 

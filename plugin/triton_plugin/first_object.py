@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import DECLARING, REPOSITORY, SOURCES
+from triton_converters.contract.formats import DECLARING, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
@@ -140,6 +140,8 @@ def _model(folder: ModelFolder, options: ObjectOptions, name: str) -> Iterator[s
     model, source = folder.model, SOURCES[folder.model.format]
     yield "  models:"
     yield f"  - name: {name}"
+    if model.format in SHOWN:
+        yield f"    # It is {SHOWN[model.format]}."
     if not source.is_file:
         yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
+from triton_converters.found.formats import MOST_FILES
 from triton_converters.found.kinds import kind_of
 from triton_plugin.errors import FolderError
 from triton_plugin.python_files import (
@@ -66,9 +68,12 @@ class Model:
 
 
 def models(folder: Path, modules: Modules) -> list[Model]:
-    """Return all models of a folder. Raises FolderError if the folder itself is a SavedModel."""
+    """Return all models of a folder; files with other names than such models have count only if there is no other.
+
+    Raises FolderError if the folder itself is a SavedModel.
+    """
     code_models = [_of_code(modules, each) for each in entrypoints(modules, "get_model")]
-    return [*code_models, *_files(folder)]
+    return [*code_models, *_files(folder)] or list(_of_any_name(folder))
 
 
 def required_arguments(entrypoint: Entrypoint) -> tuple[str, ...]:
@@ -110,6 +115,13 @@ def _files(folder: Path) -> Iterator[Model]:
             others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != suffix_format)
             yield Model(str(name), suffix_format, (suffix_format, *others))
         elif path == folder and (kind := kind_of(path)) and kind.format:
+            yield Model(str(name), kind.format, (kind.format,))
+
+
+def _of_any_name(folder: Path) -> Iterator[Model]:
+    """Yield the files that are models by their content, as the source Job finds them."""
+    for path, name in islice(paths_below(folder), MOST_FILES):
+        if not is_hidden(name) and path.is_file() and (kind := kind_of(path)) and kind.format:
             yield Model(str(name), kind.format, (kind.format,))
 
 

@@ -7,7 +7,7 @@ from shlex import quote
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
-from triton_plugin.subject import Subject, printable
+from triton_plugin.subject import Subject, one_line
 from triton_plugin.tables import Grid
 
 HEADINGS = ("Name", "Candidate", "Measured (UTC)", "Source", "Server image", "State")
@@ -74,10 +74,10 @@ def _previous_revision(subject: Subject) -> str:
     previous = next(older_names, "")
     command = f"kubectl triton rollback {quote(subject.name)}"
     if change := _unsettled_change(subject):
-        further = f"; to go further back, type: {command} {previous}" if previous else ""
+        further = f"; to go further back, type: {command} {quote(previous)}" if previous else ""
         raise SubjectError(
             f"{name} serves revision {current.key}, and {change}. To stay with the active revision, revert the edit, or"
-            f" type: {command} {current.key}{further}"
+            f" type: {command} {quote(current.key)}{further}"
         )
     if not previous:
         raise SubjectError(
@@ -142,7 +142,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         states += [DAMAGED] if each.key in subject.damaged else []
         source, image = each.source_version or _short(each.source_digest), _short(each.image)
         time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
-        yield tuple(printable([name, each.candidate, time, source, image, ", ".join(states)]))
+        yield tuple(one_line([name, each.candidate, time, source, image, ", ".join(states)]))
 
 
 def _short(reference: str) -> str:

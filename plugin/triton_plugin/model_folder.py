@@ -68,7 +68,7 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
             raise FolderError(f"{folder} is {refusal(folder, kind)}")
         there = kind.words if kind else ", ".join(described(folder)) if folder.is_dir() else "nothing that is known"
         kinds = (
-            "a Python file that defines get_model, a SavedModel's directory, an .onnx file, a TorchScript file or a"
+            "a Python file that defines get_model, a SavedModel's directory, an ONNX graph, a TorchScript file or a"
             " folder with the config.pbtxt of a Triton repository"
         )
         raise FolderError(

@@ -31,7 +31,7 @@ class Picture:
     """The state of the object, in a form that changes only when the status does."""
 
     stage: str
-    """The first condition that is not true yet; Ready once all are, and Reconciling while passes fail."""
+    """The stage that the object waits for; Ready once all are done, and Reconciling while passes fail."""
     reason: str
     message: str
     candidates: tuple[tuple[str, str], ...]
@@ -59,10 +59,29 @@ def conditions_by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
     return {str(condition.type): condition for condition in status.conditions}
 
 
+def unfinished_stage(status: TritonDeploymentStatus) -> str:
+    """Return the stage that the object waits for or failed at, as UpToDate says it; Ready: all stages are done.
+
+    If UpToDate says nothing of a stage: the first that is not done.
+    """
+    conditions = conditions_by_type(status)
+    unfinished = [name for name in STAGES if name not in conditions or conditions[name].status != "True"]
+    # Clients reach a first revision only once it is measured, so Available may wait for a later stage.
+    said = conditions.get("UpToDate")
+    named = (
+        name
+        for name in unfinished
+        if said is not None
+        and name in conditions
+        and (conditions[name].reason, conditions[name].message) == (said.reason, said.message)
+    )
+    return next(named, next(iter(unfinished), "Ready"))
+
+
 def picture(status: TritonDeploymentStatus) -> Picture:
     """Return the state of the object."""
     conditions = conditions_by_type(status)
-    stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
+    stage = unfinished_stage(status)
     if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED_REASONS:
         stage = SOAK
     if status.failing is not None:

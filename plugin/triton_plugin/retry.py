@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from triton_converters.contract.reasons import Reason
-from triton_plugin.advice import advice
+from triton_plugin.advice import NEW_DIGEST, NEW_VERSION, advice
 from triton_plugin.subject import Subject
 
 FIGURES = {"Selected": "the candidates", "PerformanceMeasured": "the target revision"}
@@ -48,13 +48,14 @@ def retry_refusal(subject: Subject) -> str:
         condition = subject.stop_condition or subject.condition("Reconciling")
         reason = condition.reason if condition else ""
         to_do = (
-            advice(reason, subject.name, subject.namespace)
+            advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
             or f"Ask what is in the way: kubectl triton explain {quote(subject.name)}"
         )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
     if subject.holds("Ready") and subject.newer_condition is None:
         return (
             f"{name} is ready and no Job failed, so a retry would do nothing. To measure again, change"
-            " spec.performance.measurement.requestCount; after a change of your files, set a new spec.source.version."
+            " spec.performance.measurement.requestCount; after a change of your files,"
+            f" {NEW_DIGEST if subject.spec.source.sha256 else NEW_VERSION}."
         )
     return f"{name} is in progress and no Job failed, so a retry would do nothing: it goes on by itself."

@@ -1,10 +1,12 @@
 """`kubectl triton run`: from a folder or a URI to an applied object, which is then watched."""
 
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from triton_converters.contract.uris import SEGMENT
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.first_object import TODO, ObjectOptions, first_object
 from triton_plugin.model_folder import ModelFolder
@@ -12,12 +14,19 @@ from triton_plugin.validation.validate import check, deployments
 
 ADVICE = ("the largest batch", "check this choice")
 """What a first object marks although it runs as it is."""
+PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
+"""Matches what spec.models[].path takes; an entrypoint ends with .py, as what is found does."""
 CLAIM = "models"
 """The claim that the folder is pushed to."""
 
 
 def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object. Raises FolderError if it would be refused."""
+    found = [*folder.dataloaders[:1], *folder.metrics[:1]]
+    for path in (folder.model.path, *(each.path for each in found)):
+        if not PATH.fullmatch(path):
+            message = f"the name {path!r} cannot stand in a TritonDeployment: rename the file, or a folder on its way"
+            raise FolderError(f"{message}, with letters of ASCII, digits, '.', '_' and '-', the first no '.' or '-'")
     text = first_object(folder, options)
     (body,) = deployments(text)
     if faults := check(body):

@@ -1,5 +1,6 @@
 """The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -31,6 +32,7 @@ from triton_plugin.errors import SubjectError
 
 HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 """Reasons of what waits for its user, without anything being wrong."""
+_LINE_END = re.compile(r"\s*\n\s*")
 
 
 @dataclass(frozen=True)
@@ -168,14 +170,17 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
 
     Raises SubjectError if this version cannot read the object.
     """
-    body = printable(deployment)
-    metadata = body["metadata"]
-    name = metadata["name"]
+    body = printable(deployment) | {"metadata": one_line(deployment.get("metadata"))}
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    spec_and_status = (body.get("spec"), body.get("status") or {})
+    if not isinstance(name, str) or not all(isinstance(each, dict) for each in spec_and_status):
+        raise SubjectError("a TritonDeployment has metadata with a name, a spec and a status, which this object lacks")
     observed = observe(name, [results] if results else [])
     try:
         # It may have old names, which the operator refuses: what was measured was asked for by them.
         spec = TritonDeploymentSpec.model_validate(rewritten(body["spec"]))
-        status = TritonDeploymentStatus.model_validate(body.get("status") or {})
+        status = TritonDeploymentStatus.model_validate(one_line(body.get("status") or {}))
         return Subject(
             namespace=metadata.get("namespace", "default"),
             name=name,
@@ -202,15 +207,24 @@ def parse_saved(documents: Iterable[Mapping[str, Any]]) -> Subject:
 
     Raises SubjectError if there is not exactly one.
     """
-    objects = [each for document in documents if document for each in document.get("items", [document])]
+    found = [document for document in documents if isinstance(document, Mapping)]
+    lists = [document["items"] if isinstance(document.get("items"), list) else [document] for document in found]
+    objects = [each for items in lists for each in items if isinstance(each, Mapping)]
     deployments = [each for each in objects if each.get("kind") == names.KIND]
     if len(deployments) != 1:
         raise SubjectError(
             f"the file contains {len(deployments)} objects of kind {names.KIND}; it must contain exactly one"
         )
-    results_name = names.results(deployments[0]["metadata"]["name"])
-    results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == results_name)
+    results_name = names.results(str(_metadata(deployments[0]).get("name")))
+    results = (
+        each for each in objects if each.get("kind") == "ConfigMap" and _metadata(each).get("name") == results_name
+    )
     return parse(deployments[0], next(results, None))
+
+
+def _metadata(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = body.get("metadata")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _distinct(values: Iterable[str]) -> str:
@@ -226,8 +240,17 @@ def printable(value: Any) -> Any:
     return [printable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+def one_line(value: Any) -> Any:
+    """Return JSON that is printable and has no line ends: the next line of a message would look like the plugin's."""
+    if isinstance(value, str):
+        return _LINE_END.sub(" ", printable(value))
+    if isinstance(value, Mapping):
+        return {one_line(key): one_line(each) for key, each in value.items()}
+    return [one_line(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def _printable_record(record: Record) -> Record:
     outcome = record.outcome
     assert outcome.result is not None
-    result = type(outcome.result).from_value(printable(asdict(outcome.result)))
-    return replace(record, outcome=replace(outcome, result=result), finished_at=printable(record.finished_at))
+    result = type(outcome.result).from_value(one_line(asdict(outcome.result)))
+    return replace(record, outcome=replace(outcome, result=result), finished_at=one_line(record.finished_at))

@@ -73,7 +73,8 @@ def forget_user_modules() -> Iterator[None]:
     sys.path[:] = path
     sys.meta_path[:] = finders
     for name in set(sys.modules) - modules:
-        file = str(getattr(sys.modules[name], "__file__", "") or "")
+        # A folder without __init__.py has no file.
+        file = str(getattr(sys.modules[name], "__file__", None) or list(getattr(sys.modules[name], "__path__", ())))
         if "/published/" in file or "/sources/" in file or name.split(".")[0] in ("deployment_toolkit", "triton"):
             del sys.modules[name]
 

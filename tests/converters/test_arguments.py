@@ -2,7 +2,8 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from enum import Enum
+from enum import Enum, IntEnum
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - user files still use these
 
@@ -31,6 +32,11 @@ class Mode(Enum):
     EXACT = "exact"
 
 
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
 @pytest.mark.parametrize(
     ("annotation", "text", "value"),
     [
@@ -54,6 +60,11 @@ class Mode(Enum):
         (Literal["a", "b"], "b", "b"),
         (Literal[0, 1], "0", 0),
         (Mode, "exact", Mode.EXACT),
+        (Mode, "EXACT", Mode.EXACT),
+        (Level, "2", Level.HIGH),
+        (Level, "HIGH", Level.HIGH),
+        (Level | None, "2", Level.HIGH),
+        (tuple[int, float], "3, 0.5", (3, 0.5)),
         (Any, "3", "3"),
     ],
 )
@@ -72,6 +83,8 @@ def test_strings_become_the_annotated_type(annotation: Any, text: str, value: An
         (list[int], "1,a"),
         (Literal["a"], "b"),
         (Mode, "slow"),
+        (Level, "3"),
+        (tuple[int, float], "3"),
         (int | None, "x"),
     ],
 )
@@ -94,6 +107,7 @@ def unannotated(text: str) -> Callable[..., Any]:
 
 def test_unannotated_parameters_have_the_type_of_their_default() -> None:
     get_model = unannotated("def function(width=3, rate=0.5, deep=False, name='x', other=None): return locals()")
+    assert take(lambda mode=Mode.FAST: mode, {"mode": "exact"}) is Mode.EXACT
     spec = {"width": "4", "rate": "1", "deep": "true", "name": "5", "other": "6"}
     assert list(take(get_model, spec).values()) == [4, 1.0, True, "5", "6"]
     assert list(take(get_model, {}).values()) == [3, 0.5, False, "x", None]
@@ -104,6 +118,33 @@ def test_annotations_that_are_strings_are_resolved() -> None:
         return width, names
 
     assert take(get_model, {"width": "3", "names": "a b"}) == (3, ["a", "b"])
+
+
+def width(device: "NoSuchName", width: "int", deep: "Optional[NoSuchName]" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821,UP045
+    return device, width, deep
+
+
+class Width:
+    def __init__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> None:  # type: ignore[name-defined]  # noqa: F821
+        self.got = (device, width, deep)
+
+    def __call__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821
+        return device, width, deep
+
+
+@wraps(width)
+def wrapped(*args: Any, **arguments: Any) -> Any:
+    return width(*args, **arguments)
+
+
+@pytest.mark.parametrize(
+    "function", [width, partial(width), wrapped, Width("", 0), staticmethod(width), Width("", 0).__call__]
+)
+def test_an_annotation_that_nobody_defines_leaves_the_others_as_they_are(function: Callable[..., Any]) -> None:
+    """Such as a name that is imported for a type checker alone."""
+    given = {"device": "cpu", "width": "3", "deep": "true"}
+    assert take(function, given) == ("cpu", 3, True)
+    assert take(Width, given).got == ("cpu", 3, True)
 
 
 def test_a_missing_argument_is_named() -> None:

@@ -356,15 +356,17 @@ def test_nothing_goes_from_storage_that_another_claim_has_too(
     attack("author of an object", "what another claim of the same storage needs, by cleaning", error.value.message)
 
 
-def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path) -> None:
-    for owner in ("mine", "gone", "new"):
-        cache = layout.timing_caches(owner, root) / "NVIDIA-L4/10.13.3.9/timing.cache"
+def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
+    caches = layout.timing_caches(root)
+    for owner in ("vision%2Fmine", "vision%2Fgone", "vision%2Fnew", "mine"):
+        cache = caches / owner / "NVIDIA-L4/10.13.3.9/timing.cache"
         cache.parent.mkdir(parents=True)
         cache.write_text("measured")
-    for owner in ("mine", "gone"):
-        aged(layout.timing_caches(owner, root), HOUR)
+    for owner in ("vision%2Fmine", "vision%2Fgone", "mine"):
+        aged(caches / owner, HOUR)
     run(REQUEST, root, marks)
-    assert {path.name for path in layout.timing_caches("", root).iterdir()} == {"mine", "new"}
+    assert {path.name for path in caches.iterdir()} == {"vision%2Fmine", "vision%2Fnew"}
 
 
 def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path) -> None:

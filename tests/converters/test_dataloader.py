@@ -102,11 +102,11 @@ X = "np.zeros((2, 3), np.float32)"
         ("([0, 1], {'x': np.zeros((2, 3), np.float16)}, None)", ["float16", "astype(numpy.float32)"]),
         ("([0, 1], {'x': np.zeros((2, 3), complex)}, None)", ["complex128"]),
         ("([0, 1], {'x': [b'a', b'b']}, None)", ["S1", "no model input can have"]),
-        ("([0, 1], {'x': [{}, {}]}, None)", ["input x", "neither numbers nor strings"]),
+        ("([0, 1], {'x': [{}, {}]}, None)", ["input x", "of the types dict", "as text"]),
         ("([0, 1], {'x': [[1], [1, 2]]}, None)", ["input x", "cannot be turned into an array"]),
         ("([0], {'x': np.float32(1)}, None)", ["no batch dimension", "maxBatchSize to 0"]),
         ("([], {'x': np.zeros((0, 3), np.float32)}, None)", ["holds no sample"]),
-        (f"([0, object()], {{'x': {X}}}, None)", ["ids", "neither numbers nor strings"]),
+        (f"([0, object()], {{'x': {X}}}, None)", ["ids", "of the types int, object", "as text"]),
     ],
 )
 def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, words: list[str]) -> None:
@@ -133,6 +133,21 @@ def test_batches_are_alike(write_source: WriteSource, second: str, words: list[s
     error = refusal(write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': {X}}}, None)", second)}))
     assert error.reason is Reason.DATALOADER_INVALID
     assert all(word in error.message for word in words), error.message
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_dataloader_may_use_one_buffer_for_all_batches(write_source: WriteSource, size: int) -> None:
+    text = f"""{HEADER}def get_dataloader_fn():
+    ids, x, y = np.zeros({size}, np.int64), np.zeros(({size}, 2), np.float32), np.zeros({size}, np.int64)
+    def batches():
+        for number in range(3):
+            for array in (ids, x, y):
+                array[...] = number
+            yield ids, {{'x': x}}, {{'y': y}}
+    return batches
+"""
+    got = load(write_source({"loader.py": text}))
+    assert [(b.ids[0], b.inputs["x"][0, 0], b.labels["y"][0]) for b in got] == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
 
 
 def test_other_lengths_are_no_difference(write_source: WriteSource) -> None:

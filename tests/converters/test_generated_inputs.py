@@ -112,6 +112,43 @@ def test_the_smallest_table_bounds_the_words_through_casts_and_constants() -> No
     assert onnx_tables.rows(model.graph) == {"ids": 7}
 
 
+def test_words_that_are_joined_and_cut_index_the_same_table() -> None:
+    graph = Graph()
+    both = graph.add("Concat", "ids", graph.add("Cast", "more", to=TensorProto.INT64), axis=1)
+    ends = [graph.constant(numpy.array([each])) for each in (0, 5, 1)]
+    cut = graph.add("Slice", both, *ends)
+    result = graph.add("Gather", graph.weight(70, 4), cut)
+    model = graph.model(
+        {"ids": (TensorProto.INT64, ["batch", 3]), "more": (TensorProto.INT32, ["batch", 3])},
+        {"y": (result, TensorProto.FLOAT, None)},
+    )
+    assert onnx_tables.rows(model.graph) == {"ids": 70, "more": 70}
+
+
+def test_numbers_that_words_are_compared_with_are_among_them(refer: Refer) -> None:
+    """A text ends where its special token is: by chance, few of a large table's words are that one."""
+    graph = Graph()
+    words = graph.add("Gather", graph.weight(50_000, 4), "ids")
+    graph.nodes.append(
+        helper.make_node("Constant", [], ["end"], value=helper.make_tensor("t", TensorProto.INT64, [1], [49_407]))
+    )
+    ends = graph.add("Unsqueeze", graph.add("Equal", "ids", "end"), graph.constant(numpy.array([2])))
+    y = graph.add("Where", ends, graph.constant(numpy.float32(0)), words)
+    refer(graph.model({"ids": (TensorProto.INT64, ["batch", 16])}, {"y": (y, TensorProto.FLOAT, ["batch", 16, 4])}))
+    ids = numpy.concatenate([batch.inputs["ids"] for batch in batches()])
+    assert 0.02 < (ids == 49_407).mean() < 0.25
+    assert len(numpy.unique(ids)) > 300
+
+
+def test_a_number_beyond_the_table_is_no_word(refer: Refer) -> None:
+    graph = Graph()
+    words = graph.add("Gather", graph.weight(9, 4), "ids")
+    never = graph.add("Cast", graph.add("Equal", "ids", graph.constant(numpy.array(100))), to=TensorProto.FLOAT)
+    y = graph.add("Add", words, graph.add("Unsqueeze", never, graph.constant(numpy.array([2]))))
+    refer(graph.model({"ids": (TensorProto.INT64, ["batch", 16])}, {"y": (y, TensorProto.FLOAT, ["batch", 16, 4])}))
+    assert set(numpy.unique(numpy.concatenate([batch.inputs["ids"] for batch in batches()]))) == set(range(9))
+
+
 def test_a_one_hot_code_bounds_the_classes() -> None:
     graph = Graph()
     rows = graph.add("Unsqueeze", "bytes", graph.constant(numpy.array([2])))
@@ -539,7 +576,8 @@ def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount
         run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 8, needs_labels=False, batch_sizes=(1, 256)))
 
 
-def test_rows_of_a_table_lie_where_its_trees_split(refer: Refer) -> None:
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.INT64])
+def test_rows_of_a_table_lie_where_its_trees_split(refer: Refer, kind: int) -> None:
     graph = Graph()
     tree = {
         "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0],
@@ -547,8 +585,10 @@ def test_rows_of_a_table_lie_where_its_trees_split(refer: Refer) -> None:
         "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0],
         "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0], "n_targets": 1,
     }  # fmt: skip
-    answer = graph.add("TreeEnsembleRegressor", "x", domain="ai.onnx.ml", **tree)
-    model = graph.model({"x": (TensorProto.FLOAT, ["n", 2])}, {"y": (answer, TensorProto.FLOAT, ["n", 1])})
+    answer = graph.add(
+        "TreeEnsembleRegressor", graph.add("Cast", "x", to=TensorProto.FLOAT), domain="ai.onnx.ml", **tree
+    )
+    model = graph.model({"x": (kind, ["n", 2])}, {"y": (answer, TensorProto.FLOAT, ["n", 1])})
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
     refer(model)
     rows = numpy.concatenate([batch.inputs["x"] for batch in batches()])

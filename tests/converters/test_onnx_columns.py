@@ -108,6 +108,29 @@ def test_a_picture_is_no_table() -> None:
     assert points(graph) == {}
 
 
+def test_columns_that_are_joined_filled_in_and_chosen() -> None:
+    """scikit-learn's columns are inputs of their own, of any type, in front of an imputer."""
+    inputs = [
+        helper.make_tensor_value_info("price", TensorProto.FLOAT, ["n", 1]),
+        helper.make_tensor_value_info("sizes", TensorProto.FLOAT, ["n", 2]),
+        helper.make_tensor_value_info("age", TensorProto.INT64, ["n", 1]),
+    ]
+    nodes = [
+        helper.make_node("Cast", ["age"], ["years"], to=TensorProto.FLOAT),
+        helper.make_node("Concat", ["price", "sizes", "years"], ["table"], axis=1),
+        helper.make_node("Imputer", ["table"], ["filled"], domain=ML, imputed_value_floats=[0.0]),
+        helper.make_node("ArrayFeatureExtractor", ["filled", "chosen"], ["part"], domain=ML),
+        tree("part", [0, 1, 2], [100.0, 200.0, 40.0]),
+    ]
+    chosen = numpy_helper.from_array(numpy.array([[0, 2, 3]]), "chosen")
+    result = points(helper.make_graph(nodes, "g", inputs, [], [chosen]))
+    assert {name: rounded(columns) for name, columns in result.items()} == {
+        "price": [(0, 200)],
+        "sizes": [(0, 1), (0, 400)],
+        "age": [(0, 80)],
+    }
+
+
 @pytest.mark.parametrize("far", [float("inf"), 1e30, -1e30, 3e38])
 def test_a_threshold_far_from_the_others_does_not_hide_them(far: float) -> None:
     thresholds = [100.0, 200.0, 300.0, far]

@@ -258,6 +258,39 @@ def test_a_graph_of_which_nothing_can_be_fp16_says_so() -> None:
     assert [node.op_type for node in half.graph.node] == ["Scaler"]
 
 
+@pytest.mark.parametrize("operator", ["ArgMax", "TopK"])
+def test_the_place_of_the_largest_integer_needs_every_digit(operator: str) -> None:
+    """The end of a text has its largest number, and CLIP asks for its place: beyond 2,048, fp16 lacks most integers."""
+    graph = Graph()
+    given = graph.add("Cast", "ids", to=FLOAT)
+    most = [graph.constant(numpy.array([1]))] if operator == "TopK" else []
+    graph.nodes.append(
+        helper.make_node(operator, [given, *most], ["most", "place"] if most else ["place"], name="largest", axis=1)
+    )
+    half = to_fp16(graph.model({"ids": (INT64, ["n", 3])}, {"y": ("place", INT64, ["n", 1])}))
+    (taken,) = (node.input[0] for node in half.graph.node if node.op_type == operator)
+    (cast,) = (node for node in half.graph.node if taken in node.output)
+    assert (list(cast.input), cast.attribute[0].i) == (["ids"], FLOAT)
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "Greater", "Cast"])
+def test_a_layer_that_judges_integers_is_no_count(operator: str) -> None:
+    """A table of weights makes scores of them, and the class of the best one needs no fp32."""
+    graph = Graph()
+    scores = graph.add("MatMul", graph.add("Cast", "x", to=FLOAT), graph.weight(8, 5))
+    scores = graph.add("Add", scores, graph.weight(5))
+    more = {
+        "ArgMax": ((), {"axis": 1}),
+        "Greater": ((graph.constant(numpy.float32(0)),), {}),
+        "Cast": ((), {"to": INT64}),
+    }
+    given, attributes = more[operator]
+    y = graph.add(operator, scores, *given, **attributes)
+    kind = TensorProto.BOOL if operator == "Greater" else INT64
+    half = to_fp16(graph.model({"x": (INT64, ["n", 8])}, {"y": (y, kind, ["n", None])}))
+    assert {tensor.data_type for tensor in half.graph.initializer} == {TensorProto.FLOAT16}
+
+
 def test_a_mask_of_integers_is_computed_in_fp16_so_that_it_stays_finite() -> None:
     """It counts nothing: what is added to the scores must not be cast from fp32, where it is beyond fp16."""
     graph = Graph()

@@ -118,6 +118,42 @@ def test_a_number_that_masks_is_clamped_so_that_what_it_does_not_mask_stays_fini
     assert -65505 < answer[1] < -65000
 
 
+LOWEST = float(numpy.finfo(numpy.float32).min)
+CAUSAL = numpy.triu(numpy.full((2, 2), LOWEST, numpy.float32), 1)
+
+
+@pytest.mark.parametrize(
+    "masks",
+    [numpy.full(1, -1e9), numpy.full((1, 1), LOWEST), numpy.full((2, 2), -1e9), CAUSAL, CAUSAL[None]],
+    ids=["one", "lowest", "filled", "causal", "causal, of a batch"],
+)
+def test_a_mask_of_any_shape_stays_finite(masks: Any) -> None:
+    graph = Graph()
+    hidden = graph.add("Mul", "mask", graph.constant(masks.astype(numpy.float32)))
+    model = graph.model(
+        {"x": (FLOAT, [2, 2]), "mask": (FLOAT, [2, 2])}, {"y": (graph.add("Add", "x", hidden), FLOAT, None)}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        half = cast(model)
+    x, mask = numpy.ones((2, 2), numpy.float32), numpy.array([[0, 0], [1, 1]], numpy.float32)
+    answer = run(half, {"x": x, "mask": mask})[0].reshape(2, 2)
+    assert numpy.isfinite(answer).all()
+    assert answer[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("value", [-1e9, LOWEST])
+def test_a_tensor_that_is_filled_with_a_mask_stays_finite(value: float) -> None:
+    graph = Graph()
+    fill = onnx.numpy_helper.from_array(numpy.array([value], numpy.float32))
+    filled = graph.add("ConstantOfShape", graph.add("Shape", "x"), value=fill)
+    y = graph.add("Add", "x", graph.add("Mul", "mask", filled))
+    half = cast(graph.model({"x": (FLOAT, ["n"]), "mask": (FLOAT, ["n"])}, {"y": (y, FLOAT, ["n"])}))
+    answer = run(half, {"x": numpy.array([1, 2], numpy.float32), "mask": numpy.array([0, 1], numpy.float32)})[0]
+    assert answer[0] == 1
+    assert -65505 < answer[1] < -65000
+
+
 def test_a_small_number_that_guards_a_division_does_not_become_zero() -> None:
     graph = Graph()
     norm = graph.add("ReduceL2", "x", axes=[1], keepdims=1)

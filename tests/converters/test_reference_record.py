@@ -20,6 +20,25 @@ from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import produce, publish
 from triton_converters.stages.reference.soundness import check_alone, check_joined, disagreement
 
+REUSED = """
+import numpy as np
+def get_dataloader_fn(shapes: str):
+    def batches():
+        x = np.zeros((1, 3), np.float32)
+        for number in range(3):
+            x[...] = number + np.arange(3)
+            yield [number], {"x": x}, None
+    return batches
+"""
+LABELLED = """
+import datetime, numpy as np
+def get_dataloader_fn(shapes: str):
+    def batches():
+        for number in range(2):
+            x = np.random.default_rng(number).normal(size=(2, 3)).astype(np.float32)
+            yield {ids}, {{"x": x}}, {labels}
+    return batches
+"""
 LOADER = """
 import numpy as np
 def get_dataloader_fn(shapes: str, labels: bool = False, kind: str = "float32", constant: bool = False):
@@ -63,7 +82,7 @@ def record(write_source: WriteSource, tmp_path: Path) -> Record:
     """Makes the reference, and returns the signature, the numbers of samples and batches, and the warnings."""
 
     def run(
-        forward: Forward, shapes: str, max_batch_size: int = 4, **arguments: str
+        forward: Forward, shapes: str, max_batch_size: int = 4, loader_text: str = LOADER, **arguments: str
     ) -> tuple[Signature, int, int, tuple[str, ...]]:
         code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
         loader = Entrypoint("loader.py", {"shapes": shapes, **arguments})
@@ -72,7 +91,7 @@ def record(write_source: WriteSource, tmp_path: Path) -> Record:
         incoming.mkdir()
         directory.mkdir()
         model = Numpy(forward)
-        produce.record(model, request, write_source({"loader.py": LOADER}), incoming)
+        produce.record(model, request, write_source({"loader.py": loader_text}), incoming)
         return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)
 
     return run
@@ -100,6 +119,62 @@ def test_the_dump_holds_every_batch_and_its_outputs(dump: Dump, tmp_path: Path) 
     assert first.ids.tolist() == ["0-0", "0-1", "0-2", "0-3"]
     assert second.labels["y"].tolist() == [0, 1]
     assert numpy.array_equal(first.outputs["z"], first.inputs["x"] * 2)
+
+
+def test_batches_of_one_buffer_are_judged_as_they_were_given(dump: Dump, tmp_path: Path) -> None:
+    assert dump(total, "", loader_text=REUSED)[1:] == (3, 3)
+    assert [batch.inputs["x"][0].tolist() for batch in read_batches(tmp_path / "dump")] == [
+        [0, 1, 2],
+        [1, 2, 3],
+        [2, 3, 4],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [
+        ("{'y': [1, 2]}", [1, 2]),
+        ("{'y': ['a', 'bc']}", ["a", "bc"]),
+        ("{'y': ['', '']}", ["", ""]),
+        ("{'y': [b'a', b'bc']}", [b"a", b"bc"]),
+        ("{'y': (True, False)}", [True, False]),
+        ("{'y': [np.float64(.5), np.int8(2)]}", [0.5, 2.0]),
+        ("{'y': np.array(['a', 'bc'], object)}", ["a", "bc"]),
+        ("{'y': np.array([1, 2], object)}", [1, 2]),
+        ("{'y': np.array([1, True, .5, np.float32(2)], object).reshape(2, 2)}", [[1, 1], [0.5, 2]]),
+        ("{'y': np.array(['a', 'bc'], np.dtypes.StringDType())}", ["a", "bc"]),
+        ("{'y': [1j, 2]}", [1j, 2]),
+        ("{'größe/y': [1, 2]}", [1, 2]),
+        ("{7: [1, 2]}", [1, 2]),
+    ],
+)
+def test_labels_may_be_what_people_write(dump: Dump, tmp_path: Path, labels: str, read: list[object]) -> None:
+    dump(total, "", loader_text=LABELLED.format(ids="['a', 'b']", labels=labels))
+    (array,) = next(read_batches(tmp_path / "dump")).labels.values()
+    assert array.tolist() == read
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels", "words"),
+    [
+        ("[0, 1]", "{'y': ['a', None]}", "label y: its elements are of the types NoneType, str"),
+        ("[0, 1]", "{'y': np.array([1, 'a'], object)}", "label y: its elements are of the types int, str"),
+        ("[0, 1]", "{'y': [datetime.datetime.now()] * 2}", "label y: its elements are of the types datetime"),
+        ("[0, 1]", "{'y': [2**70, 1]}", "label y: its elements are of the types int"),
+        ("[0, 1]", "{'y': np.zeros(2, [('a', int), ('b', int)])}", "label y is of the type [('a'"),
+        ("[0, 1]", "{'y': np.zeros(2, 'V2')}", "label y is of the type |V2"),
+        ("['\\udce9', 'b']", "{}", "ids holds text that is not Unicode"),
+        ("[0, 1]", "{'y': ['\\udce9', 'b']}", "label y holds text that is not Unicode"),
+        ("[0, 1]", "{'y\\n': [1, 2]}", "label 'y\\n' has a name that is too long"),
+        ("[0, 1]", "{'y' * 999: [1, 2]}", "has a name that is too long"),
+        ("[0, 1]", "{1: [1, 2], '1': [3, 4]}", "two labels are named 1"),
+    ],
+)
+def test_labels_that_cannot_be_kept_are_the_dataloader_s_fault(dump: Dump, ids: str, labels: str, words: str) -> None:
+    error = refusal(dump, total, "", loader_text=LABELLED.format(ids=ids, labels=labels))
+    assert error.reason is Reason.DATALOADER_INVALID
+    assert error.message.startswith("loader.py: ")
+    assert words in error.message, error.message
 
 
 def test_a_dimension_that_changes_between_batches_varies(dump: Dump) -> None:
@@ -349,3 +424,12 @@ def test_outputs_without_the_batch_dimension_are_refused(dump: Dump, forward: Fo
     error = refusal(dump, forward, "[(4, 3), (4, 5)]")
     assert error.reason is Reason.BATCHING_UNSUPPORTED
     assert "so its first dimension is not the batch; set models[].config.maxBatchSize to 0" in error.message
+
+
+@pytest.mark.parametrize(("error", "same"), [(1e-3, True), (2e-2, False)])
+def test_a_model_in_half_precision_rounds_otherwise_in_another_batch(error: float, same: bool) -> None:
+    whole = numpy.random.default_rng(1).normal(size=(4, 50)).astype(numpy.float16).astype(numpy.float32)
+    alone = (whole * numpy.float32(1 + error)).astype(numpy.float16).astype(numpy.float32)
+    assert (disagreement({"y": alone}, {"y": whole}) is None) is same
+    # An answer of fp32 has digits that fp16 lacks.
+    assert disagreement({"y": alone + numpy.float32(1e-7)}, {"y": whole}) is not None

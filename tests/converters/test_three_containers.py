@@ -374,20 +374,25 @@ def test_the_timing_cache_is_kept_and_handed_to_the_next_of_the_same_object(
     incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(layout.OBJECT, "digits")
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
     refer()
     assert engine(incoming, b"measured").result is not None
-    assert (mount / "caches/.objects/digits/NVIDIA-L4/10.13.3.9/timing.cache").read_bytes() == b"measured"
+    assert (mount / "caches/.objects/vision%2Fdigits/NVIDIA-L4/10.13.3.9/timing.cache").read_bytes() == b"measured"
     assert handed_on(incoming) == [b"measured"]
 
 
-@pytest.mark.parametrize("name", ["letters", None])
+@pytest.mark.parametrize(
+    ("name", "claim"), [("letters", "vision/models"), (None, "vision/models"), ("digits", "audio/models")]
+)
 def test_no_other_object_gets_the_timing_cache(
-    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, name: str | None, attack: Attack
+    incoming: Path, mount: Path, monkeypatch: pytest.MonkeyPatch, name: str | None, claim: str, attack: Attack
 ) -> None:
     monkeypatch.setenv(layout.OBJECT, "digits")
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
     refer()
     assert engine(incoming, b"measured").result is not None
     monkeypatch.delenv(layout.OBJECT)
+    monkeypatch.setenv(layout.CLAIM, claim)
     if name:
         monkeypatch.setenv(layout.OBJECT, name)
     assert handed_on(incoming) == []
@@ -403,7 +408,7 @@ def test_an_object_keeps_one_timing_cache_whatever_versions_it_tells(
 ) -> None:
     monkeypatch.setenv(layout.OBJECT, "digits")
     for old in ("NVIDIA-L4/10.0.0.1", "NVIDIA-A100/10.13.3.9"):
-        write_file(mount / "caches/.objects/digits" / old / "timing.cache", b"old")
+        write_file(mount / "caches/.objects/%2Fdigits" / old / "timing.cache", b"old")
     refer()
     assert engine(incoming, b"measured").result is not None
     assert [path.read_bytes() for path in mount.rglob("timing.cache")] == [b"measured"]

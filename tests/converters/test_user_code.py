@@ -38,6 +38,64 @@ def test_two_entrypoints_share_modules(write_source: WriteSource) -> None:
     assert call(source, entry("loader.py"), "get") is load(source, "model.py").TOKEN
 
 
+ENTRY = "import utils\ndef get(): return utils.WHOSE"
+LATER = "def get():\n    import utils\n    return utils.WHOSE"
+
+
+@pytest.mark.parametrize("first", [ENTRY, LATER])
+@pytest.mark.parametrize("second", [ENTRY, LATER])
+@pytest.mark.parametrize(
+    ("names", "files"),
+    [
+        (("a/model.py", "b/loader.py"), {"a/utils.py": "WHOSE = 'a/'", "b/utils.py": "WHOSE = 'b/'"}),
+        (("a/model.py", "loader.py"), {"a/utils.py": "WHOSE = 'a/'", "utils.py": "WHOSE = 'loa'"}),
+        (("model.py", "b/loader.py"), {"utils.py": "WHOSE = 'mod'", "b/utils.py": "WHOSE = 'b/'"}),
+        (("a/net.py", "b/net.py"), {"a/utils/__init__.py": "WHOSE = 'a/'", "b/utils.py": "WHOSE = 'b/'"}),
+        (("a/net.py", "b/net.py"), {"utils.py": "WHOSE = 'b/'", "a/utils.py": "WHOSE = 'a/'"}),
+    ],
+)
+def test_each_entrypoint_imports_the_files_of_its_own_folder(
+    write_source: WriteSource, names: tuple[str, str], files: dict[str, str], first: str, second: str
+) -> None:
+    source = write_source({names[0]: first, names[1]: second, **files})
+    for name in (*names, *names):
+        assert name.startswith(call(source, entry(name), "get")), name
+
+
+def test_an_entrypoint_s_own_imports_stay_its_own_while_it_runs(write_source: WriteSource) -> None:
+    """As a model and a dataloader do, batch by batch; the packages here have no __init__.py."""
+    later = "def get():\n    def answer():\n        from nets import small\n        return small\n    return answer"
+    source = write_source(
+        {"a/entry.py": later, "b/entry.py": later, "a/nets/small.py": "WHOSE = 'a'", "b/nets/small.py": "WHOSE = 'b'"}
+    )
+    answers = {f"{folder}/entry.py": call(source, entry(f"{folder}/entry.py"), "get") for folder in "ab"}
+    seen = []
+    for path in ("a/entry.py", "b/entry.py", "a/entry.py", "b/entry.py"):
+        with running(source, path):
+            seen.append(answers[path]())
+    assert [module.WHOSE for module in seen] == ["a", "b", "a", "b"]
+    assert seen[:2] == seen[2:]
+
+
+def test_entrypoints_of_several_folders_share_what_one_of_them_has(write_source: WriteSource) -> None:
+    source = write_source(
+        {
+            "a/model.py": "import shared\nTOKEN = shared.TOKEN",
+            "b/loader.py": "import model, shared\ndef get(): return model.TOKEN is shared.TOKEN",
+            "shared.py": "TOKEN = object()",
+        }
+    )
+    load(source, "a/model.py")
+    assert call(source, entry("b/loader.py"), "get") is True
+
+
+def test_a_second_import_is_the_same_module_whatever_its_name(write_source: WriteSource) -> None:
+    source = write_source({f"{folder}/json.py": "TOKEN = object()" for folder in "ab"})
+    modules = [load(source, f"{folder}/json.py") for folder in "abab"]
+    assert modules[:2] == modules[2:]
+    assert modules[0] is not modules[1]
+
+
 def test_a_file_named_like_a_library_does_not_replace_it(write_source: WriteSource) -> None:
     import json
 

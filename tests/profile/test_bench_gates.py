@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.gates import right
-from bench.gates.decisions import Decision, above, exact, loudness, top1, truth
+from bench.gates.decisions import Decision, Truth, above, exact, higher, loudness, top1, truth
 from bench.gates.surgery import Surgery
 from bench.gates.trial import batched
 from bench.gates.wrong import WRONG, Known
@@ -182,3 +182,20 @@ def test_rates_tell_missed_from_refused() -> None:
     assert [len(each) for each in (found.wrong, found.missed, found.right, found.refused)] == [2, 1, 1, 0]
     assert found.caught_by() == {"OutputsDiffer": 1}
     assert share(found.missed, found.wrong) == "1 of 2 (50.0 %)"
+
+
+def test_prices_in_steps_of_16_change_decisions_though_they_are_loud() -> None:
+    prices = (20_000 + 5 * numpy.random.default_rng(2).normal(size=(256, 1))).astype(numpy.float32)
+    rounded = prices.astype(numpy.float16).astype(numpy.float32)
+    found = truth({"price": prices}, {"price": rounded}, (Decision("price", higher),), ())
+    assert found.decibels > Truth.LEAST
+    assert found.is_wrong
+    assert not truth({"price": prices}, {"price": prices + 0.01}, (Decision("price", higher),), ()).is_wrong
+
+
+def test_what_a_finite_mask_hides_does_not_make_an_output_loud() -> None:
+    scores = numpy.random.default_rng(2).random((64, 10)).astype(numpy.float32)
+    hidden, wrong = (numpy.where(scores < 0.7, numpy.float32(-1e4), each) for each in (scores, 1 - scores))
+    assert not truth({"y": hidden}, {"y": wrong}, (), ()).is_wrong
+    assert truth({"y": hidden}, {"y": wrong}, (), (), hidden=-1e3).is_wrong
+    assert not truth({"y": hidden}, {"y": hidden}, (), (), hidden=-1e3).is_wrong

@@ -11,6 +11,7 @@ from triton_converters.gates.agreement import compare
 from triton_converters.gates.answers import Answers
 from triton_converters.gates.exact import RULES, distances
 from triton_converters.gates.outputs import check_outputs
+from triton_converters.gates.rare import Rare
 from triton_converters.gates.variation import Variation
 
 RANDOM = numpy.random.default_rng(3)
@@ -23,11 +24,15 @@ def verdict(framework: Array, served: Array, precision: str, integers: IntegerTo
     default = DEFAULT_TOLERANCES[precision]
     tolerance = Tolerance(default.absolute, default.relative, integers or IntegerTolerance())
     names = [str(number) for number in range(len(framework))]
-    variation = Variation()
+    variation, rare = Variation(), Rare()
     variation.add(framework, served)
+    if framework.shape == served.shape:
+        steps = tolerance.integers.steps if framework.dtype.kind in "iu" else 0
+        rare.add(framework, distances(framework, served) > steps)
     agreement = compare("OUT", framework, served, names, tolerance)
     try:
-        check_outputs(Answers({"OUT": agreement}, requests=1, variations={"OUT": variation}), precision, tolerance)
+        answers = Answers({"OUT": agreement}, requests=1, variations={"OUT": variation}, rare={"OUT": rare})
+        check_outputs(answers, precision, tolerance)
     except StageError as error:
         return error.message if error.reason is Reason.OUTPUTS_DIFFER else str(error)
     return ""
@@ -89,6 +94,48 @@ def test_a_lone_class_number_is_no_background(wrong: int, fails: bool) -> None:
     served[:wrong] += 1
     assert bool(verdict(framework, served, "fp16")) is fails
     assert bool(verdict(framework, served, "fp32")) is (wrong > 0)
+
+
+def alarms(column: int, *samples: int) -> Array:
+    """Flags of 400 samples, three each: the middle one is often True, and one is True in these samples alone."""
+    found = numpy.zeros((400, 3), dtype=bool)
+    found[::2, 1] = True
+    found[list(samples), column] = True
+    return found
+
+
+@pytest.mark.parametrize(
+    ("framework", "served", "words"),
+    [
+        (alarms(2, 7, 90, 311), alarms(2), "is right in only 0 of the 3"),
+        (alarms(2, 7, 90, 311), alarms(2, 7), "is right in only 1 of the 3"),
+        (alarms(2, 7, 90, 311), alarms(2, 7, 90), ""),
+        (alarms(2, 7, 90, 311), alarms(2, 7, 90, 311, 312), ""),
+        (alarms(2, 7), alarms(2), "is right in only 0 of the 1 "),
+        (numpy.where(alarms(2, 7, 90), "spam", "ham"), numpy.where(alarms(2), "spam", "ham"), "0 of the 2 "),
+        (1 + alarms(2, 7, 90).astype(int), 1 + alarms(2).astype(int), "element [2] is right in only 0 of the 2 "),
+    ],
+    ids=["never", "seldom", "one lost", "a false one", "the only one", "words", "classes"],
+)
+def test_a_rare_answer_that_is_lost_fails_though_few_samples_have_it(
+    framework: Array, served: Array, words: str
+) -> None:
+    message = verdict(framework, served, "fp16")
+    assert (words in message) if words else not message, message
+
+
+@pytest.mark.parametrize(("lost", "fails"), [([7], False), ([7, 90, 311], True)])
+def test_one_of_many_classes_that_is_never_given_fails(lost: list[int], fails: bool) -> None:
+    framework = 3 + numpy.arange(400)[:, None] % 4
+    framework[[7, 90, 311]] = 9 if fails else [[9], [10], [11]]
+    served = framework.copy()
+    served[lost] = 3
+    assert bool(verdict(framework, served, "fp16")) is fails
+
+
+def test_an_amount_that_is_one_step_off_is_not_lost() -> None:
+    framework = alarms(2, 7, 90).astype(int)
+    assert not verdict(framework, framework + 1, "fp16", IntegerTolerance(steps=1))
 
 
 def picture() -> Array:

@@ -12,7 +12,7 @@ import pytest
 from triton_converters.claim_store.dump import SIZES, Batch, write_batch
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, ServedModel
+from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, ServedModel, Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import candidate
@@ -113,6 +113,31 @@ def test_the_first_gate_that_fails_decides(reason: Reason, tmp_path: Path) -> No
         failed = candidate.judge(a_trial(**changes | failing(reason, tmp_path)))
         assert failed is not None
         assert failed.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("published", "tolerance", "passes"),
+    [
+        (("FP16",), (1e-4, 1e-4), True),
+        (("BF16", "FP32"), (1e-4, 1e-4), True),
+        (("FP32", "FP16"), (1e-4, 1e-4), False),
+        (("FP16",), (1e-3, 0.0), False),
+        (("FP16",), (5e-3, 0.0), True),
+    ],
+)
+def test_a_file_in_half_precision_that_is_served_as_it_is_rounds_as_fp16_does(
+    published: tuple[str, ...], tolerance: tuple[float, float], passes: bool
+) -> None:
+    """The framework computes in it too, and another kernel rounds the last of its eleven bits otherwise."""
+    trial = a_trial(
+        infer=lambda inputs, outputs: {"Y": inputs["X"] * numpy.float32(1.002)},
+        published=published,
+        tolerance=Tolerance(*tolerance),
+    )
+    failed = candidate.judge(trial)
+    assert (failed is None) is passes, failed
+    if failed is not None:
+        assert "precision: fp32, " in failed.message
 
 
 def test_what_says_nothing_of_the_candidate_ends_the_job() -> None:

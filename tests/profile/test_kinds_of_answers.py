@@ -12,6 +12,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates import outputs
 from triton_converters.gates.answers import scales_of, serve
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.variation import Variation
@@ -124,6 +125,16 @@ RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
 OFTEN = (numpy.arange(400) % 80 == 7).astype(numpy.int64)[:, None]
 RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
 RARE_PIXEL[5, 7] += 1
+PRICES = single(20_000 + 5 * RANDOM.normal(size=(64, 1)))
+PRICED = single(numpy.concatenate([PRICES, 20_000 + 5 * RANDOM.normal(size=(64, 1))], axis=1))
+MASK = RANDOM.random(LOGITS.shape) < 0.9
+HIDDEN, HIDDEN_IN_FP16 = (numpy.where(MASK, numpy.float32(value), LOGITS) for value in (-1e9, -1e4))
+LOST = numpy.where(MASK, HIDDEN, LOGITS[::-1])
+HALVED = numpy.where(MASK, HIDDEN_IN_FP16, LOGITS / 2)
+BLURRED = numpy.where(MASK, HALVED, HALVED + 0.009 * numpy.sign(normal(*LOGITS.shape)))
+SELDOM = RANDOM.random(LOGITS.shape) < numpy.linspace(0, 1, 32)[:, None]
+FEWER = numpy.where(SELDOM, -1e4, LOGITS / 2)
+FEWER_BLURRED = numpy.where(SELDOM, FEWER, FEWER + 0.009 * numpy.sign(normal(*LOGITS.shape)))
 EMPTY = numpy.zeros((8, 0, 4), numpy.float32)
 FOUND = normal(8, 3, 4)
 LOOSE = Tolerance(1e3, 1e3)
@@ -189,6 +200,24 @@ CASES: dict[str, Case] = {
     "300 degrees, noise": Case(DEGREES, noisy(DEGREES)),
     "300 degrees, fp16": Case(DEGREES, half(DEGREES), precision="fp16"),
     "300 degrees for ever": Case(DEGREES, DEGREES * 0 + 300, "is 300 in every element", "fp16"),
+    "prices near 20,000, noise": Case(PRICES, noisy(PRICES)),
+    "prices near 20,000, fp16": Case(PRICES, half(PRICES), "times what it varies by", "fp16"),
+    "two prices near 20,000, fp16": Case(PRICED, half(PRICED), "times what it varies by", "fp16"),
+    "prices that differ by hundreds, fp16": Case(
+        single(PRICES * 40 - 780_000), half(single(PRICES * 40 - 780_000)), precision="fp16"
+    ),
+    "prices near 20,000, by the tolerance of the user": Case(
+        PRICES, half(PRICES), precision="fp16", tolerance=Tolerance(10, 0)
+    ),
+    "most scores hidden, noise": Case(HIDDEN, numpy.where(MASK, HIDDEN, noisy(LOGITS))),
+    "most scores hidden, fp16": Case(HIDDEN_IN_FP16, half(HIDDEN_IN_FP16), precision="fp16"),
+    "most scores hidden, the others of another sample": Case(HIDDEN, LOST, "outside", "fp16"),
+    "most scores hidden, the others 5 % off": Case(
+        HIDDEN, numpy.where(MASK, HIDDEN, LOGITS * numpy.float32(1.05)), "outside", "fp16"
+    ),
+    "most scores hidden, the others blurred": Case(HALVED, single(BLURRED), "of its size", "fp16"),
+    "some scores hidden, in some samples all, fp16": Case(single(FEWER), half(FEWER), precision="fp16"),
+    "some scores hidden, the others blurred": Case(single(FEWER), single(FEWER_BLURRED), "of its size", "fp16"),
     "the first answer for ever": Case(LOGITS, numpy.tile(LOGITS[:1], (32, 1)), SAME),
     "zeros, whatever the user allows": Case(LOGITS, LOGITS * 0, ZERO, tolerance=LOOSE),
     "far off, which the user allows": Case(LOGITS, LOGITS * 2, tolerance=LOOSE),
@@ -197,10 +226,12 @@ CASES: dict[str, Case] = {
     "classes": Case(CLASSES, CLASSES),
     "classes, always the first": Case(CLASSES, CLASSES * 0, ZERO, "fp16"),
     "a rare class, lost": Case(RARE, RARE * 0, ZERO),
-    "a rare class, within the share that fp16 may turn": Case(RARE, RARE * 0, precision="fp16"),
+    "a rare class, lost in fp16": Case(RARE, RARE * 0, "0 of the 1 samples", "fp16"),
+    "a class of 1 in 80, lost once": Case(OFTEN, OFTEN - RARE, precision="fp16"),
     "a class of 1 in 80, lost": Case(OFTEN, OFTEN * 0, ZERO, "fp16"),
     "flags, lost": Case(OFTEN == 1, OFTEN == 2, "is False in every element", "fp16"),
-    "flags, within the share that fp16 may turn": Case(RARE == 1, RARE == 2, precision="fp16"),
+    "the only flag, lost": Case(RARE == 1, RARE == 2, "0 of the 1 samples", "fp16"),
+    "flags, one raised too often": Case(RARE == 2, RARE == 1, precision="fp16"),
     "a rare class in one sample, the first answer for ever": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], SAME),
     "a rare class in one sample, within that share": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], precision="fp16"),
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
@@ -322,3 +353,19 @@ def test_the_difference_of_the_largest_doubles_is_no_warning() -> None:
     with numpy.errstate(over="raise"):
         assert not verdict(Case(largest, largest))
         assert "outside" in verdict(Case(largest, -largest))
+
+
+@pytest.mark.parametrize("error", [numpy.finfo(numpy.float64).max, 5e-324, 1e-310])
+def test_an_error_at_the_ends_of_the_doubles_is_a_verdict(error: float) -> None:
+    framework = numpy.array([[0.0], [1.0], [0.0]])
+    served = framework + numpy.array([[error], [0.0], [0.0]])
+    assert "elements are outside" in verdict(Case(framework, served, tolerance=Tolerance(0.0, 0.0)))
+
+
+@pytest.mark.parametrize("part", ["words", "advice"])
+def test_what_cannot_be_put_into_words_is_a_verdict_all_the_same(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    def fail(*_: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(outputs, "RULES", tuple(replace(rule, **{part: fail}) for rule in outputs.RULES))
+    assert "OUT" in verdict(CASES["logits, 5 % off"])

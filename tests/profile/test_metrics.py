@@ -151,3 +151,39 @@ def test_without_batch_dimension_other_requests_are_stacked() -> None:
     batches = [Batch(numpy.array([n]), {"X": numpy.ones((2, 3))}, {}, {"Y": numpy.ones(4)}) for n in range(3)]
     data = gather(batches, False)
     assert (data.ids.tolist(), data.x["X"].shape, data.y_pred["Y"].shape) == ([0, 1, 2], (3, 2, 3), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "padded"),
+    [
+        ([[1.5 + 1j]], [[1, 2j]], [[1.5 + 1j, math.nan], [1, 2j]]),
+        ([[b"a"]], [[b"b", b"cd"]], [[b"a", b""], [b"b", b"cd"]]),
+        ([["a"]], [["b", "cd"]], [["a", ""], ["b", "cd"]]),
+        ([[True]], [[True, False]], [[1.0, math.nan], [1.0, 0.0]]),
+    ],
+)
+def test_what_is_padded_keeps_its_values(first: object, second: object, padded: object) -> None:
+    batches = [Batch(numpy.arange(1), {}, {"L": numpy.array(each)}, {}) for each in (first, second)]
+    found = gather(batches, True).y_real["L"]
+    numpy.testing.assert_array_equal(found, numpy.array(padded, found.dtype))
+
+
+def test_times_are_padded_with_no_time() -> None:
+    days = numpy.array([["2026-01-01", "2026-01-02"]], "datetime64[D]")
+    batches = [Batch(numpy.arange(1), {}, {"L": days[:, :size]}, {}) for size in (1, 2)]
+    found = gather(batches, True).y_real["L"]
+    assert numpy.isnat(found).tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ([[1], [2]], "1 dimension in one batch and 2 dimensions in another"),
+        (["a", "b"], "numbers in one batch and text in another"),
+    ],
+)
+def test_arrays_that_cannot_be_joined_are_named(second: object, words: str) -> None:
+    batches = [Batch(numpy.arange(2), {}, {"L": numpy.array(each)}, {}) for each in ([1, 2], second)]
+    with pytest.raises(StageError, match=f"L has {words}") as error:
+        gather(batches, True)
+    assert error.value.reason is Reason.METRIC_FAILED

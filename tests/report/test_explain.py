@@ -6,13 +6,16 @@ import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import expected, golden, ready, saturated
+from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
 from triton_operator.api.performance import Regression
 from triton_operator.api.renamed import as_before
 from triton_plugin.explain import DOCS, explain
+from triton_plugin.progress import picture
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown
 from triton_plugin.report.document import report
@@ -240,6 +243,42 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
 def test_what_is_in_the_way_and_what_to_do(case: str, words: list[str]) -> None:
     text = explained(case)
     assert [word for word in words if word not in text] == [], text
+
+
+@pytest.mark.parametrize("stage", ["source", "reference", "convert", "profile", "metrics", "measure"])
+def test_what_failed_is_named_by_its_stage_and_not_by_one_that_waits_for_it(stage: str) -> None:
+    cluster = a_deployment().faring(when(stage, FINAL)).settled().cluster()
+    text = explain(parse(cluster.body(), None))
+    line = next(each for each in text.splitlines() if each.startswith("  what:  "))
+    assert f": {cluster.condition('Ready')['reason']}: " in line
+    assert "model.py, line 3" in line
+    assert picture(parse(cluster.body(), None).status).reason == cluster.condition("Ready")["reason"]
+
+
+def test_a_measure_job_that_waits_for_a_node_is_what_is_in_the_way() -> None:
+    cluster = a_deployment().cluster().until_active("measure")
+    conditions = {each["type"]: each for each in cluster.status["conditions"]}
+    for kind, status in (("PerformanceMeasured", "False"), ("Ready", "False"), ("UpToDate", "False")):
+        conditions[kind] |= {"status": status, "reason": "Unschedulable", "message": "no node has 2 CPUs"}
+    assert (
+        picture(parse(cluster.body(), None).status)
+        .line()
+        .startswith("PerformanceMeasured: Unschedulable: no node has 2 CPUs")
+    )
+    text = explain(parse(cluster.body(), None))
+    assert "something is in the way:\n  what:  PerformanceMeasured: Unschedulable: no node has 2 CPUs" in text
+    assert "to do: Free what is missing" in text
+
+
+def test_the_stage_that_is_named_says_what_the_object_says_at_every_moment() -> None:
+    cluster = a_deployment().cluster()
+    seen = set()
+    for _ in cluster.passes(until=lambda each: each.has("Ready")):
+        found = picture(parse(cluster.body(), None).status)
+        if found.stage != "Ready" and cluster.status.get("conditions"):
+            assert found.reason == cluster.condition("Ready")["reason"]
+            seen.add(found.stage)
+    assert {"SourceResolved", "Converted", "Verified", "Available", "PerformanceMeasured"} <= seen
 
 
 def with_trouble(reason: str, message: str) -> dict[str, Any]:

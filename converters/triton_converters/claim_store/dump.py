@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy
 
+KINDS = "biufcmMSU"
+"""NumPy's kinds of what is kept: numbers, times, bytes and text."""
+NAME_CHARACTERS = 256
+"""Longest name of an array; frameworks' own have some 50."""
 Array = numpy.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 
@@ -30,6 +34,17 @@ class Batch:
 _GROUPS = ("inputs", "labels", "outputs")
 SIZES = "sizes"
 """Folder below the reference with requests of other sizes, for a model without a batch dimension."""
+
+
+def is_name(text: str) -> bool:
+    """Whether an array may have the name."""
+    return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()
+
+
+def is_unicode(array: Array) -> bool:
+    """Whether an array of text holds only code points that an encoding has."""
+    codes = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint32)
+    return not codes.size or bool(codes.max() <= 0x10FFFF and not ((codes >= 0xD800) & (codes <= 0xDFFF)).any())
 
 
 def write_batch(directory: Path, number: int, batch: Batch) -> None:

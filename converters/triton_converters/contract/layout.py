@@ -33,10 +33,12 @@ Compilers fill their caches, which may be deleted at any time::
 
     caches/<GPU product>/<TensorRT version>/<key>/           engines of ONNX Runtime, for one revision's servers
     caches/.claims/<NAMESPACE%2FNAME>                        an empty file for each claim that has this storage
-    caches/.objects/<object>/<GPU product>/<TensorRT version>/timing.cache  TensorRT's, of one object alone
+    caches/.objects/<NAMESPACE%2Fobject>/<GPU product>/<TensorRT version>/timing.cache
+                                                             TensorRT's, of one object alone
 """
 
 from pathlib import Path
+from urllib.parse import quote
 
 MOUNT = Path("/repository")
 """Mount path of the claim in the containers of Jobs; a server has parts of it, at the same paths."""
@@ -135,9 +137,17 @@ def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) 
     return root / "caches" / (gpu_product or "any") / tensorrt_version
 
 
-def timing_caches(name: str, root: Path = ROOT) -> Path:
-    """Directory of the timing cache of an object's conversions. A GPU product's name never begins with a dot."""
-    return root / "caches" / ".objects" / name
+def timing_caches(root: Path = ROOT) -> Path:
+    """Directory of the timing caches of all objects. A GPU product's name never begins with a dot."""
+    return root / "caches" / ".objects"
+
+
+def cache_owner(claim: str, name: str) -> str:
+    """Name below ``timing_caches`` for an object. ``claim``: NAMESPACE/NAME of its repository claim.
+
+    Claims of two namespaces may have one storage.
+    """
+    return quote(f"{claim.partition('/')[0]}/{name}", safe="")
 
 
 def claims_directory(root: Path = ROOT) -> Path:

@@ -1,10 +1,13 @@
 """The results of the Jobs, one type for each stage. Standard library only."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from triton_converters.contract.document import Document
+from triton_converters.contract.document import Document, DocumentError
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,11 @@ class SourceResult(Document):
     repositories: tuple[RepositoryModel | None, ...] = ()
     """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
     none of them is."""
+
+    def __post_init__(self) -> None:
+        """Raise DocumentError for a digest that is none: it names the directory that user code gets."""
+        if not _DIGEST.fullmatch(self.digest):
+            raise DocumentError("the digest of the source is not 64 hexadecimal digits")
 
 
 @dataclass(frozen=True)

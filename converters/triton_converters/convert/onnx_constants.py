@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 from onnx import TensorProto, helper, numpy_helper
 
+from triton_converters.convert.masks import FP16_LIMIT, clamped, is_mask, is_wide
 from triton_converters.convert.task import ConversionWarning, warn_of_lost
 
-FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 FP16_SMALLEST = float(numpy.finfo(numpy.float16).smallest_normal)
 """The smallest normal number. Its inverse, about 16,000, is finite in fp16; that of a smaller number may not be."""
 
@@ -66,7 +66,7 @@ def halve(tensor: Any, is_factor: bool) -> None:
     A single number that is too small for fp16 becomes FP16_SMALLEST, unless it is a factor.
     """
     values = numpy_helper.to_array(tensor)
-    if values.ndim and (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
+    if is_wide(values) and not is_mask(values):
         message = f"{tensor.name} has values outside the range of fp16 ({FP16_LIMIT:.0f})"
         warnings.warn(message, ConversionWarning, stacklevel=4)
     halved = _narrow(values if is_factor else _enlarge(values))
@@ -80,9 +80,9 @@ def halve_attribute(tensor: Any) -> None:
 
 
 def _narrow(values: Any) -> Any:
-    """Return values in fp16. A scalar masks or scales (-1e9 times 0 must stay 0), so it is clamped; a weight is not."""
-    if not values.ndim and numpy.isfinite(values):
-        values = numpy.clip(values, -FP16_LIMIT, FP16_LIMIT)
+    """Return values in fp16. What masks or scales (-1e9 times 0 must stay 0) is clamped; a weight is not."""
+    if is_wide(values) and is_mask(values):
+        values = clamped(values)
     with numpy.errstate(over="ignore"):
         return values.astype(numpy.float16)
 

@@ -31,23 +31,28 @@ def kept_outputs(
 
     A node counts if what it reads comes from integers by arithmetic alone. It stays in fp32 if what it gives becomes
     an integer, a truth value or an angle, or is read where an operator takes fp32 only. A mask that is added to scores
-    does neither. ``nodes``: in the order of computation; ``types``: element types by name; ``constants``: names of
-    weights; ``takes_half``: whether a node's input of that index may be fp16.
+    does neither. What a matrix makes of integers are scores, and no integer that is made of them needs every digit;
+    angles are made by a matrix too. ``nodes``: in the order of computation; ``types``: element types by name;
+    ``constants``: names of weights; ``takes_half``: whether a node's input of that index may be fp16.
     """
     made: dict[str, Any] = {}
+    scores: set[str] = set()
     kept: set[str] = set()
     needed: list[str] = []
     for node in nodes:
         given, results = (_single(names, types) for names in (node.input, node.output))
         counted = [name for name in given if name in made]
         counts = len(counted) > 0 and all(name in made or name in constants for name in given)
-        if counts and (not results or node.op_type in ANGLES):
+        is_scored = node.op_type == "MatMul" or not scores.isdisjoint(counted)
+        becomes_integer = len(results) < len([name for name in node.output if name]) and not is_scored
+        if counts and (becomes_integer or node.op_type in ANGLES):
             kept.update(node.output)
             needed += counted
         else:
             needed += [name for index, name in enumerate(node.input) if name in made and not takes_half(node, index)]
         if (counts and node.op_type in ARITHMETIC) or (node.op_type in SOURCES and set(given) <= set(constants)):
             made |= dict.fromkeys(results, node)
+            scores.update(results if is_scored else ())
     return frozenset(kept | _origins(needed, made)) - {""}
 
 

@@ -20,6 +20,7 @@ from triton_converters.convert.onnx_counts import kept_outputs
 from triton_converters.convert.onnx_types import element_types, light
 from triton_converters.convert.task import ConversionWarning
 from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
+from triton_converters.graph.scopes import separate
 from triton_converters.graph.walk import Names, bodies, graphs, read_by
 
 HALF = "_fp16"
@@ -48,15 +49,16 @@ _FLOAT_BY_DEFAULT: Mapping[str, Any] = {
 def to_fp16(model: Any) -> Any:
     """Return the graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A single number that is too small
-    for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a warning too. A graph
-    whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a warning. What counts
-    sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose types onnx does not
-    know, and if the result is not a valid graph.
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning; a mask is clamped. A single number
+    that is too small for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a
+    warning too. A graph whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a
+    warning. What counts sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose
+    types onnx does not know, and if the result is not a valid graph.
     """
     if onnx_constants.is_half(model.graph.initializer):
         return model
     model = inliner.inline_local_functions(model) if model.functions else model
+    separate(model.graph, Names(model.graph))
     for graph in graphs(model.graph):
         onnx_constants.lift(graph)
     model.ir_version = max(model.ir_version, IR_VERSION)
@@ -150,8 +152,7 @@ class _Cast:
             self._convert(node)
         if not self.is_outermost:
             for value in (*self.graph.input, *self.graph.output):
-                if value.type.tensor_type.elem_type == TensorProto.FLOAT:
-                    value.type.tensor_type.elem_type = TensorProto.FLOAT16
+                _halve_type(value.type)
         read = self._drop_unread_casts()
         # What was inferred about the old graph.
         del self.graph.node[:], self.graph.value_info[:]
@@ -262,6 +263,14 @@ def _halve_attributes(node: Any) -> None:
     default = _FLOAT_BY_DEFAULT.get(node.op_type)
     if default is not None and default.name not in given:
         node.attribute.append(default)
+
+
+def _halve_type(kind: Any) -> None:
+    """Declare fp16 for a tensor of fp32, also as what a sequence or an optional holds."""
+    if kind.WhichOneof("value") == "tensor_type" and kind.tensor_type.elem_type == TensorProto.FLOAT:
+        kind.tensor_type.elem_type = TensorProto.FLOAT16
+    elif kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+        _halve_type(getattr(kind, kind.WhichOneof("value")).elem_type)
 
 
 def _unsupported(why: str) -> StageError:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from triton_converters.convert.masks import FP16_LIMIT, is_mask
 from triton_converters.convert.task import ConversionWarning, warn_of_lost
 
 _SINGLE, _HALF = 6, 5
@@ -19,12 +20,14 @@ def halve(module: Any, map_location: torch.device) -> Any:
     A weight outside the range of fp16 becomes infinite, with a warning. If the graph still computes something in fp32,
     a run shows it: torch refuses mixed types. Raises what torch.jit.freeze raises.
     """
-    frozen = torch.jit.freeze(module, optimize_numerics=False)
+    # A frozen module has no attribute "training", without which torch refuses to freeze it: a copy is cast as it is.
+    is_frozen = not hasattr(module, "training")
+    frozen = _loaded(module, map_location) if is_frozen else torch.jit.freeze(module, optimize_numerics=False)
     lost = 0
     for node in frozen.graph.findAllNodes("prim::Constant", True):
         if node.hasAttribute("value") and node.kindOf("value") == "t" and node.t("value").dtype == torch.float32:
             tensor = node.t("value")
-            half = tensor.half()
+            half = narrow(tensor)
             lost += bool((torch.isfinite(tensor) & ~torch.isfinite(half)).any())
             warn_of_lost(node.output().debugName(), tensor, half)
             node.t_("value", half)
@@ -35,7 +38,20 @@ def halve(module: Any, map_location: torch.device) -> Any:
     for node in _nodes(frozen.graph):
         _halve_type(frozen.graph, node)
     # Only a loaded module can be part of a traced one.
-    return torch.jit.load(io.BytesIO(frozen.save_to_buffer()), map_location=map_location)
+    return _loaded(frozen, map_location)
+
+
+def _loaded(module: Any, map_location: torch.device) -> Any:
+    """Return a copy of a ScriptModule, as a file of it is loaded."""
+    return torch.jit.load(io.BytesIO(module.save_to_buffer()), map_location=map_location)
+
+
+def narrow(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a constant in fp16; a mask stays finite, because infinity times 0 is NaN."""
+    half = tensor.half()
+    if (torch.isfinite(tensor) & ~torch.isfinite(half)).any() and is_mask(tensor.numpy(force=True)):
+        return tensor.where(~torch.isfinite(tensor), tensor.clamp(-FP16_LIMIT, FP16_LIMIT)).half()
+    return half
 
 
 def _nodes(block: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import torch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.convert import half_pace
-from triton_converters.convert.script_half import halve
+from triton_converters.convert.script_half import halve, narrow
 from triton_converters.convert.task import ConversionWarning, Task, warn_of_lost
 from triton_converters.load.torch_framework import Passing, TorchFramework, call, select_outputs
 
@@ -28,7 +28,8 @@ def tensors(task: Task) -> tuple[torch.Tensor, ...]:
 def module(task: Task) -> Any:
     """Return the framework's module in the requested precision; a Python module is cast in place.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. Raises
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. A buffer that is
+    a mask is clamped. Raises
     StageError(ConversionUnsupported) if a TorchScript file does not run in fp16, or the processor is too slow in it.
     """
     run, model = framework(task).run, framework(task).module
@@ -55,6 +56,9 @@ def _cast(model: torch.nn.Module) -> torch.nn.Module:
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point():
             warn_of_lost(name, tensor, tensor.half())
+    for buffer in model.buffers():
+        if buffer.dtype == torch.float32:
+            buffer.data = narrow(buffer.data).float()
     model.half()
     for name, tensor in model.state_dict().items():
         if finite[name] and not torch.isfinite(tensor).all():

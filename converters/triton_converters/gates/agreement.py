@@ -30,6 +30,12 @@ Vectors then have a cosine of at least 0.99995. Of the variants of docs/gates.md
 wrong ones of 29 to 38 dB passed where this was a tenth for fp16.
 """
 
+CHANGE_SHARE = 0.25
+"""Largest root mean square of an output's errors, as a share of that of its changes between samples: 12 dB.
+
+What ERROR_SHARE passes may be larger than all that an output says: fp16 has steps of 16 near 20,000.
+"""
+
 
 @dataclass(frozen=True)
 class Element:
@@ -74,11 +80,16 @@ class Agreement:
     needed: float = 0.0
     """Smallest absolute tolerance by which all compared elements agree, with the same relative one; infinite: none."""
     squared_error: float = 0.0
-    """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale. So are the next two."""
+    """Sum of squares of the errors, in the output's largest magnitude, without what a mask hides; 0.0 without a scale.
+
+    So are the next three.
+    """
     squared_size: float = 0.0
     """Sum of squares of the framework's elements, in the same unit."""
     usual_size: float = 0.0
     """Sum of squares of as many elements of the whole reference, in the same unit."""
+    usual_change: float = 0.0
+    """Sum of squares of the changes between samples of as many elements of the whole reference, in the same unit."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """Add the counts; raises ValueError if the outputs are not the same."""
@@ -101,6 +112,7 @@ class Agreement:
             self.squared_error + other.squared_error,
             self.squared_size + other.squared_size,
             self.usual_size + other.usual_size,
+            self.usual_change + other.usual_change,
         )
 
     @property
@@ -112,15 +124,20 @@ class Agreement:
         size = max(self.squared_size, self.usual_size)
         return math.sqrt(self.squared_error / size) if size else 0.0
 
-    def holds(self, rule: Rule, error_share: float = math.inf) -> bool:
-        """Whether enough elements agree, of floating point all, with errors of at most this share of the output.
+    @property
+    def change_share(self) -> float:
+        """The errors of the whole output as a share of its changes between samples; 0.0 if nothing changes."""
+        return math.sqrt(self.squared_error / self.usual_change) if self.usual_change else 0.0
+
+    def holds(self, rule: Rule, error_share: float = math.inf, change_share: float = math.inf) -> bool:
+        """Whether enough elements agree, of floating point all, with errors of at most these shares of the output.
 
         ``rule``: for elements of other types. What is empty on both sides agrees.
         """
         if self.not_finite:
             return False
         if self.is_floating:
-            return self.outside == 0 and self.error_share <= error_share
+            return self.outside == 0 and self.error_share <= error_share and self.change_share <= change_share
         return rule.allows(Part(self.outside, self.counted), self.worst_sample)
 
 
@@ -192,7 +209,8 @@ def _compare(
         needed=counts.needed,
         squared_error=counts.squared_error,
         squared_size=counts.squared_size,
-        usual_size=expected.size * scale.mean_square,
+        usual_size=counts.sized * scale.mean_square,
+        usual_change=counts.sized * scale.mean_square_change,
     )
 
 
@@ -219,6 +237,8 @@ class _Counts:
     needed: float = 0.0
     squared_error: float = 0.0
     squared_size: float = 0.0
+    sized: int = 0
+    """Elements of the two sums of squares."""
     units: Array = field(default_factory=lambda: numpy.ones(1))
     """What the absolute part was multiplied by, for each element or in a shape that broadcasts to that."""
 
@@ -233,6 +253,7 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     with numpy.errstate(over="ignore"):
         error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
     relative = tolerance.relative * size
+    seen = ~scale.masked(expected)
     allowed = tolerance.absolute * units + relative
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
     # An error exactly at the bound is inside: the subtraction must not round the equality away.
@@ -243,8 +264,9 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
         # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
         needed=float(numpy.max(numpy.where(both, error - relative, numpy.where(same, 0.0, numpy.inf)), initial=0.0)),
-        squared_error=_squares(error, scale),
-        squared_size=_squares(size, scale),
+        squared_error=_squares(error[seen], scale),
+        squared_size=_squares(size[seen], scale),
+        sized=int(numpy.count_nonzero(seen)),
         units=units,
     )
 
@@ -304,7 +326,10 @@ def describe(agreement: Agreement, tolerance: Tolerance, rule: Rule) -> str:
         return f"output {agreement.output}: {broken} are NaN or infinite{where}"
     largest = f"largest absolute error {agreement.max_absolute_error:.6g}"
     if not agreement.outside:
-        return f"output {agreement.output}: the errors are {agreement.error_share:.2%} of its size; {largest}"
+        shares = f"{agreement.error_share:.2%} of its size"
+        if agreement.change_share > CHANGE_SHARE:
+            shares += f", and {agreement.change_share:.2g} times what it varies by between samples"
+        return f"output {agreement.output}: the errors are {shares}; {largest}"
     unit = 1.0 if worst is None else worst.unit
     scaled = "" if unit == 1.0 else f" ({tolerance.absolute:g} * {unit:.3g}, the output's scale)"
     absolute = f"{tolerance.absolute * unit:.4g}{scaled}"

@@ -11,7 +11,9 @@ from typing import Protocol
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.agreement import Agreement, compare
+from triton_converters.gates.agreement import Agreement, common, compare
+from triton_converters.gates.exact import distances
+from triton_converters.gates.rare import Rare
 from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes
 from triton_converters.gates.scale import Scale, measure
 from triton_converters.gates.signature import mismatch
@@ -45,6 +47,8 @@ class Answers:
     """The first answer for each sample, in the reference's order; empty unless kept."""
     variations: dict[str, Variation] = field(default_factory=dict)
     """How each output varies over the samples of the set, by name."""
+    rare: dict[str, Rare] = field(default_factory=dict)
+    """The values of each output that is no floating point, over the samples of the set, by name."""
 
     @property
     def max_absolute_error(self) -> float:
@@ -102,11 +106,15 @@ def serve(
     kept: dict[int, Arrays] = {}
     for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):
         answer = _ask(infer, group, signature)
+        new = [index for index, sample in enumerate(group) if sample.number not in kept]
         for tensor in signature.outputs:
             expected = _expected(tensor, group, answer[tensor.name], batched)
             agreement = _compare(tensor, group, expected, answer[tensor.name], tolerance, scales.get(tensor.name))
             answers.add(tensor.name, agreement, answer[tensor.name])
             answers.variations[tensor.name].add(expected, answer[tensor.name])
+            if new and expected.dtype.kind != "f":
+                wanted, got = expected[new], answer[tensor.name][new]
+                answers.rare.setdefault(tensor.name, Rare()).add(wanted, _differs(wanted, got, tolerance))
         for index, sample in enumerate(group):
             if sample.number not in kept:
                 kept[sample.number] = {name: answer[name][index] for name in names} if keep_outputs else {}
@@ -147,6 +155,15 @@ def _expected(tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched:
             f"output {tensor.name} has shape {list(answer.shape)}, but its declared dimensions are {list(tensor.dims)}"
         )
     return expected
+
+
+def _differs(framework: Array, served: Array, tolerance: Tolerance) -> Array:
+    """Return which of the framework's elements differ; those that it alone has do, but for padding."""
+    wanted, got = common(framework, served)
+    steps = tolerance.integers.steps if framework.dtype.kind in "iu" else 0
+    found: Array = framework != framework.dtype.type()
+    found[tuple(map(slice, wanted.shape))] = distances(wanted, got) > steps
+    return found
 
 
 def _compare(

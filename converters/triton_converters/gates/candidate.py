@@ -4,18 +4,18 @@ A profile tries a candidate on the whole reference, a search each of its configu
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import ServedModel, Tolerance
+from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, ServedModel, Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.gates.answers import Answers, Infer, serve
 from triton_converters.gates.engines import check_engines
 from triton_converters.gates.outputs import check_outputs
-from triton_converters.gates.precision import check_precision
+from triton_converters.gates.precision import HALVES, check_precision
 from triton_converters.gates.scale import Scale
 from triton_converters.gates.signature import check_signature
 
@@ -69,10 +69,23 @@ def _signature(trial: Trial) -> None:
 
 
 def _outputs(trial: Trial) -> None:
-    asked = trial.signature, trial.tolerance, trial.scales()
+    precision, tolerance = _computes_in(trial)
+    asked = trial.signature, tolerance, trial.scales()
     trial.answers = serve(trial.infer, trial.batches, *asked, trial.keep_outputs)
     trial.answers.include(serve(trial.infer, trial.sizes, *asked))
-    check_outputs(trial.answers, trial.precision, trial.tolerance)
+    check_outputs(trial.answers, precision, tolerance, trial.precision)
+
+
+def _computes_in(trial: Trial) -> tuple[str, Tolerance]:
+    """Return the precision that the candidate computes in, and its tolerance.
+
+    A file of halves that is served as it is has the precision fp32, because nothing is cast, but rounds as fp16 does.
+    """
+    if trial.precision != "fp32" or not trial.published or trial.published[0] not in HALVES:
+        return trial.precision, trial.tolerance
+    if not trial.tolerance.is_default("fp32"):
+        return "fp16", trial.tolerance
+    return "fp16", replace(DEFAULT_TOLERANCES["fp16"], integers=trial.tolerance.integers)
 
 
 def _engines(trial: Trial) -> None:

@@ -1,13 +1,14 @@
 """The numerical gate: what the answers of a server must be worth."""
 
 import math
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import ERROR_SHARE, Agreement, describe
+from triton_converters.gates.agreement import CHANGE_SHARE, ERROR_SHARE, Agreement, describe
 from triton_converters.gates.answers import Answers
 from triton_converters.gates.exact import rule_of
 
@@ -21,7 +22,7 @@ class Failed:
 
     agreement: Agreement
     complaint: str
-    """In words, that it does not vary as the framework's does; empty: it does."""
+    """In words, that it does not vary as the framework's does, or that a rare value is lost; empty: neither."""
 
     @property
     def share(self) -> float:
@@ -35,6 +36,9 @@ class Judged:
 
     answers: Answers
     precision: str
+    """What the candidate computes in."""
+    candidate: str
+    """The candidate's precision, by which the spec names a tolerance."""
     tolerance: Tolerance
     failed: tuple[Failed, ...]
 
@@ -59,10 +63,12 @@ class Judged:
         if not math.isfinite(needed):
             return ""
         precision, tolerance = self.precision, self.tolerance
-        wider = replace(tolerance, absolute=_rounded_up(needed))
-        if wider.is_default(precision):
+        if not math.isfinite(enough := _rounded_up(needed)):
+            return ""
+        wider = replace(tolerance, absolute=enough)
+        if wider.is_default(precision) or wider.is_default(self.candidate):
             wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
-        advice = f". If this error is acceptable for {precision}, set {self._field(wider)}"
+        advice = f". If this error is acceptable for {self.candidate}, set {self._field(wider)}"
         if not tolerance.is_default(precision):
             return advice
         return f"{advice}: it is not scaled, and ends the rule for the size of the whole output's errors"
@@ -82,7 +88,7 @@ class Judged:
         integers = ", ".join(f"{name}: {value:g}" for name, value in given if value is not None)
         more = f", integers: {{{integers}}}" if integers else ""
         numbers = f"absolute: {tolerance.absolute:g}, relative: {tolerance.relative:g}"
-        return f"spec.conversion.tolerances to [{{precision: {self.precision}, {numbers}{more}}}]"
+        return f"spec.conversion.tolerances to [{{precision: {self.candidate}, {numbers}{more}}}]"
 
 
 @dataclass(frozen=True)
@@ -110,35 +116,51 @@ RULES = (
 """The first that is broken decides the reason and the words."""
 
 
-def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> None:
+def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candidate: str = "") -> None:
     """Check that the outputs agree, that none is constant that should not be, and that there was a sample.
 
+    ``precision``: what the candidate computes in, fp32 or fp16; ``candidate``: its own precision, if that is another.
     Raises StageError: OutputsNotFinite, OutputsDiffer. The message describes the worst output and names the others.
     """
     if not answers.agreements or not answers.requests:
         raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
-    judged = Judged(answers, precision, tolerance, tuple(_failed(answers, precision, tolerance)))
+    judged = Judged(
+        answers, precision, candidate or precision, tolerance, tuple(_failed(answers, precision, tolerance))
+    )
     for rule in RULES:
         if broken := [each for each in judged.failed if rule.is_broken(each)]:
             worst = max(broken, key=lambda each: each.share)
             others = ", ".join(each.agreement.output for each in judged.failed if each is not worst)
             also = f"; these outputs do not agree either: {others}" if others else ""
-            raise StageError(rule.reason, f"{rule.words(judged, worst)}{also}{rule.advice(judged)}")
+            name = worst.agreement.output
+            words = _composed(f"output {name} does not agree", rule.words, judged, worst)
+            raise StageError(rule.reason, f"{words}{also}{_composed('', rule.advice, judged)}")
 
 
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE)
+        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE, CHANGE_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""
+        if holds and not complaint and name in answers.rare and tolerance.integers.share is None:
+            complaint = answers.rare[name].complaint()
         if complaint or not holds:
             yield Failed(agreement, complaint)
+
+
+def _composed(otherwise: str, compose: Callable[..., str], *facts: Judged | Failed) -> str:
+    """Return what ``compose`` makes of the facts. A verdict stands, even if its figures cannot be put into words."""
+    try:
+        return compose(*facts)
+    except Exception:
+        traceback.print_exc()
+        return otherwise
 
 
 def _rounded_up(value: float) -> float:
     """Return a number of two digits that is no less."""
     if value <= 0:
         return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{math.ceil(value * (1 + 1e-9) / step) * step:.3g}")
+    mantissa, exponent = f"{value:.12e}".split("e")
+    return float(f"{math.ceil(float(mantissa) * 10 * (1 + 1e-9))}e{int(exponent) - 1}")

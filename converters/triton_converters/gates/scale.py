@@ -3,9 +3,13 @@
 The part is for outputs around 1. Where an output stays far below, it would let zeros pass, so it shrinks with the
 largest value. Where everything is far above 1, it is below the rounding of fp32, so it grows. An output may hold
 coordinates in hundreds next to scores below 1: it grows only for an element that is in no column (an index of an axis)
-of small ones. Nor does it grow with a few outliers, which say nothing of the elements next to them.
+of small ones. Nor does it grow with a few outliers, which say nothing of the elements next to them, nor with a mask.
+
+What clients read off an output may be small next to it: prices near 20,000 differ by a few. So the change between
+samples is measured too.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
@@ -22,8 +26,63 @@ logarithm does, differs by more than 1 % in fp16."""
 TAIL = 2.0
 """The part's unit in medians that are rounded up to a power of two. A normal distribution's root mean square is less,
 also that of a few samples."""
+RESTING = 1e-5
+"""A change between samples that is a smaller share of the output's size is taken for the rounding of fp32."""
+FEWEST = 8
+"""Elements that a sample must have to tell its mask."""
+FARTHER = 8.0
+"""How much farther from 0 a mask is than all that it does not hide."""
+MOST_MASKS = 4
+"""Numbers of masks that are kept: each is looked for in all elements."""
 SLICE = 1 << 18
 """Most elements that are measured or compared at once, unless one sample has more: it takes many times their memory."""
+
+
+@dataclass
+class _Change:
+    """How an output changes from sample to sample."""
+
+    sums: Array | None = None
+    """Sums of the elements in each place of a sample."""
+    counts: Array | None = None
+    """Numbers of the elements in each place."""
+    squares: float = 0.0
+    """Sum of squares of all elements."""
+
+    def add(self, values: Array, counted: Array) -> None:
+        """Add elements, [samples, ...]; ``counted``: whether an element counts; the others are 0."""
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            sums, counts = values.sum(axis=0), numpy.count_nonzero(counted, axis=0)
+            self.squares += float(numpy.square(values).sum())
+            self.sums = _sum(numpy.zeros_like(sums) if self.sums is None else self.sums, sums)
+            self.counts = _sum(numpy.zeros_like(sums) if self.counts is None else self.counts, numpy.asarray(counts))
+
+    def root_mean_square(self) -> float:
+        """Return the root mean square of the distances to the means; 0.0 if no place has two elements, or too large."""
+        if self.sums is None or self.counts is None:
+            return 0.0
+        free = float(numpy.maximum(self.counts - 1, 0).sum())
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            left = self.squares - float((numpy.square(self.sums) / numpy.maximum(1, self.counts)).sum())
+        return math.sqrt(left / free) if free and 0 < left < math.inf else 0.0
+
+
+def _masks(array: Array) -> set[float]:
+    """Return the numbers by which masks hide elements of an output [samples, ...].
+
+    That is a number which some elements of a sample have, and which is much farther from 0 than all others there, such
+    as -1e9. A sample of fewer than FEWEST elements has none.
+    """
+    found = set()
+    for sample in array if array.size >= FEWEST * len(array) else ():
+        sizes = numpy.abs(sample, where=numpy.isfinite(sample), out=numpy.zeros_like(sample))
+        farthest = sample.ravel()[numpy.argmax(sizes)]
+        hidden = sample == farthest
+        if numpy.count_nonzero(hidden) > 1 and 0 < FARTHER * numpy.max(sizes, where=~hidden, initial=0.0) < abs(
+            farthest
+        ):
+            found.add(float(farthest))
+    return found
 
 
 @dataclass
@@ -34,9 +93,17 @@ class Scale:
     """
 
     largest: float = 0.0
-    """Largest finite magnitude."""
+    """Largest finite magnitude of what no mask hides."""
+    masks: set[float] = field(default_factory=set)
+    """The numbers by which masks hide elements."""
     _columns: list["_Columns"] = field(default_factory=list)
     """The scales of each axis after the first, which counts samples, and then one of all elements."""
+    _change: _Change = field(default_factory=_Change)
+
+    def masked(self, array: Array) -> Array:
+        """Return which elements of an output a mask hides."""
+        hidden: Array = numpy.isin(array, list(self.masks)) if self.masks else numpy.zeros(array.shape, dtype=bool)
+        return hidden
 
     def add(self, array: Array) -> None:
         """Add the output of some samples: [samples, ...]; lengths may differ from those before."""
@@ -45,12 +112,16 @@ class Scale:
             self._add(array[start : start + rows])
 
     def _add(self, array: Array) -> None:
-        wide = array.astype(numpy.float64).reshape(*array.shape, 1)
-        wide = numpy.abs(numpy.where(numpy.isfinite(wide), wide, 0.0))
+        self.masks = (self.masks | _masks(array)) if len(self.masks) < MOST_MASKS else self.masks
+        seen = ~self.masked(array)
+        finite = numpy.where(seen & numpy.isfinite(array), array, 0.0).astype(numpy.float64)
+        self._change.add(finite, seen)
+        wide, seen = (each.reshape(*array.shape, 1) for each in (numpy.abs(finite), seen))
         self.largest = max(self.largest, float(numpy.max(wide, initial=0.0)))
         self._columns = self._columns or [_Columns() for _ in array.shape]
         for axis, columns in enumerate(self._columns if wide.size else [], start=1):
-            columns.add(numpy.moveaxis(wide, axis, 0).reshape(wide.shape[axis], -1))
+            values, counted = (numpy.moveaxis(each, axis, 0).reshape(wide.shape[axis], -1) for each in (wide, seen))
+            columns.add(values, counted)
 
     @property
     def mean_square(self) -> float:
@@ -59,6 +130,17 @@ class Scale:
             return 0.0
         # The squares of the largest doubles are infinite.
         return min(1.0, float(self._columns[-1].means()[0]) / self.largest) ** 2
+
+    @property
+    def mean_square_change(self) -> float:
+        """The mean square of the changes between samples, in the largest magnitude; 0.0 if there is none but rounding.
+
+        A change is how far an element is from the mean of those in its place.
+        """
+        if self.largest < SMALLEST:
+            return 0.0
+        change = self._change.root_mean_square() / self.largest
+        return change**2 if change > RESTING * self.mean_square**0.5 else 0.0
 
     def units(self, shape: tuple[int, ...]) -> Array:
         """Return what the absolute part is multiplied by, for an output [samples, ...]: one value, or [1, ...].
@@ -94,15 +176,18 @@ class _Columns:
     counts: Array = field(default_factory=lambda: numpy.zeros(0))
     """Numbers of elements: [indices]."""
 
-    def add(self, values: Array) -> None:
-        """Add magnitudes, [indices, elements]; there may be more indices than before."""
+    def add(self, values: Array, counted: Array) -> None:
+        """Add magnitudes, [indices, elements]; there may be more indices than before.
+
+        ``counted``: whether an element counts, of the same shape; the others are 0.
+        """
         powers, found = numpy.maximum(numpy.frexp(values)[1], 0), values > 0
         for power in map(int, numpy.flatnonzero(numpy.bincount(powers.ravel()))):
             count = numpy.count_nonzero((powers == power) & found, axis=1)
             self.octaves[power] = _sum(self.octaves.get(power, numpy.zeros(0)), count)
         with numpy.errstate(over="ignore"):
             self.squares = _sum(self.squares, numpy.square(values).sum(axis=1))
-        self.counts = _sum(self.counts, numpy.full(len(values), values.shape[1]))
+        self.counts = _sum(self.counts, numpy.count_nonzero(counted, axis=1))
 
     def means(self) -> Array:
         """Return the roots of the mean squares."""

@@ -9,20 +9,17 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy
 
-from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_unicode
 from triton_converters.incoming import files
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import unfit
 
 ARRAYS = 4096
 """Most arrays in a file."""
-NAME_CHARACTERS = 256
-"""Longest name of a tensor; frameworks' own have some 50."""
-_KINDS = "biufcmMSU"
 _GROUPS = ("inputs", "labels", "outputs")
 _SUFFIX = ".npy"
 
@@ -78,16 +75,12 @@ def check_names(names: Names, path: Path) -> None:
     The same goes for open axes that are no numbers.
     """
     every = (*names.inputs, *names.outputs)
-    wrong = [each for each in every if not _is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
+    wrong = [each for each in every if not is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
     if wrong or not names.inputs or not names.outputs:
         raise unfit(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
     for axes in names.open_axes.values():
         if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
             raise unfit(path, f"its open axes are no lists of numbers: {axes!r:.100}")
-
-
-def _is_name(text: str) -> bool:
-    return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()
 
 
 def _read(file: IO[bytes], most: int) -> dict[str, Array]:
@@ -102,7 +95,7 @@ def _read(file: IO[bytes], most: int) -> dict[str, Array]:
             raise ValueError("its arrays are longer than the file")
         for member in members:
             name = member.filename.removesuffix(_SUFFIX)
-            if not member.filename.endswith(_SUFFIX) or name in arrays or not _is_name(name):
+            if not member.filename.endswith(_SUFFIX) or name in arrays or not is_name(name):
                 raise ValueError(f"it holds {member.filename!r:.100}, or holds it twice")
             if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
                 raise ValueError(f"{name} is compressed")
@@ -115,7 +108,7 @@ def _array(content: IO[bytes], name: str, size: int) -> Array:
     if numpy.lib.format.read_magic(content) != (1, 0):
         raise ValueError(f"{name} has another version of the format than 1.0")
     shape, by_columns, kind = numpy.lib.format.read_array_header_1_0(content)
-    if kind.kind not in _KINDS or kind.hasobject or not kind.itemsize:
+    if kind.kind not in KINDS or kind.hasobject or not kind.itemsize:
         raise ValueError(f"{name} holds {kind!s:.100}, not numbers or text")
     length = size - content.tell()
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != length:
@@ -124,13 +117,6 @@ def _array(content: IO[bytes], name: str, size: int) -> Array:
     data = content.read(length) or bytes(kind.itemsize)
     array: Array = numpy.ndarray(shape, kind, data, order="F" if by_columns else "C")
     array = numpy.ascontiguousarray(array.astype(kind.newbyteorder("="), copy=False)).reshape(shape)
-    if array.dtype.kind == "U":
-        _check_text(array, name)
-    return array
-
-
-def _check_text(array: numpy.ndarray[Any, Any], name: str) -> None:
-    """Raise ValueError for code points that no encoding has."""
-    codes = array.reshape(-1).view(numpy.uint32)
-    if codes.size and (codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes <= 0xDFFF)).any()):
+    if array.dtype.kind == "U" and not is_unicode(array):
         raise ValueError(f"{name} holds text that is not Unicode")
+    return array

@@ -21,11 +21,18 @@ class GraphInput:
     points: tuple[tuple[float, ...], ...] = ()
     """Where each column of a table lies, as far as the graph tells: numbers in order, between each two of which lie as
     many rows; none: nothing is known."""
+    special: tuple[int, ...] = ()
+    """Integers below the limit that the graph asks for, such as the one that ends a text."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the input holds numbers whose columns are known, and no integers that choose something."""
+        return bool(self.points) and self.limit == FLAGS and self.type not in ("bool", "str")
 
     @property
     def is_flags(self) -> bool:
         """Whether the input holds integers or truth values of which nothing is known."""
-        return self.limit == FLAGS and not self.type.startswith(("float", "str"))
+        return self.limit == FLAGS and not self.is_table and not self.type.startswith(("float", "str"))
 
     @property
     def is_bytes(self) -> bool:

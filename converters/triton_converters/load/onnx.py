@@ -20,7 +20,7 @@ from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_columns import points
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_session import ONLY_FATAL, session_options
-from triton_converters.load.onnx_tables import rows
+from triton_converters.load.onnx_tables import rows, special
 from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
@@ -147,7 +147,7 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
-    limits, columns = rows(graph), points(graph)
+    limits, columns, marks = rows(graph), points(graph), special(graph)
     return tuple(
         GraphInput(
             value.name,
@@ -155,6 +155,7 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
             tuple(_size(value, axis) for axis in range(len(value.shape))),
             limits.get(value.name, FLAGS),
             columns.get(value.name, ()),
+            tuple(each for each in marks.get(value.name, ()) if 0 <= each < limits.get(value.name, 0)),
         )
         for value in values
     )

@@ -23,6 +23,8 @@ LARGEST = float(numpy.finfo(numpy.float32).max) / 4
 """Beyond it, a number and its margin may not be finite: some trees split off what is missing at infinity."""
 Points = tuple[float, ...]
 """Numbers of a column in ascending order, at least two: between each two lie as many of its rows."""
+Columns = list[tuple[str, int]]
+"""The columns of a table inside the graph: the input that each comes from, and its place there."""
 Numbers = list[Array]
 """The numbers that are known of each column; empty: none."""
 
@@ -34,21 +36,21 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
     """
     # Weights in a file of their own are no table's: those are small.
     known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
-    origins = {each.name: (each.name, numpy.arange(count)) for each in graph.input if (count := _columns(each))}
+    widths = {each.name: count for each in graph.input if (count := _columns(each))}
+    origins: dict[str, Columns] = {name: [(name, place) for place in range(count)] for name, count in widths.items()}
     found: dict[str, Numbers] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
     squared = {name for node in graph.node if node.op_type == "ReduceSumSquare" for name in node.input}
     for node in graph.node:
-        for place, name in enumerate(node.input):
-            if name not in origins:
-                continue
-            source, columns = origins[name]
-            if (kept := _kept(node, place, columns, known)) is not None:
-                origins[node.output[0]] = source, kept
-            elif node.op_type != "Gemm" or name in squared:
-                whole = found.setdefault(source, [numpy.zeros(0)] * len(origins[source][1]))
-                for column, numbers in zip(columns, _numbers(node, len(columns), known), strict=True):
-                    whole[column] = numpy.concatenate([whole[column], numbers])
+        if (kept := _kept(node, origins, known)) is not None:
+            origins[node.output[0]] = kept
+            continue
+        for name in node.input:
+            columns = origins.get(name, [])
+            if node.op_type != "Gemm" or name in squared:
+                for (source, place), numbers in zip(columns, _numbers(node, len(columns), known), strict=True):
+                    whole = found.setdefault(source, [numpy.zeros(0)] * widths[source])
+                    whole[place] = numpy.concatenate([whole[place], numbers])
     return {name: tuple(map(_points, whole)) for name, whole in found.items() if any(map(len, whole))}
 
 
@@ -58,17 +60,23 @@ def _columns(value: Any) -> int:
     return dims[1].dim_value if len(dims) == 2 else 0
 
 
-def _kept(node: Any, place: int, columns: Array, known: Mapping[str, Any]) -> Array | None:
+def _kept(node: Any, origins: Mapping[str, Columns], known: Mapping[str, Any]) -> Columns | None:
     """Return the columns that the node hands on as they are; None: it does something else with them."""
-    if node.op_type in ("Cast", "Identity"):
+    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+    if node.op_type == "Concat" and axis in (1, -1) and all(name in origins for name in node.input):
+        return [column for name in node.input for column in origins[name]]
+    if not node.input or node.input[0] not in origins:
+        return None
+    columns = origins[node.input[0]]
+    if node.op_type in ("Cast", "Identity", "Imputer"):
         return columns
-    attributes = {each.name: each for each in node.attribute}
-    axis = attributes["axis"].i if "axis" in attributes else 0
-    if node.op_type == "Gather" and place == 0 and axis in (1, -1) and node.input[1] in known:
+    chooses = node.op_type == "ArrayFeatureExtractor" or (node.op_type == "Gather" and axis in (1, -1))
+    if chooses and node.input[1] in known:
         chosen = numpy_helper.to_array(known[node.input[1]])
+        # A row of places is read as they are by ArrayFeatureExtractor alone.
+        chosen = chosen.reshape(-1) if node.op_type == "ArrayFeatureExtractor" else chosen
         if chosen.ndim == 1 and (numpy.abs(chosen) < len(columns)).all():
-            found: Array = columns[chosen]
-            return found
+            return [columns[int(each)] for each in chosen]
     return None
 
 

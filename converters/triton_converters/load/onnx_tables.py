@@ -6,8 +6,11 @@ from typing import Any
 
 from onnx import numpy_helper
 
-KEEP_VALUES = {"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
-"""Operators whose output holds the values of their first input."""
+_SAME = {"Cast", "Expand", "Flatten", "Identity", "Imputer", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+KEEP_VALUES = _SAME | {"ArrayFeatureExtractor", "Gather", "Slice", "Split"}
+"""Operators whose outputs hold values of their first input."""
+JOIN_VALUES = {"Concat"}
+"""Operators whose output holds the values of all inputs."""
 KEEP_SHAPE = {"Cast", "DequantizeLinear", "Identity"}
 """Operators whose output has the shape of their first input."""
 CHOOSING = {"Gather": ((1, 0),), "GatherElements": ((1, 0),), "EmbedLayerNormalization": ((0, 2), (1, 4))}
@@ -21,21 +24,54 @@ def rows(graph: Any) -> Mapping[str, int]:
     nodes are in the order of computation.
     """
     tables = {each.name: tuple(each.dims) for each in graph.initializer}
-    depths = {each.name: int(numpy_helper.to_array(each).item()) for each in graph.initializer if _is_number(each)}
-    origin = {each.name: each.name for each in graph.input}
+    depths, origins = _numbers(graph), _origins(graph)
     found: dict[str, int] = {}
     for node in graph.node:
         if node.op_type == "Constant":
             values = (each.t for each in node.attribute if each.HasField("t"))
             tables |= {name: tuple(value.dims) for name, value in zip(node.output, values, strict=False)}
         for index, count in _choices(node, tables, depths):
-            if name := origin.get(index):
+            for name in origins.get(index, ()):
                 found[name] = min(count, found.get(name, count))
-        if node.op_type in KEEP_VALUES and node.input[0] in origin:
-            origin[node.output[0]] = origin[node.input[0]]
         if node.op_type in KEEP_SHAPE and node.input[0] in tables:
             tables[node.output[0]] = tables[node.input[0]]
     return found
+
+
+def special(graph: Any) -> Mapping[str, tuple[int, ...]]:
+    """Return the single numbers that an input is compared with, such as the one that ends a text, by the input's name.
+
+    ``graph``: as that of ``rows``.
+    """
+    numbers, origins = _numbers(graph), _origins(graph)
+    found: dict[str, set[int]] = {}
+    for node in graph.node:
+        if node.op_type == "Equal":
+            for index, number in (node.input, reversed(node.input)):
+                for name in origins.get(index, ()) if number in numbers else ():
+                    found.setdefault(name, set()).add(numbers[number])
+    return {name: tuple(sorted(each)) for name, each in found.items()}
+
+
+def _origins(graph: Any) -> dict[str, frozenset[str]]:
+    """Return the inputs whose values a tensor holds, by the tensor's name."""
+    origins = {each.name: frozenset({each.name}) for each in graph.input}
+    for node in graph.node:
+        given = node.input if node.op_type in JOIN_VALUES else node.input[:1] if node.op_type in KEEP_VALUES else ()
+        held = frozenset[str]().union(*(origins.get(name, ()) for name in given))
+        if held:
+            origins |= dict.fromkeys(node.output, held)
+    return origins
+
+
+def _numbers(graph: Any) -> dict[str, int]:
+    """Return the single integers among weights and constants, by name."""
+    given = {each.name: each for each in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            values = (each.t for each in node.attribute if each.HasField("t"))
+            given |= dict(zip(node.output, values, strict=False))
+    return {name: int(numpy_helper.to_array(each).item()) for name, each in given.items() if _is_number(each)}
 
 
 def _choices(node: Any, tables: Mapping[str, tuple[int, ...]], depths: Mapping[str, int]) -> Iterator[tuple[str, int]]:

@@ -97,7 +97,9 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     ]
     for directory in left:
         shutil.rmtree(directory)
-    _clean_caches(layout.timing_caches("", root), {each.name for each in marks.iterdir()}, request.minimum_age_seconds)
+    claim = os.environ.get(layout.CLAIM, "")
+    owners = {layout.cache_owner(claim, each.name) for each in marks.iterdir()}
+    _clean_caches(layout.timing_caches(root), owners, request.minimum_age_seconds)
     return CleanResult(removed, len(left))
 
 

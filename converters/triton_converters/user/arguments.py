@@ -5,6 +5,7 @@ The contract is that of NVIDIA's deployment toolkit: a function's named paramete
 """
 
 import argparse
+import functools
 import inspect
 import re
 import types
@@ -53,7 +54,7 @@ def harvest(
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    hints = _hints(function)
+    names = _globals(function)
     values: dict[str, Any] = {}
     if update_argparser is not None:
         parsed = _parse(update_argparser, offer, where)
@@ -65,7 +66,8 @@ def harvest(
         if name not in offer.spec and name in offer.stage and parameter.annotation is parameter.empty:
             values[name] = offer.stage[name]
         elif text is not None:
-            values[name] = _typed(text, hints.get(name, parameter.annotation), parameter.default, f"{where}: {name}")
+            annotation = _resolved(parameter.annotation, names)
+            values[name] = _typed(text, annotation, parameter.default, f"{where}: {name}")
         elif parameter.default is parameter.empty:
             raise _invalid(f"{where} needs the argument {name!r}; add it to the arguments in the spec")
     if takes_any:
@@ -87,6 +89,11 @@ def convert(text: str, kind: Any) -> Any:
     if origin is Literal:
         matching = [value for value in inner if str(value) == text]
         return matching[0] if matching else _refuse(text, f"one of {inner}")
+    if origin is tuple and len(inner) > 1 and ... not in inner:
+        parts = _split(text)
+        if len(parts) != len(inner):
+            _refuse(text, f"a list of {len(inner)} values")
+        return tuple(convert(part, each) for part, each in zip(parts, inner, strict=True))
     if kind in (list, tuple, set) or origin in (list, tuple, set) or _is_sequence(origin or kind):
         items = [convert(item, inner[0] if inner else str) for item in _split(text)]
         return {tuple: tuple, set: set}.get(origin or kind, list)(items)
@@ -95,8 +102,15 @@ def convert(text: str, kind: Any) -> Any:
     if kind in (int, float, Path):
         return kind(text)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(text)
+        return _convert_enum(text, kind)
     return text
+
+
+def _convert_enum(text: str, kind: type[Enum]) -> Enum:
+    """Return the member that has the text as its value, or else as its name."""
+    members = [each for each in kind if str(each.value) == text]
+    members += [kind[text]] if text in kind.__members__ else []
+    return members[0] if members else _refuse(text, f"one of {', '.join(str(each.value) for each in kind)}")
 
 
 def _convert_union(text: str, kinds: tuple[Any, ...]) -> Any:
@@ -134,20 +148,36 @@ def _split(text: str) -> list[str]:
 def _typed(text: str, annotation: Any, default: Any, where: str) -> Any:
     if annotation is inspect.Parameter.empty:
         # An unannotated parameter has the type of its default if that is a plain value.
-        annotation = type(default) if isinstance(default, bool | int | float | list | Path) else str
+        annotation = type(default) if isinstance(default, bool | int | float | list | Path | Enum) else str
     try:
         return convert(text, annotation)
     except ValueError as error:
         raise _invalid(f"{where}: {error}") from error
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations as objects; empty if they cannot be resolved."""
-    target = function.__init__ if inspect.isclass(function) else function
+def _globals(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the names that annotations of a function, a class or a callable object mean."""
+    target: Any = function.__init__ if inspect.isclass(function) else function
+    while isinstance(target, functools.partial):
+        target = target.func
+    target = inspect.unwrap(target)
+    # A method has those of its function; any other object is called by a method of its class.
+    names = getattr(target, "__globals__", None) or getattr(type(target).__call__, "__globals__", None)
+    return names or {}
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Return an annotation as an object; one that the names do not tell counts as none."""
+
+    def holder() -> None:
+        """Have one annotation."""
+
+    holder.__annotations__ = {"value": annotation}
     try:
-        return typing.get_type_hints(target)
+        return typing.get_type_hints(holder, names)["value"]
+    # Whatever the text of an annotation raises: many are only meant for a type checker.
     except Exception:
-        return {}
+        return inspect.Parameter.empty
 
 
 class _Parser(argparse.ArgumentParser):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_unicode
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -92,12 +92,24 @@ def _checked(
     batch = Batch(
         _plain(ids, f"{where}ids").reshape(-1),
         {name: _served(inputs[name], name in doubles, f"{where}input {name}") for name in input_names},
-        {str(name): _plain(array, f"{where}label {name}") for name, array in (labels or {}).items()},
+        _labels(labels or {}, where),
         NO_OUTPUTS,
     )
     if batch_dimension:
         _check_batch_size(batch, where)
     return batch
+
+
+def _labels(labels: Mapping[Any, Any], where: str) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for key, value in labels.items():
+        name = str(key)
+        if not is_name(f"labels/{name}"):
+            raise _invalid(f"{where}label {name!r:.100} has a name that is too long, or that cannot be printed")
+        if name in found:
+            raise _invalid(f"{where}two labels are named {name}")
+        found[name] = _plain(value, f"{where}label {name}")
+    return found
 
 
 def _check_batch_size(batch: Batch, where: str) -> None:
@@ -135,19 +147,39 @@ def _served(value: Any, is_double: bool, where: str) -> Array:
 
 
 def _plain(value: Any, where: str) -> Array:
-    """Return an array that needs no pickle: strings get a type of fixed width."""
+    """Return an array that needs no pickle: strings get a type of fixed width, and numbers one of NumPy's."""
     array = _array(value, where)
     if array.dtype.hasobject:
-        try:
-            return text(array)
-        except ValueError as error:
-            raise _invalid(f"{where}: {error}") from error
+        array = _of_objects(array, where)
+    if array.dtype.kind not in KINDS:
+        raise _invalid(f"{where} is of the type {array.dtype}: give numbers, text or times")
+    if array.dtype.kind == "U" and not is_unicode(array):
+        raise _invalid(f"{where} holds text that is not Unicode, as names of files may be: encode it in another way")
     return array
+
+
+def _of_objects(array: Array, where: str) -> Array:
+    """Return Python's objects as an array of text or numbers."""
+    items = list(array.flat)
+    try:
+        if all(isinstance(each, str | bytes) for each in items):
+            return text(array)
+        numbers = numpy.array(items).reshape(array.shape)
+    # What numpy.array raises depends on the objects.
+    except Exception as error:
+        raise _invalid(f"{where}: {error}") from error
+    is_number = all(isinstance(each, int | float | complex | numpy.generic) for each in items)
+    if numbers.dtype.hasobject or not is_number:
+        kinds = ", ".join(sorted({type(each).__name__ for each in items})[:4])
+        message = f"its elements are of the types {kinds}: give all as text, or all as numbers of 64 bits"
+        raise _invalid(f"{where}: {message}")
+    return numbers
 
 
 def _array(value: Any, where: str) -> Array:
     try:
-        return numpy.asarray(value, order="C")
+        # A copy: many dataloaders fill one buffer again and again, and a batch is kept after the next is asked for.
+        return numpy.array(value, order="C")
     # PyTorch raises RuntimeError for a tensor that requires a gradient.
     except Exception as error:
         raise _invalid(f"{where}: {type(value).__name__} cannot be turned into an array: {error}") from error

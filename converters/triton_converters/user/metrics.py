@@ -82,17 +82,37 @@ def calculate(source: Path, entrypoint: Entrypoint, arguments: Mapping[str, int 
 def _join(parts: Sequence[Arrays], along: bool) -> dict[str, Array]:
     """Concatenate along the first dimension, or stack; pad every other dimension to its largest size."""
     names = parts[0].keys() if parts else ()
-    return {name: _pad([part[name] if along else part[name][None] for part in parts]) for name in names}
+    return {name: _pad([part[name] if along else part[name][None] for part in parts], name) for name in names}
 
 
-def _pad(arrays: Sequence[Array]) -> Array:
+def _pad(arrays: Sequence[Array], name: str) -> Array:
+    """Join arrays of one tensor. Raises StageError(MetricFailed) if they have other ranks, or numbers and text."""
+    for kinds in ([_dimensions(each) for each in arrays], [_kind(each) for each in arrays]):
+        if other := next((each for each in kinds if each != kinds[0]), None):
+            message = f"{name} has {kinds[0]} in one batch and {other} in another: give all batches the same"
+            raise StageError(Reason.METRIC_FAILED, message)
     shapes = {array.shape[1:] for array in arrays}
     if len(shapes) > 1:
         largest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
-        padded = []
-        for array in arrays:
-            floating = array if array.dtype.kind in "fU" else array.astype(numpy.float64)
-            ends = [(0, 0), *((0, target - size) for target, size in zip(largest, array.shape[1:], strict=True))]
-            padded.append(numpy.pad(floating, ends, constant_values="" if array.dtype.kind == "U" else numpy.nan))
-        arrays = padded
+        arrays = [_padded(array, largest) for array in arrays]
     return numpy.concatenate(arrays)
+
+
+def _padded(array: Array, largest: Sequence[int]) -> Array:
+    ends = [(0, 0), *((0, target - size) for target, size in zip(largest, array.shape[1:], strict=True))]
+    kind = array.dtype.kind
+    if kind in "US":
+        return numpy.pad(array, ends, constant_values=array.dtype.type())
+    if kind in "mM":
+        return numpy.pad(array, ends, constant_values=array.dtype.type("NaT"))
+    floating = array if kind in "fc" else array.astype(numpy.float64)
+    return numpy.pad(floating, ends, constant_values=numpy.nan)
+
+
+def _dimensions(array: Array) -> str:
+    return f"{array.ndim} dimension{'' if array.ndim == 1 else 's'}"
+
+
+def _kind(array: Array) -> str:
+    kind = array.dtype.kind
+    return {"U": "text", "S": "bytes", "m": "durations", "M": "times"}.get(kind, "numbers")

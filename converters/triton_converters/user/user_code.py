@@ -16,7 +16,7 @@ from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
-from triton_converters.user import missing, rehearsal, toolkit
+from triton_converters.user import missing, rehearsal, siblings, toolkit
 from triton_converters.user.arguments import Offer, harvest
 
 CHECKPOINT_ARGUMENTS = frozenset({"checkpoint", "checkpoint_path", "checkpoint_file", "checkpoint_dir"})
@@ -47,21 +47,20 @@ def call(
 def load(source: Path, path: str) -> ModuleType:
     """Import the file ``path`` of the source; a second import returns the same module.
 
-    The file's folder comes first on sys.path, as for a script, and the source's directory comes last. From the first
-    file on, CUDA falls back to the CPU if the Job has no GPU.
+    The file's folder comes first on sys.path, as for a script, and the source's directory comes last: see
+    ``siblings.enter``. From the first file on, CUDA falls back to the CPU if the Job has no GPU.
     """
     file = locate(source, path)
     rehearsal.begin()
     toolkit.install(source)
-    if str(file.parent) not in sys.path:
-        sys.path.insert(0, str(file.parent))
-    if str(source) not in sys.path:
-        sys.path.append(str(source))
-    known = sys.modules.get(file.stem)
-    if known is not None and getattr(known, "__file__", None) == str(file):
-        return known
+    siblings.enter(source, file.parent)
     # Siblings import it by its stem; a module of that name from elsewhere (such as profile) is not replaced.
-    name = file.stem if known is None else f"user_{file.stem}"
+    long_name = "_".join(("user", *file.relative_to(source).with_suffix("").parts))
+    for name in (file.stem, long_name):
+        known = sys.modules.get(name)
+        if known is not None and getattr(known, "__file__", None) == str(file):
+            return known
+    name = long_name if file.stem in sys.modules else file.stem
     specification = importlib.util.spec_from_file_location(name, file)
     assert specification is not None
     assert specification.loader is not None
@@ -80,11 +79,12 @@ def load(source: Path, path: str) -> ModuleType:
 def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -> Iterator[None]:
     """Wrap a call into user code: the source is the working directory, and exceptions become StageErrors.
 
-    An exception becomes ``reason`` with the file and line of the user's innermost frame; SystemExit, whatever its code,
-    becomes UserCodeExited. A StageError passes.
+    The code imports the files next to ``path``. An exception becomes ``reason`` with the file and line of the user's
+    innermost frame; SystemExit, whatever its code, becomes UserCodeExited. A StageError passes.
 
     Raises StageError with ``reason`` or UserCodeExited.
     """
+    siblings.enter_again(source, Path(os.path.abspath(source / path)).parent)
     try:
         with contextlib.chdir(source):
             yield

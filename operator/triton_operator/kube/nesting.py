@@ -19,7 +19,7 @@ def loads(text: bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        return json.loads(_cut(text))
+        return json.loads(shallow(text))
 
 
 def dumps(value: Any) -> str:
@@ -30,7 +30,8 @@ def dumps(value: Any) -> str:
         return json.dumps(_shallow(value, LEVELS), separators=(",", ":"))
 
 
-def _cut(text: bytes) -> bytes:
+def shallow(text: bytes) -> bytes:
+    """Return the JSON text with null for each value that is too deep; as it is if none is."""
     kept, begin, level = [], 0, 0
     for token in _TOKEN.finditer(text):
         mark = text[token.start() : token.start() + 1]

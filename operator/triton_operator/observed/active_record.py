@@ -37,7 +37,7 @@ class ActiveRecord(Document):
 
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""
-        check_names(self.server, self.model)
+        check_names(self.server, self.model, self.revision)
 
     @property
     def template(self) -> dict[str, Any]:

@@ -16,13 +16,17 @@ LARGEST_BYTES = 256 * 1024
 """The most bytes of the parts without compression: a text that somebody wrote by hand may become much longer. A spec
 has at most 64 KiB, of which a template doubles the signs for variables, and a status at most 32 KiB."""
 _SERVER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_KEY = re.compile(r"[0-9a-f]{1,64}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
-def check_names(server: str, model: str) -> None:
-    """Raise DocumentError unless these can be the names of a Deployment and of a model, which are put into queries."""
-    if not _SERVER.fullmatch(server) or not _MODEL.fullmatch(model):
-        raise DocumentError("the name of a server or a model in the record is none")
+def check_names(server: str, model: str, key: str) -> None:
+    """Raise DocumentError unless these can be the names of a Deployment and of a model, and the key of a revision.
+
+    The names are put into queries, and the key into paths of the claim.
+    """
+    if not _SERVER.fullmatch(server) or not _MODEL.fullmatch(model) or not _KEY.fullmatch(key):
+        raise DocumentError("the name of a server or a model, or the key of a revision, in the record is none")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Revision(Document):
 
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""
-        check_names(self.server, self.model)
+        check_names(self.server, self.model, self.key)
 
     @classmethod
     def of(

@@ -67,6 +67,10 @@ class Observed:
     """Whether the API server knows the kind HTTPRoute."""
     host_holder: str = ""
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
+    has_preview: bool = False
+    """Whether the preview Service is there; one of that name may be another object's."""
+    dataset_neighbours: tuple[str, ...] = ()
+    """Names of the other TritonDeployments on the claim of `spec.dataset`, if that is another than the repository's."""
 
 
 def observe(
@@ -115,6 +119,7 @@ def observe(
         network_policies=frozenset(each["metadata"]["name"] for each in by_kind.get("NetworkPolicy", [])),
         has_keda=has_keda,
         has_gateway_api=has_gateway_api,
+        has_preview=_object_named(by_kind.get("Service", []), names.preview(owner_name)) is not None,
     )
 
 

@@ -23,11 +23,16 @@ from triton_operator.settings import Settings
 def pinned_images(triton_deployment: TritonDeployment, history: History, settings: Settings) -> Images:
     """The images of the status or the history that were chosen for what the spec asks for, or else the settings'.
 
-    Those that were chosen before somebody asked for others do not count.
+    Those that were chosen before somebody asked for others do not count. Neither do those that the installation no
+    longer allows: the history is read from a ConfigMap that people of the namespace may edit.
     """
     digest, request = basis(triton_deployment.spec), triton_deployment.update_images
     earlier = filter(None, (triton_deployment.status.images, *_recorded_images(history.served)))
-    matching = (each for each in earlier if each.spec_digest == digest and request in ("", each.request_digest))
+    matching = (
+        each
+        for each in earlier
+        if each.spec_digest == digest and request in ("", each.request_digest) and _are_kept(each, settings)
+    )
     installed = _installation_images(triton_deployment.spec, settings)
     return next(matching, None) or installed.model_copy(update={"spec_digest": digest, "request_digest": request})
 
@@ -50,6 +55,12 @@ def differing_fields(own_images: Images, installed: Images, spec_server: str | N
     ignored = {"spec_digest", "request_digest"} | ({"server"} if spec_server else set())
     own_values, installed_values = (each.model_dump(by_alias=True, exclude=ignored) for each in (own_images, installed))
     return [name for name, value in installed_values.items() if value != own_values[name]]
+
+
+def _are_kept(images: Images, settings: Settings) -> bool:
+    """Whether the installation still lets all of these images run."""
+    every = (images.converter, images.converter_tensorflow, images.converter_gpu, images.server)
+    return all(settings.keeps_image(each) for each in every if each)
 
 
 def _installation_images(spec: TritonDeploymentSpec, settings: Settings) -> Images:

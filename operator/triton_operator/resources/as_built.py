@@ -59,11 +59,10 @@ def _strangeness(made: Made, template: Template) -> str | None:
 
 def _forbidden(context: Context, server: str, spec: Template) -> Iterator[str]:
     """Yield words for what of a pod the installation does not allow."""
-    settings, pins = context.settings, context.pins
-    kept = {names.repository(each) for each in (*settings.own_images, pins.server, pins.converter) if each}
+    settings = context.settings
     for container in (*spec["initContainers"], *spec["containers"]):
         image = container["image"]
-        if not settings.allows_image(image) and names.repository(image) not in kept:
+        if not settings.keeps_image(image):
             yield _words(server, f"image {image}", "allowed.images")
     for claim in (each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"] if each["name"] == REPOSITORY):
         if claim not in (context.claim_name, names.claim(context.name)):

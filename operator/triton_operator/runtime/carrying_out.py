@@ -6,7 +6,7 @@
 | claim and NetworkPolicies, then Jobs | Jobs: for the claim and the policies that are not there yet |
 | the results | |
 | Deployments, Services, budgets | new Deployments: as Jobs; a Service that moves: the record of its move |
-| objects of other projects' kinds | |
+| objects of other projects' kinds | a route: for the Services that it leads to |
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -113,13 +113,24 @@ class CarryingOut:
         KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone.
         """
         failures = Failures()
-        self._written += self._writer.apply_all(self._owner, self._children, self._of({kind}), failures)
+        objects = [each for each in self._of({kind}) if kind is not HTTP_ROUTE or self._leads_home(each)]
+        self._written += self._writer.apply_all(self._owner, self._children, objects, failures)
         for error in failures:
             if isinstance(error, RefusedError | NotFoundError):
                 # Not found: its project was uninstalled.
                 self._without.setdefault(TOLD_BY[kind], Failures()).append(error)
             else:
                 self._failures.append(error)
+
+    def _leads_home(self, route: Body) -> bool:
+        """Whether all Services to which an HTTPRoute leads requests are this object's.
+
+        An object NAME-preview has a Service of the name that the preview Service of NAME has. Whoever came later is
+        refused its own, and its route would lead clients to the other's servers.
+        """
+        backends = [each for rule in route["spec"]["rules"] for each in rule["backendRefs"] if each["weight"] > 0]
+        names = {each["name"] for each in backends}
+        return all((SERVICE, name) in self._children or f"{SERVICE} {name}" in self._written for name in names)
 
     def _of(self, kinds: Collection[Kind]) -> list[Body]:
         """The plan's objects of some kinds, in its order."""

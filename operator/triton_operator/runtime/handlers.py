@@ -1,4 +1,4 @@
-"""The only use of kopf: the process's life and one watch, without finalizer, annotation or progress.
+"""The use of kopf: the process's life and one watch, without finalizer, annotation or progress.
 
 kopf's author recommends the stateless `on.event` handlers for level-triggered operators. Daemons, timers and change
 handlers write to the object or block its deletion while the operator is down.
@@ -19,6 +19,7 @@ from triton_operator.kube.cluster import (
 )
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime.controller import Controller
+from triton_operator.runtime.kopf_session import with_shallow_answers
 from triton_operator.runtime.watches import backoffs
 
 START_AGAIN_SECONDS = 2.0
@@ -44,9 +45,10 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
         await controller.stop()
 
     @kopf.on.login(registry=handlers)
-    def login(**arguments: Any) -> kopf.ConnectionInfo | None:
+    async def login(**arguments: Any) -> kopf.AiohttpSession | None:
         # Without this handler kopf would read the kubernetes client's private configuration, whose layout changes.
-        return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
+        info = kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
+        return None if info is None else with_shallow_answers(info)
 
     kind = TRITON_DEPLOYMENT
 

@@ -53,8 +53,8 @@ class PassStore(Protocol):
     def children(self, key: Key) -> list[Body]:
         """The children of a TritonDeployment, and the Events about them."""
 
-    def others_on_claim(self, key: Key) -> Sequence[str]:
-        """The names of the other TritonDeployments on the same repository claim."""
+    def others_on_claim(self, key: Key, claim: str) -> Sequence[str]:
+        """The names of the other TritonDeployments on a claim of the namespace."""
 
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route wants, or empty."""

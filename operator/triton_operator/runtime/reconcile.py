@@ -146,7 +146,7 @@ class Reconciler:
                 self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
                 self._gpus(triton_deployment, children),
             ),
-            self._store.others_on_claim(key),
+            self._store.others_on_claim(key, triton_deployment.claim_name),
             triton_deployment.claim_name,
             has_keda=SCALED_OBJECT in self._optional,
             has_gateway_api=HTTP_ROUTE in self._optional,
@@ -154,6 +154,9 @@ class Reconciler:
         if (route := triton_deployment.spec.serving.route) is not None:
             wanted = hosts(key.namespace, route.model_dump(by_alias=True))
             observed = replace(observed, host_holder=self._store.host_holder(key, wanted))
+        if (claim := triton_deployment.dataset_claim) not in ("", triton_deployment.claim_name):
+            others = self._store.others_on_claim(key, claim)
+            observed = replace(observed, dataset_neighbours=tuple(sorted(others)))
         if observed.unreadable:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)

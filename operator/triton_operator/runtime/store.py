@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
-from triton_operator.names import TRITON_DEPLOYMENT_LABEL, claim, results
-from triton_operator.observed.routes import Host, hosts, route_view, shared
+from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
+from triton_operator.observed.routes import Host, shared
+from triton_operator.runtime.store_facts import Facts, facts_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -24,6 +25,12 @@ LARGEST_BYTES = 512 * 1024
 """The longest body that is taken in, as JSON without others' managed fields: who may make objects may give them the
 operator's labels. The operator's longest is a Deployment, whose template is there twice and follows from a spec of at
 most 64 KiB. A TritonDeployment may be longer, because its conditions say that it is; a ConfigMap has at most 1 MiB."""
+CLEAN = "clean"
+"""The stage of the Jobs that clean a claim."""
+MOST_BYTES = 16 * 1024 * 1024
+"""The most compressed bytes that the children of one TritonDeployment may take, and all children without one together:
+who may make objects in a namespace may give them any name as their owner's. An object's own take some hundred KiB, of
+which the results are the most."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -47,6 +54,13 @@ class _PackedObject(NamedTuple):
     uid: str
     version: int
     packed: bytes
+
+
+class _Member(NamedTuple):
+    """An object of a family by its name; of a TritonDeployment itself the name is empty."""
+
+    owner: Key
+    name: str
 
 
 class _Family(NamedTuple):
@@ -75,12 +89,18 @@ class Store:
         """The compression's dictionary by kind; it never changes."""
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
-        self._claims: dict[Key, str] = {}
-        """Name of the claim that each TritonDeployment uses: the one it names, or its own."""
-        self._hosts: dict[tuple[Key, str], tuple[str, frozenset[Host]]] = {}
-        """What each HTTPRoute takes and when it was made, by its owner and name."""
-        self._users: dict[Key, set[Key]] = {}
-        """The TritonDeployments that use each claim."""
+        self._sizes: dict[Key, int] = {}
+        """Compressed bytes of each family."""
+        self._strays = 0
+        """Compressed bytes of all families without a TritonDeployment."""
+        self._claims: dict[_Member, str] = {}
+        """Name of the claim that each TritonDeployment and each of their Deployments uses."""
+        self._users: dict[Key, set[_Member]] = {}
+        """Who uses each claim."""
+        self._hosts: dict[_Member, tuple[str, frozenset[Host]]] = {}
+        """What each HTTPRoute takes and when it was made."""
+        self._takers: dict[tuple[str, str], set[_Member]] = {}
+        """The HTTPRoutes that take each host name, by Gateway and name."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
@@ -98,7 +118,8 @@ class Store:
         """Take in a TritonDeployment. Return the TritonDeployments that it concerns.
 
         If it begins or ends to use a claim, these are the others on that claim too, unless they are many: then each
-        says already that it shares the claim, and need not know at once with whom.
+        says already that it shares the claim, and need not know at once with whom. One that cleans the claim has to
+        know: its Job may wait for long, and then removes what none of the records that it mounts names.
         """
         before = self._claim_of(_key(body))
         key = self.take_in(TRITON_DEPLOYMENT, event_type, body)
@@ -106,8 +127,8 @@ class Store:
             return []
         after = self._claim_of(key)
         claims = [claim for claim in (before, after) if claim is not None and before != after]
-        groups = [self._on_claim(key.namespace, claim) - {key} for claim in claims]
-        return [key, *(other for group in groups if len(group) <= FEW for other in group)]
+        groups = [self._on_claim(key, claim) for claim in claims]
+        return [key, *(other for group in groups for other in group if len(group) <= FEW or self._cleans(other))]
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         """Take in an object. Return the TritonDeployment it is or belongs to; None if nothing is new."""
@@ -160,10 +181,12 @@ class Store:
         with self._lock:
             return list(self._reasons)
 
-    def others_on_claim(self, key: Key) -> list[str]:
-        """Names of the other TritonDeployments of the namespace that use the same claim, whoever made it."""
-        claim = self._claim_of(key)
-        return [] if claim is None else [other.name for other in self._on_claim(key.namespace, claim) - {key}]
+    def others_on_claim(self, key: Key, claim: str) -> list[str]:
+        """Names of the other TritonDeployments of the namespace that use a claim, or still serve from it.
+
+        ``claim``: the one that the pass plans for; the object may name another one by now.
+        """
+        return [other.name for other in self._on_claim(key, claim)]
 
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that this one's route asks for.
@@ -172,10 +195,11 @@ class Store:
         that the pass plans for asks for.
         """
         with self._lock:
-            own = self._hosts.get((key, key.name))
+            own = self._hosts.get(_Member(key, key.name))
+            takers = {taker for host in wanted for taker in self._takers.get((host.gateway, host.name), ())}
             # Anybody may make an HTTPRoute with our labels; without an object it is nobody's.
-            known = {owner: facts for owner, facts in self._hosts.items() if owner[0] in self._reasons}
-        for (other, _), (made, taken) in known.items():
+            known = [(taker.owner, *self._hosts[taker]) for taker in sorted(takers) if taker.owner in self._reasons]
+        for other, made, taken in known:
             first = own is None or not shared(own[1], taken) or (made, str(other)) < (own[0], str(key))
             if other != key and first and shared(wanted, taken):
                 return str(other)
@@ -183,11 +207,20 @@ class Store:
 
     def _claim_of(self, key: Key) -> str | None:
         with self._lock:
-            return self._claims.get(key)
+            return self._claims.get(_Member(key, ""))
 
-    def _on_claim(self, namespace: str, claim: str) -> set[Key]:
+    def _on_claim(self, key: Key, claim: str) -> set[Key]:
+        """The other TritonDeployments on a claim of the namespace."""
         with self._lock:
-            return set(self._users.get(Key(namespace, claim), ()))
+            users = self._users.get(Key(key.namespace, claim), ())
+            return {user.owner for user in users if user.owner in self._reasons} - {key}
+
+    def _cleans(self, key: Key) -> bool:
+        """Whether a TritonDeployment has a Job that cleans its claim."""
+        with self._lock:
+            family = self._families.get(key)
+            jobs = [name for kind, name in family.members if kind is JOB] if family is not None else []
+        return any(name.startswith(f"{key.name}-{CLEAN}-") for name in jobs)
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""
@@ -208,7 +241,12 @@ class Store:
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
-        facts = _facts(kind, body)
+        if packed is not None and owner is not None and not self._has_room(kind, owner, len(packed), known):
+            if known is None:
+                # It exists, and a later list may find room for it.
+                return None
+            packed = None
+        facts = facts_of(kind, body)
         if owner is None or packed is None:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
@@ -216,13 +254,17 @@ class Store:
         self._note(kind, key, owner, facts)
         return owner
 
-    def _note(self, kind: Kind, key: Key, owner: Key, facts: "_Facts") -> None:
-        """Keep what is asked of a TritonDeployment or an HTTPRoute without unpacking it."""
+    def _note(self, kind: Kind, key: Key, owner: Key, facts: Facts) -> None:
+        """Keep what is asked of an object without unpacking it."""
         if kind is TRITON_DEPLOYMENT:
+            if key not in self._reasons:
+                self._strays -= self._sizes[key]
             self._reasons[key] = facts.reason
-            self._use(key, facts.claim)
+            self._use(_Member(key, ""), facts.claim)
+        if kind is DEPLOYMENT:
+            self._use(_Member(owner, key.name), facts.claim)
         if kind is HTTP_ROUTE:
-            self._hosts[owner, key.name] = (facts.made, facts.hosts)
+            self._take(_Member(owner, key.name), facts.made, facts.hosts)
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
@@ -238,21 +280,28 @@ class Store:
             return None
         if kind is TRITON_DEPLOYMENT:
             del self._reasons[key]
-            self._use(key, None)
+            self._strays += self._sizes[key]
+            self._use(_Member(key, ""), None)
         self._unlink(family, kind, key.name)
         return family.key
 
-    def _use(self, key: Key, claim: str | None) -> None:
-        """Record the claim that a TritonDeployment uses; None: it is gone."""
-        former = self._claims.pop(key, None)
+    def _use(self, user: "_Member", claim: str | None) -> None:
+        """Record the claim that a TritonDeployment or a Deployment uses; None: it is gone, or uses none."""
+        former = self._claims.pop(user, None)
         if former is not None:
-            users = self._users[Key(key.namespace, former)]
-            users.discard(key)
-            if not users:
-                del self._users[Key(key.namespace, former)]
+            _discard(self._users, Key(user.owner.namespace, former), user)
         if claim is not None:
-            self._claims[key] = claim
-            self._users.setdefault(Key(key.namespace, claim), set()).add(key)
+            self._claims[user] = claim
+            self._users.setdefault(Key(user.owner.namespace, claim), set()).add(user)
+
+    def _take(self, route: "_Member", made: str, taken: frozenset[Host]) -> None:
+        """Record what an HTTPRoute takes; nothing: it is gone, or no Gateway accepts it."""
+        for host in self._hosts.pop(route, ("", frozenset[Host]()))[1]:
+            _discard(self._takers, (host.gateway, host.name), route)
+        if taken:
+            self._hosts[route] = (made, taken)
+        for host in taken:
+            self._takers.setdefault((host.gateway, host.name), set()).add(route)
 
     @staticmethod
     def _known(family: _Family | None, kind: Kind, name: str) -> _PackedObject | None:
@@ -264,16 +313,36 @@ class Store:
         if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
             self._unlink(former, kind, name)
         family = self._families.setdefault(owner, _Family(owner, {}))
+        if (replaced := family.members.get((kind, name))) is not None:
+            self._grow(owner, -len(replaced.packed))
         family.members[kind, name] = new
+        self._grow(owner, len(new.packed))
         if kind is not TRITON_DEPLOYMENT:
             self._family_of[new.uid] = family
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
-        self._family_of.pop(family.members.pop((kind, name)).uid, None)
+        gone = family.members.pop((kind, name))
+        self._family_of.pop(gone.uid, None)
+        self._grow(family.key, -len(gone.packed))
         if kind is HTTP_ROUTE:
-            self._hosts.pop((family.key, name), None)
+            self._take(_Member(family.key, name), "", frozenset())
+        if kind is DEPLOYMENT:
+            self._use(_Member(family.key, name), None)
         if not family.members:
             del self._families[family.key]
+
+    def _grow(self, key: Key, size: int) -> None:
+        """Count the bytes that a family has more; fewer, if negative."""
+        self._sizes[key] = self._sizes.get(key, 0) + size
+        if key not in self._reasons:
+            self._strays += size
+        if not self._sizes[key]:
+            del self._sizes[key]
+
+    def _has_room(self, kind: Kind, owner: Key, size: int, known: _PackedObject | None) -> bool:
+        """Whether an object is taken in, in the place of the one that is known."""
+        taken = self._sizes.get(owner, 0) if owner in self._reasons else self._strays
+        return kind is TRITON_DEPLOYMENT or taken + size - (len(known.packed) if known else 0) <= MOST_BYTES
 
     def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes | None:
         """The body as it is kept; None: the operator never made one of that size."""
@@ -301,26 +370,6 @@ class Store:
         return Key(body["metadata"]["namespace"], name)
 
 
-class _Facts(NamedTuple):
-    """What is kept unpacked of an object."""
-
-    reason: str = ""
-    claim: str | None = None
-    made: str = ""
-    hosts: frozenset[Host] = frozenset()
-
-
-def _facts(kind: Kind, body: dict[str, Any]) -> _Facts:
-    if kind is TRITON_DEPLOYMENT:
-        return _Facts(_ready_reason(body), _claim(body))
-    if kind is HTTP_ROUTE:
-        made = str(body["metadata"].get("creationTimestamp", ""))
-        accepted = any(parent.accepts for parent in route_view(body).parents)
-        taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
-        return _Facts(made=made, hosts=taken)
-    return _Facts()
-
-
 def _key(body: dict[str, Any]) -> Key:
     return Key(body["metadata"]["namespace"], body["metadata"]["name"])
 
@@ -330,14 +379,8 @@ def _version(body: dict[str, Any]) -> int:
     return int(body["metadata"]["resourceVersion"])
 
 
-def _claim(body: dict[str, Any]) -> str:
-    """Name of the claim that a TritonDeployment uses."""
-    repository = body.get("spec", {}).get("repository") or {}
-    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
-
-
-def _ready_reason(body: dict[str, Any]) -> str:
-    for condition in body.get("status", {}).get("conditions", []):
-        if condition["type"] == "Ready":
-            return str(condition["reason"])
-    return "Pending"
+def _discard(index: dict[Any, set[_Member]], place: Any, member: _Member) -> None:
+    """Take a member out of an index, which keeps no empty sets."""
+    index[place].discard(member)
+    if not index[place]:
+        del index[place]

@@ -35,12 +35,7 @@ def _refusals(context: Context) -> Iterator[str]:
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
             yield not_allowed(field, claim, "claim", "allowed.claims")
-    dataset, neighbours = context.spec.mounted_dataset, context.observed.neighbours
-    if dataset is not None and neighbours and context.dataset_shares_claim and not split(dataset.uri).path:
-        yield (
-            f"spec.dataset.uri names all of claim {context.claim_name}, on which {neighbours[0]} keeps its results too,"
-            " and user code must not read these; move the data into a folder of the claim, and name that folder"
-        )
+    yield from _dataset_refusals(context)
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
@@ -50,6 +45,16 @@ def _refusals(context: Context) -> Iterator[str]:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
+        )
+
+
+def _dataset_refusals(context: Context) -> Iterator[str]:
+    """Yield a message if user code would read what other objects keep on the claim of the dataset."""
+    dataset, neighbours = context.spec.mounted_dataset, context.dataset_neighbours
+    if dataset is not None and neighbours and not split(dataset.uri).path:
+        yield (
+            f"spec.dataset.uri names all of claim {split(dataset.uri).host}, on which {neighbours[0]} keeps its results"
+            " too, and user code must not read these; move the data into a folder of the claim, and name that folder"
         )
 
 

@@ -205,8 +205,9 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     observed_soak = soak.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
     undone = exclusion if not is_active else observed_soak.condition if observed_soak.back_to else None
     released_canary = canary.release(context, "" if undone else name)
-    # The preview Service, through which the target is measured, may still point to another revision's canary.
-    is_held = released_canary.holds is not None
+    # The preview Service, through which the target is measured, may still point to another revision's canary, or be
+    # that of an object whose name is this one's with -preview.
+    is_held = released_canary.holds is not None or not context.observed.has_preview
     measured = measure(context, dump, target, view, is_waiting=not is_ready, is_held=is_held, is_active=is_active)
     is_idle = measured.figures is Figures.MISSING and not measured.runs
     return ObservedTarget(

@@ -1,6 +1,7 @@
 """`kubectl triton approve`."""
 
 import argparse
+from shlex import quote
 
 from triton_plugin.approval import approved_revision, patch
 from triton_plugin.arguments import add_name, cluster
@@ -28,6 +29,6 @@ def run(options: argparse.Namespace) -> Exit:
     say(
         f"TritonDeployment {options.name}: {candidate.name} is approved: spec.selection.approvedRevision is set to"
         f" {candidate.revision}. If a GitOps tool applies this object, make the same change in Git: the tool may take"
-        f" this one back. To follow it: kubectl triton watch {options.name}"
+        f" this one back. To follow it: kubectl triton watch {quote(options.name)}"
     )
     return Exit.OK

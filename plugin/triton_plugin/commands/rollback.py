@@ -1,6 +1,7 @@
 """`kubectl triton rollback`."""
 
 import argparse
+from shlex import quote
 
 from triton_plugin.arguments import add_name, cluster
 from triton_plugin.commands.history import print_history
@@ -33,6 +34,7 @@ def run(options: argparse.Namespace) -> Exit:
     change = f"is set to {name}" if name else "is removed"
     say(
         f"TritonDeployment {options.name}: spec.rollout.revision {change}. If a GitOps tool applies this object, make"
-        f" the same change in Git: the tool may take this one back. To follow it: kubectl triton watch {options.name}"
+        " the same change in Git: the tool may take this one back. To follow it: kubectl triton watch"
+        f" {quote(options.name)}"
     )
     return Exit.OK

@@ -42,9 +42,20 @@ class Claims:
         for found in (operators, objects):
             if len(set(found.values())) == 1:
                 return next(iter(found.values()))
-        if differing := operators or objects:
-            named = ", ".join(f"{name} ({image})" for name, image in sorted(differing.items())[:NAMED])
-            raise PushError(f"several converter images are named, by {named}; pass the right one: --image IMAGE")
+        if operators:
+            # Their images are not named: one that somebody else chose would run with the files.
+            places = ", ".join(sorted(operators)[:NAMED])
+            raise PushError(
+                f"{len(operators)} Deployments with the operator's labels name different converter images ({places});"
+                " anybody may set these labels, so take the image from the Deployment that your administrator"
+                " installed: --image IMAGE"
+            )
+        if objects:
+            named = ", ".join(f"{name} ({image})" for name, image in sorted(objects.items())[:NAMED])
+            raise PushError(
+                f"the TritonDeployments of namespace {self.namespace} have different converter images: {named};"
+                " pass the right one: --image IMAGE"
+            )
         raise PushError(
             f"no operator's Deployment and no TritonDeployment in namespace {self.namespace} tells the converter image,"
             " or you may not read them; pass an image with Python 3.11: --image IMAGE"

@@ -43,7 +43,10 @@ class Files:
 
 
 def collect(path: Path) -> Files:
-    """List the files of a folder, or the one file. Raises FolderError: nothing to push, or a name that is refused."""
+    """List the files of a folder, or the one file.
+
+    Raises FolderError: nothing to push, a name that is refused, or a link to a file outside the folder.
+    """
     if path.is_file():
         return Files((_file(path.resolve(), path.name),), ())
     if not path.is_dir():
@@ -56,9 +59,12 @@ def collect(path: Path) -> Files:
     while pending:
         directory, prefix, above = pending.pop()
         for entry in sorted(directory.iterdir()):
-            name, real = prefix + entry.name, entry.resolve()
-            if reason := _left_out(entry, real, root, above):
-                left_out.append(f"{name} ({reason})" if reason != "ignored" else name)
+            # Path.resolve raises an error for links that lead to each other.
+            name, real = prefix + entry.name, Path(os.path.realpath(entry))
+            if entry.name in IGNORED or entry.name.startswith(".."):
+                left_out.append(name)
+            elif reason := _left_out(entry, real, root, above):
+                left_out.append(f"{name} ({reason})")
             elif real.is_dir():
                 pending.append((real, f"{name}/", (*above, real)))
             else:
@@ -83,16 +89,23 @@ def _sha256(file: PushedFile, read: Callable[[int], None]) -> str:
 
 
 def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> str:
-    """Return why an entry is not pushed; empty if it is."""
-    if entry.name in IGNORED or entry.name.startswith(".."):
-        return "ignored"
-    if not real.is_relative_to(root):
-        return f"a link to {entry.readlink()}, outside the folder"
+    """Return why an entry is not pushed; empty if it is. Raises FolderError for a link to a file outside the folder."""
+    if not real.is_relative_to(root) and not (real.is_file() and real.parent == _blobs(root)):
+        link = f"a link to {entry.readlink()}, outside the folder"
+        if real.is_file():
+            # It may be the model; and who wrote the link may want a file that the sender did not mean to send.
+            raise FolderError(f"{entry} is {link}: copy the file into the folder in its place, or delete the link")
+        return link
     if not real.exists():
         return "a broken link"
     if real in above:
         return "a link to a folder that contains it"
     return "" if real.is_dir() or stat.S_ISREG(real.stat().st_mode) else "neither a file nor a folder"
+
+
+def _blobs(root: Path) -> Path | None:
+    """Return where the files of a Hugging Face cache are, if the folder is a revision of a model in one."""
+    return root.parents[1] / "blobs" if root.parent.name == "snapshots" else None
 
 
 def _file(path: Path, name: str) -> PushedFile:

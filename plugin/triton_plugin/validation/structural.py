@@ -3,6 +3,8 @@
 Patterns have RE2's syntax, as in the API server: `$` matches only the end of the text, not before a last newline.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Any, NamedTuple
@@ -27,6 +29,7 @@ class UnknownKeywordError(ValueError):
     """The schema has a keyword that is not checked here; a wrong "valid" would be worse."""
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 UNCHECKED = {
     *("type", "description", "default", "format"),
     *("x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-int-or-string"),
@@ -35,10 +38,28 @@ UNCHECKED = {
 
 
 def pruned(value: Any) -> Any:
-    """Return a value without null fields: no field of the API is nullable, so the API server drops them."""
+    """Return a value without null fields: no field of the API is nullable, so the API server drops them.
+
+    The name of each field is text, as in the JSON that kubectl sends: 1 becomes "1", and true "true".
+    """
     if isinstance(value, dict):
-        return {name: pruned(each) for name, each in value.items() if each is not None}
+        named = {name if isinstance(name, str) else json.dumps(name): each for name, each in value.items()}
+        return {name: pruned(each) for name, each in named.items() if each is not None}
     return [pruned(each) for each in value] if isinstance(value, list) else value
+
+
+def not_unicode(value: Any, path: str) -> Iterator[Fault]:
+    """Yield the texts of a pruned value, and names of fields, that no JSON can hold: they have a lone surrogate."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            place = f"{path}.{name}" if path else name
+            yield from not_unicode(name, f"{path}, in the name of a field")
+            yield from not_unicode(each, place)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from not_unicode(each, f"{path}[{number}]")
+    elif isinstance(value, str) and _SURROGATE.search(value):
+        yield Fault(path, "is not Unicode text")
 
 
 def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:

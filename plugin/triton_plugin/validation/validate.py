@@ -13,7 +13,7 @@ from triton_operator.crdgen import crd
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin import bounded_yaml
 from triton_plugin.validation.cel import broken
-from triton_plugin.validation.structural import Fault, Schema, faults, pruned
+from triton_plugin.validation.structural import Fault, Schema, faults, not_unicode, pruned
 
 
 class Loader(yaml.SafeLoader):
@@ -41,6 +41,8 @@ def check(body: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of an object: old names, then what the API server refuses, then what the operator refuses."""
     # A new object's status is the operator's to write: the API server drops it.
     given = pruned({name: value for name, value in body.items() if name != "status"})
+    if found := list(not_unicode(given, "")):
+        return found
     if given.get("apiVersion") != API_VERSION:
         return [Fault("apiVersion", f"must be {API_VERSION}")]
     old = [Fault("", str(each)) for each in renamed.found(given.get("spec"))]

@@ -36,7 +36,8 @@ def _copy_timing_caches(request: ConvertRequest, incoming: Path) -> None:
         return
     # Another conversion may remove it meanwhile.
     with suppress(FileNotFoundError):
-        for cache in (layout.timing_caches(name) / gpu(request)).glob(f"*/{TIMING_CACHE}"):
+        own = layout.timing_caches() / layout.cache_owner(os.environ.get(layout.CLAIM, ""), name)
+        for cache in (own / gpu(request)).glob(f"*/{TIMING_CACHE}"):
             if cache.stat().st_size <= TIMING_CACHE_BYTES:
                 target = known_timing_cache(incoming, cache.parent.name)
                 target.parent.mkdir(parents=True, exist_ok=True)

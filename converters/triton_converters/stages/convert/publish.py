@@ -116,7 +116,8 @@ def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) ->
         content = file.read(model_files.TIMING_CACHE_BYTES + 1)
     if len(content) > model_files.TIMING_CACHE_BYTES:
         return
-    kept = layout.timing_caches(owner) / gpu(request) / version
+    own = layout.timing_caches() / layout.cache_owner(os.environ.get(layout.CLAIM, ""), owner)
+    kept = own / gpu(request) / version
     write_file(kept / TIMING_CACHE, content)
-    for other in set(layout.timing_caches(owner).glob("*/*")) - {kept}:
+    for other in set(own.glob("*/*")) - {kept}:
         shutil.rmtree(other, ignore_errors=True)

@@ -25,6 +25,10 @@ SIZES = (224, 128, 256, 64, 32, 320, 512, 640, 1024, 16, 8, 4, 3, 2, 1, 16000)
 numbers, then a second of speech."""
 USUAL = SIZES[:3]
 """Sizes of all other dimensions while one of them takes every size."""
+SPECIAL_SHARE = 0.1
+"""Share of the words of a text that are special to the graph."""
+EXACT = 2**53
+"""Beyond it, floating point does not hold every integer."""
 MOST_ELEMENTS = 2**25
 """Elements of all inputs of a batch, beyond which a size is not tried."""
 WORDS = ("a", "good", "day", "for", "the", "new", "model", "and", "its", "users")
@@ -82,16 +86,27 @@ class Recipe:
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
             return random.choice(numpy.array(WORDS), shape)
-        if declared.type in FLOATS:
-            values = random.random(shape, numpy.dtype(declared.type))
+        is_float = declared.type in FLOATS
+        if is_float or declared.is_table:
+            values = random.random(shape, numpy.dtype(declared.type if is_float else "float64"))
             for column, points in enumerate(declared.points):
                 places = numpy.linspace(0, 1, len(points))
                 values[..., column] = numpy.interp(values[..., column], places, points)
-            return values
+            return values if is_float else _whole(values, declared.type)
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
             return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
-        return random.integers(*self.fill.limits(declared), shape).astype(declared.type)
+        found = random.integers(*self.fill.limits(declared), shape).astype(declared.type)
+        if declared.special:
+            chosen = random.choice(numpy.array(declared.special, dtype=declared.type), shape)
+            found = numpy.where(random.random(shape) < SPECIAL_SHARE, chosen, found)
+        return found
+
+
+def _whole(values: Array, kind: str) -> Array:
+    """Return numbers rounded to those of an integer type, of which floating point holds every one."""
+    limits = numpy.iinfo(kind)
+    return numpy.clip(numpy.rint(values), max(limits.min, -EXACT), min(limits.max, EXACT)).astype(kind)
 
 
 def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:

@@ -27,6 +27,8 @@ usually is in a sample.
 Kernels for another batch size add in another order, which changes about 1e-6; dropout or batch statistics change more
 than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 """
+HALF_AGREEMENT = 1e-2
+"""Largest such difference of a model that computes in fp16, whose last bit is a thousandth."""
 _MEMORY = re.compile(
     r"out of memory|MemoryError|\bOOM\b|ResourceExhausted|bad_alloc|ALLOC_FAILED|allocate\b.* memory", re.IGNORECASE
 )
@@ -156,11 +158,19 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
             difference = _largest_difference(actual, expected)
             finite = numpy.abs(expected[numpy.isfinite(expected)])
             scale = float(numpy.max(finite, initial=usual.get(name, 0.0)))
-            if not difference <= max(SMALLEST, AGREEMENT * scale):
+            agreement = HALF_AGREEMENT if _is_half(actual) and _is_half(expected) else AGREEMENT
+            if not difference <= max(SMALLEST, agreement * scale):
                 return f"{name}: largest difference {difference:.3g} in values of up to {scale:.3g}"
         elif differing := _differing(actual, expected):
             return f"{name}: {differing} of {expected.size} elements differ"
     return None
+
+
+def _is_half(array: Array) -> bool:
+    """Whether floating point numbers have no digit that fp16 lacks, and not all are whole, as a model in fp16 gives."""
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        halves = array.astype(numpy.float16).astype(array.dtype)
+        return numpy.array_equal(halves, array, equal_nan=True) and bool(numpy.any(array != numpy.round(array)))
 
 
 def _differing(one: Array, other: Array) -> int:

@@ -1,0 +1,50 @@
+"""What the store keeps of an object without its body, because all objects are asked for it. Pure."""
+
+from typing import Any, NamedTuple
+
+from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, Kind
+from triton_operator.names import claim
+from triton_operator.observed.routes import Host, hosts, route_view
+
+
+class Facts(NamedTuple):
+    """What is kept unpacked of an object."""
+
+    reason: str = ""
+    claim: str | None = None
+    made: str = ""
+    hosts: frozenset[Host] = frozenset()
+
+
+def facts_of(kind: Kind, body: dict[str, Any]) -> Facts:
+    """Return what is asked of an object of a kind."""
+    if kind is TRITON_DEPLOYMENT:
+        return Facts(_ready_reason(body), _claim(body))
+    if kind is DEPLOYMENT:
+        return Facts(claim=_mounted_claim(body))
+    if kind is HTTP_ROUTE:
+        made = str(body["metadata"].get("creationTimestamp", ""))
+        accepted = any(parent.accepts for parent in route_view(body).parents)
+        taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
+        return Facts(made=made, hosts=taken)
+    return Facts()
+
+
+def _claim(body: dict[str, Any]) -> str:
+    """Name of the claim that a TritonDeployment uses."""
+    repository = body.get("spec", {}).get("repository") or {}
+    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
+
+
+def _mounted_claim(body: dict[str, Any]) -> str | None:
+    """Name of the claim from which a Deployment serves; None: it is none of ours."""
+    spec = body.get("spec", {}).get("template", {}).get("spec", {})
+    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
+    return next((str(each["claimName"]) for each in claims if each), None)
+
+
+def _ready_reason(body: dict[str, Any]) -> str:
+    for condition in body.get("status", {}).get("conditions", []):
+        if condition["type"] == "Ready":
+            return str(condition["reason"])
+    return "Pending"
