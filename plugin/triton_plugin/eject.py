@@ -168,7 +168,7 @@ def _warnings(live: Live) -> Iterator[str]:
 
 def _goes_with_the_object(live: Live) -> bool:
     owners = (live.claim or {}).get("metadata", {}).get("ownerReferences", ())
-    return any(each["kind"] == names.KIND for each in owners)
+    return any((each["kind"], each["name"]) == (names.KIND, live.name) for each in owners)
 
 
 def _copy(live: Live, body: Body) -> Body:

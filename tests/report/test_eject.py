@@ -279,7 +279,12 @@ class FakeCluster:
         return {"metadata": {"name": name}, "spec": self.found.spec}
 
     def deployments(self) -> list[Body]:
-        return [self.triton_deployment("digits"), {"metadata": {"name": "ocr"}, "spec": {}}]
+        shared = {"repository": {"claimName": "digits-repository"}}
+        others: list[Body] = [
+            {"metadata": {"name": "ocr"}, "spec": shared},
+            {"metadata": {"name": "tagger"}, "spec": {}},
+        ]
+        return [self.triton_deployment("digits"), *others]
 
     def child(self, kind: Kind, name: str) -> Body | None:
         body = self.found.objects.get((kind.kind, name))
@@ -298,7 +303,9 @@ def test_the_command_writes_a_folder_once(
     folder = tmp_path / "digits-ejected"
     names_of_files = {"deployment.yaml", "service.yaml", "networkpolicy.yaml", f"{AFTERWARDS}/service.yaml"}
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml")} == names_of_files
-    assert "kubectl --namespace vision apply --filename digits-ejected\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "kubectl --namespace vision apply --filename digits-ejected\n" in out
+    assert "another claim: ocr also use digits-repository" in out
     assert __main__.main(["eject", "digits"]) == 1
     assert "digits-ejected exists; pass --force" in capsys.readouterr().err
     (folder / "poddisruptionbudget.yaml").write_text("of an earlier time")

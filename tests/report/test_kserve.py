@@ -241,7 +241,7 @@ def test_words_of_a_stranger_stay_in_their_comment() -> None:
         ({"predictor": {"sklearn": {"storageUri": "gs://a/b"}}}, "a model of format sklearn"),
         ({"predictor": {"model": {"modelFormat": {"name": "tensorrt"}}}}, "a model of format tensorrt"),
         ({"predictor": {"model": {}}}, r"a model of format \(none\)"),
-        ({"predictor": {"containers": [{"name": "kserve-container"}]}}, "a container of its user's"),
+        ({"predictor": {"containers": [{"name": "kserve-container"}]}}, "runs a container of its user"),
         ({"predictor": ["model"]}, "predictor is no object"),
         ({"predictor": {"model": "onnx"}}, "model is no object"),
     ],
@@ -262,6 +262,14 @@ def test_only_the_one_inference_service_of_a_file_is_read() -> None:
         first_object_from(["text", None, {"items": "text"}], ObjectOptions())
     with pytest.raises(FolderError, match=r"of apiVersion serving.kserve.io/v1alpha1; only"):
         written({**one, "apiVersion": "serving.kserve.io/v1alpha1"})
+
+
+def test_a_field_with_a_name_of_the_table_is_none_elsewhere() -> None:
+    body = service("hub")
+    body["spec"]["metadata.namespace"] = "kube-system"
+    found, text = written(body)
+    assert "namespace" not in found["metadata"]
+    assert "# - metadata.namespace: a TritonDeployment has no such field" in text
 
 
 def test_an_option_that_the_api_refuses_is_named() -> None:

@@ -2,8 +2,10 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from triton_operator import names
+from triton_operator.api.renamed import rewritten
 from triton_operator.kube import kinds
 from triton_plugin.arguments import add_name, cluster
 from triton_plugin.eject import AUTOSCALER, Live, active_server, autoscaler, copy_name, every_file, files, next_steps
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> Exit:
 
 def _live(source: Cluster, name: str) -> Live:
     """Return what serves the object now. Raises SubjectError."""
-    serving = source.triton_deployment(name)["spec"].get("serving") or {}
+    serving = rewritten(source.triton_deployment(name)["spec"]).get("serving") or {}
     service = source.child(kinds.SERVICE, name)
     server = active_server(name, service)
     deployment = source.child(kinds.DEPLOYMENT, server)
@@ -56,17 +58,19 @@ def _live(source: Cluster, name: str) -> Live:
         autoscaler(name, source.children(AUTOSCALER)),
         source.child(kinds.HTTP_ROUTE, name) if serving.get("route") else None,
     ]
-    claims = {each["metadata"]["name"]: (each["spec"].get("repository") or {}) for each in source.deployments()}
+    claims = {each["metadata"]["name"]: _claim(each) for each in source.deployments()}
     return Live(
         name,
         deployment,
         service,
         source.child(kinds.CLAIM, live.claim_name),
         others=tuple(each for each in others if each is not None),
-        sharing=tuple(
-            other
-            for other, repository in claims.items()
-            if other != name and repository.get("claimName") == live.claim_name
-        ),
+        sharing=tuple(other for other, claim in claims.items() if other != name and claim == live.claim_name),
         has_scaled_object=bool(serving.get("autoscaling")),
     )
+
+
+def _claim(body: dict[str, Any]) -> str:
+    """Return the name of an object's repository claim."""
+    repository = rewritten(body["spec"]).get("repository") or {}
+    return str(repository.get("claimName") or names.claim(body["metadata"]["name"]))

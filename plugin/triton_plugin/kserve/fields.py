@@ -1,30 +1,24 @@
 """What each field of a KServe InferenceService becomes: a value and its place, or a reason. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from triton_converters.contract.uris import SCHEMES, split
 from triton_operator import names
-from triton_plugin.errors import FolderError
 from triton_plugin.first_object import object_name
+from triton_plugin.kserve.service import Body, Service, map_of
 from triton_plugin.kserve.table import MODEL, NO_FIELD, TABLE
 
-Body = dict[str, Any]
-API_VERSIONS = ("serving.kserve.io/v1beta1", "serving.kubeflow.org/v1beta1")
-"""The latter is what the same API was called before KServe had its name."""
-KIND = "InferenceService"
-FORMATS = ("triton", "onnx", "tensorflow", "pytorch")
-"""The model formats of which tritonserver serves files that the operator takes."""
-OTHER_PREDICTORS = ("sklearn", "xgboost", "huggingface", "pmml", "lightgbm", "paddle")
-"""The older names of models that the operator does not take."""
+COMPONENTS = ("transformer", "explainer", "canary")
+"""The other parts of an InferenceService."""
 OLDEST_IMAGE = (24, 1)
 """Year and month of the oldest server image that knows all of the operator's options."""
 IMAGE = "nvcr.io/nvidia/tritonserver"
 GPU = re.compile(r"^nvidia\.com/(gpu|mig-[a-z0-9.]+)$")
 BLOB = re.compile(r"^https://[^/]+\.blob\.core\.windows\.net/(.+)$")
+NUMBER = re.compile(r"^[0-9]{1,9}\Z")
 DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 LABEL = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 LABEL_KEY = re.compile(r"^([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
@@ -51,60 +45,6 @@ class LeftOut(NamedTuple):
 Found = Taken | LeftOut
 
 
-@dataclass(frozen=True)
-class Service:
-    """The parts of an InferenceService."""
-
-    name: str
-    body: Body
-    predictor: Body
-    kind: str
-    """The field of the predictor that holds the model, such as `model` or `triton`."""
-    model: Body
-    form: str
-    """Name of the model's format."""
-
-
-def read(documents: Iterable[Any]) -> Service:
-    """Return the one InferenceService among objects.
-
-    Raises FolderError if there is not exactly one, or if it serves what the operator does not.
-    """
-    objects = [
-        each
-        for document in documents
-        if isinstance(document, dict)
-        for each in (document["items"] if isinstance(document.get("items"), list) else [document])
-        if isinstance(each, dict) and each.get("kind") == KIND
-    ]
-    if len(objects) != 1:
-        raise FolderError(f"the file has {len(objects)} objects of kind {KIND}; pass a file with exactly one")
-    (body,) = objects
-    if body.get("apiVersion") not in API_VERSIONS:
-        raise FolderError(f"the {KIND} is of apiVersion {body.get('apiVersion')}; only {API_VERSIONS[0]} is read")
-    metadata, predictor = _map(body, "metadata"), _map(_map(body, "spec"), "predictor")
-    name = str(metadata.get("name") or metadata.get("generateName") or "")
-    kind = next((each for each in ("model", *FORMATS, *OTHER_PREDICTORS) if each in predictor), "")
-    if not kind:
-        raise FolderError(f"{KIND} {name} has a container of its user's, which tritonserver cannot stand for; keep it")
-    model = _map(predictor, kind)
-    form = str(_map(model, "modelFormat").get("name", "")) if kind == "model" else kind
-    if form not in FORMATS:
-        raise FolderError(
-            f"{KIND} {name} has a model of format {form or '(none)'}; {', '.join(FORMATS)} are taken. Keep this one, or"
-            " give the model in another format, such as ONNX"
-        )
-    return Service(name, body, predictor, kind, model, form)
-
-
-def _map(body: Mapping[str, Any], field: str) -> Body:
-    """The object in a field; empty if it is missing."""
-    value = body.get(field)
-    if value is not None and not isinstance(value, dict):
-        raise FolderError(f"the {KIND}'s {field} is no object; correct the file")
-    return value or {}
-
-
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -112,9 +52,10 @@ def _list(value: Any) -> list[Any]:
 def fields(service: Service) -> Iterator[Found]:
     """Yield what becomes of everything that the InferenceService says. Raises FolderError if a part is no object."""
     yield from _metadata(service)
-    for name, value in _map(service.body, "spec").items():
+    for name in map_of(service.body, "spec"):
         if name != "predictor":
-            yield _by_table(name, name, value)
+            rule = TABLE[name] if name in COMPONENTS else NO_FIELD
+            yield LeftOut(name, rule.note)
     yield from _replicas(service)
     for name, value in service.predictor.items():
         if name not in (service.kind, "minReplicas", "maxReplicas"):
@@ -143,7 +84,7 @@ def _by_table(rule: str, field: str, value: Any) -> Found:
 
 
 def _metadata(service: Service) -> Iterator[Found]:
-    metadata = _map(service.body, "metadata")
+    metadata = map_of(service.body, "metadata")
     name = object_name(service.name)
     yield Taken("metadata.name", "metadata.name", name)
     if name != service.name:
@@ -154,14 +95,14 @@ def _metadata(service: Service) -> Iterator[Found]:
     elif namespace is not None:
         yield LeftOut("metadata.namespace", "it is no namespace's name")
     labels = {}
-    for key, value in _map(metadata, "labels").items():
+    for key, value in map_of(metadata, "labels").items():
         if names.is_inherited(str(key)) and LABEL_KEY.match(str(key)) and LABEL.match(str(value)):
             labels[key] = str(value)
         else:
             yield LeftOut(f"metadata.labels.{key}", "it is Kubernetes' or a deployer's, or no label")
     if labels:
         yield Taken("metadata.labels", "metadata.labels", labels)
-    yield from _annotations(_map(metadata, "annotations"))
+    yield from _annotations(map_of(metadata, "annotations"))
 
 
 def _annotations(annotations: Body) -> Iterator[Found]:
@@ -178,7 +119,7 @@ def _annotations(annotations: Body) -> Iterator[Found]:
 def _replicas(service: Service) -> Iterator[Found]:
     """The replicas; a range of them is the autoscaler's."""
     least, most = service.predictor.get("minReplicas", 1), service.predictor.get("maxReplicas", 0)
-    stop = _map(_map(service.body, "metadata"), "annotations").get("serving.kserve.io/stop")
+    stop = map_of(map_of(service.body, "metadata"), "annotations").get("serving.kserve.io/stop")
     numbers = isinstance(least, int) and isinstance(most, int)
     if least == 0:
         yield LeftOut("predictor.minReplicas", "there is no scaling to 0; one replica stays")
@@ -277,7 +218,7 @@ def _resources(field: str, value: Any, service: Service) -> Iterator[Found]:
             place = f"{field}.{part}.{name}"
             if GPU.match(str(name)):
                 if part == "limits":
-                    yield Taken(place, "gpu.count", int(amount) if str(amount).isdigit() else amount)
+                    yield Taken(place, "gpu.count", int(str(amount)) if NUMBER.match(str(amount)) else amount)
                     if name != "nvidia.com/gpu":
                         yield Taken(place, "gpu.resourceName", name)
             elif "/" in str(name) or "." in str(name):
@@ -321,7 +262,7 @@ def _arguments(field: str, value: Any, service: Service) -> Iterator[Found]:
         option, _, given = each.partition("=")
         backend, comma, setting = given.partition(",")
         name, equals, number = setting.partition("=")
-        if option == "--log-verbose" and given.isdigit():
+        if option == "--log-verbose" and NUMBER.match(given):
             yield Taken(f"{field}.{option}", "serving.logVerbose", int(given))
         elif option == "--backend-config" and comma and equals:
             config = {"backend": backend, "name": name, "value": number}

@@ -14,10 +14,10 @@ from triton_converters.contract.text import printable
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import TODO, ObjectOptions, object_name
-from triton_plugin.kserve.fields import Found, LeftOut, Service, Taken, fields, read
+from triton_plugin.kserve.fields import Found, LeftOut, Taken, fields
+from triton_plugin.kserve.service import Body, Service, read
 from triton_plugin.validation.validate import check
 
-Body = dict[str, Any]
 WIDTH = 120
 LONGEST_REASON = 300
 """Characters of a reason: the API server's may list everything that is allowed."""
