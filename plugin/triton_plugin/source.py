@@ -17,7 +17,7 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from triton_operator import names
-from triton_operator.kube.kinds import TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, Kind
 from triton_plugin import bounded_yaml
 from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.job_log import LOGGED_STAGES, latest_line
@@ -186,6 +186,24 @@ class Cluster:
         """Return the Deployments of all namespaces with the labels of a selector. Raises SubjectError."""
         with translated_errors("the operator's Deployment cannot be read"):
             return _items(self._apps.list_deployment_for_all_namespaces, label_selector=selector)
+
+    def child(self, kind: Kind, name: str) -> dict[str, Any] | None:
+        """Return an object of the namespace; None if there is none, or no such kind. Raises SubjectError."""
+        core = {SERVICE: self._core.read_namespaced_service, CLAIM: self._core.read_namespaced_persistent_volume_claim}
+        with suppress(MissingError), translated_errors(f"{kind} {name} cannot be read"):
+            if kind in core:
+                return _as_json(core[kind], name, self.namespace)
+            place = (kind.group, kind.version, self.namespace, kind.plural, name)
+            return _as_json(self._custom.get_namespaced_custom_object, *place)
+        return None
+
+    def children(self, kind: Kind) -> list[dict[str, Any]]:
+        """Return all objects of a kind in the namespace, of a group that is not the core's. Raises SubjectError."""
+        with translated_errors(f"the {kind.plural} of namespace {self.namespace} cannot be read"):
+            place = (kind.group, kind.version, self.namespace, kind.plural)
+            listed = _items(self._custom.list_namespaced_custom_object, *place)
+        # Items of a list lack what the list says once.
+        return [{"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in listed]
 
     def make_claim(self, body: dict[str, Any]) -> bool:
         """Make a PersistentVolumeClaim unless it exists; return whether it was made. Raises SubjectError."""

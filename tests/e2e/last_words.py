@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.e2e.applied import Applied, DisappointedError
 from tests.e2e.kubectl import Object
@@ -17,6 +17,7 @@ from tests.e2e.state import State
 from tests.e2e.suite import Suite
 from tests.hostile_messages import messages
 
+T = TypeVar("T")
 AT_A_TIME = 3
 SAY = """
 import base64, sys, zlib
@@ -113,7 +114,7 @@ def pod_of(applied: Applied, job: Object) -> Object | None:
     return found[0] if found else None
 
 
-def eventually(what: str, look: Callable[[], Object | None]) -> Object:
+def eventually(what: str, look: Callable[[], T | None]) -> T:
     """What is found once there is something; raises AssertionError."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (found := look()) is None:

@@ -1,4 +1,4 @@
-"""`kubectl triton run` with an ONNX file, as somebody's first command."""
+"""`kubectl triton run` with an ONNX file, as somebody's first command, and `eject` as the last one."""
 
 import shlex
 import subprocess
@@ -11,13 +11,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.e2e import plugin
 from tests.e2e.applied import PATIENCE_SECONDS
-from tests.e2e.kubectl import Object
+from tests.e2e.kubectl import KubectlError, Object
+from tests.e2e.last_words import eventually
+from tests.e2e.leaving import leave
 from tests.e2e.suite import Suite
 
 NAME = "ran"
 ASK = """
 import sys, urllib.request
-print(urllib.request.urlopen(sys.argv[1], sys.argv[2].encode(), timeout=30).read().decode())
+print(urllib.request.urlopen(sys.argv[1], sys.argv[2].encode(), timeout=float(sys.argv[3])).read().decode())
 """
 
 
@@ -33,10 +35,12 @@ class Ran:
     object: Object
     answer: str
     """What the server answered to the request that the command printed."""
+    answer_without: str
+    """What it answered to the same request once the object was gone."""
 
 
 def run(suite: Suite) -> Ran:
-    """Run the command, run it again, and send the request that it printed."""
+    """Run the command, run it again, send the request that it printed, and again when the object is gone."""
     with tempfile.TemporaryDirectory() as folder:
         model, file = Path(folder, "scores.onnx"), Path(folder, f"{NAME}.yaml")
         model.write_bytes(graph())
@@ -47,8 +51,25 @@ def run(suite: Suite) -> Ran:
         written = file.read_text()
     curl = shlex.split(command.stdout.rstrip().splitlines()[-1])
     (url,) = (word.replace("localhost", NAME) for word in curl if word.startswith("http"))
-    answer = suite.workbench.run("python3", "-c", ASK, url, curl[-1])
-    return Ran(command, again, written, suite.busy.get("td", NAME), answer)
+    answer, found = ask(suite, url, curl[-1], timeout=30), suite.busy.get("td", NAME)
+    leave(suite, NAME)
+    without = eventually("an answer of the copy", lambda: answered(suite, url, curl[-1]))
+    return Ran(command, again, written, found, answer, without)
+
+
+def ask(suite: Suite, url: str, body: str, timeout: float) -> str:
+    """Send a request from a pod; gives the answer. ``timeout``: in seconds."""
+    return suite.workbench.run("python3", "-c", ASK, url, body, str(timeout))
+
+
+def answered(suite: Suite, url: str, body: str) -> str | None:
+    """The same; None if no server is reached. The cluster's DNS keeps the old Service's address for some seconds."""
+    try:
+        return ask(suite, url, body, timeout=5)
+    except KubectlError as error:
+        if "urlopen error" not in str(error):
+            raise
+        return None
 
 
 def graph() -> bytes:

@@ -17,6 +17,7 @@ COMMANDS = {
     "retry": "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
     "history": "List the revisions that served, to which one can go back.",
     "rollback": "Serve a revision that served before, whatever the source says, until you clear that.",
+    "eject": "Write the server of an object as plain files, which run without the operator.",
     "update-images": (
         "List the objects that keep other images than the installation has, and ask the operator to take these."
     ),

@@ -1,0 +1,1 @@
+"""A first TritonDeployment for a KServe InferenceService."""

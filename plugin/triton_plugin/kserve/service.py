@@ -1,0 +1,81 @@
+"""The parts of a KServe InferenceService. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_plugin.errors import FolderError
+
+Body = dict[str, Any]
+API_VERSIONS = ("serving.kserve.io/v1beta1", "serving.kubeflow.org/v1beta1")
+"""The latter is what the same API was called before KServe had its name."""
+KIND = "InferenceService"
+FORMATS = ("triton", "onnx", "tensorflow", "pytorch")
+"""The model formats of which tritonserver serves files that the operator takes."""
+OTHER_PREDICTORS = ("sklearn", "xgboost", "huggingface", "pmml", "lightgbm", "paddle")
+"""The older names of models that the operator does not take."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """The parts of an InferenceService."""
+
+    name: str
+    body: Body
+    predictor: Body
+    kind: str
+    """The field of the predictor that holds the model, such as `model` or `triton`."""
+    model: Body
+    form: str
+    """Name of the model's format."""
+
+
+def read(documents: Iterable[Any]) -> Service:
+    """Return the one InferenceService among objects.
+
+    Raises FolderError if there is not exactly one, or if it serves what the operator does not.
+    """
+    objects = [
+        each
+        for document in map(_as_json, documents)
+        if isinstance(document, dict)
+        for each in (document["items"] if isinstance(document.get("items"), list) else [document])
+        if isinstance(each, dict) and each.get("kind") == KIND
+    ]
+    if len(objects) != 1:
+        raise FolderError(f"the file has {len(objects)} objects of kind {KIND}; pass a file with exactly one")
+    (body,) = objects
+    if body.get("apiVersion") not in API_VERSIONS:
+        raise FolderError(f"the {KIND} is of apiVersion {body.get('apiVersion')}; only {API_VERSIONS[0]} is read")
+    metadata, predictor = map_of(body, "metadata"), map_of(map_of(body, "spec"), "predictor")
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    kind = next((each for each in ("model", *FORMATS, *OTHER_PREDICTORS) if each in predictor), "")
+    if not kind:
+        raise FolderError(
+            f"{KIND} {name} runs a container of its user; the operator runs only tritonserver. Keep this one"
+        )
+    model = map_of(predictor, kind)
+    form = str(map_of(model, "modelFormat").get("name", "")) if kind == "model" else kind
+    if form not in FORMATS:
+        raise FolderError(
+            f"{KIND} {name} has a model of format {form or '(none)'}; {', '.join(FORMATS)} are taken. Keep this one, or"
+            " give the model in another format, such as ONNX"
+        )
+    return Service(name, body, predictor, kind, model, form)
+
+
+def _as_json(value: Any) -> Any:
+    """The value as the API server would get it: YAML has other keys than texts, and sets and bytes."""
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_json(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def map_of(body: Mapping[str, Any], field: str) -> Body:
+    """Return the object in a field; empty if it is missing. Raises FolderError if it is no object."""
+    value = body.get(field)
+    if value is not None and not isinstance(value, dict):
+        raise FolderError(f"the {KIND}'s {field} is no object; correct the file")
+    return value or {}
