@@ -22,6 +22,7 @@ from hack.docs import (
     reasons,
     renamed,
     rooms,
+    samples,
     settings,
     zoo,
 )
@@ -41,6 +42,7 @@ PAGES = (
     reasons,
     renamed,
     rooms,
+    samples,
     settings,
     zoo,
 )
