@@ -42,6 +42,14 @@ def test_objects_and_results_are_read_from_the_cluster(ready: Kubectl) -> None:
     assert "digits is ready" in watched.stdout
 
 
+def test_all_objects_of_all_namespaces_are_read_with_their_results(ready: Kubectl, tmp_path: Path) -> None:
+    said = plugin(ready, "report", "-A", "--file", str(tmp_path / "reports"))
+    assert said.returncode == 0, said.stderr
+    name = f"{ready.namespace}.digits.html"
+    assert f'<a href="{name}">digits</a>' in (tmp_path / "reports/index.html").read_text()
+    assert "Figures of every candidate" in (tmp_path / "reports" / name).read_text()
+
+
 def test_without_results_the_status_is_enough(ready: Kubectl) -> None:
     ready("delete", "configmap", "digits-results")
     said = plugin(ready, "explain", "digits")
