@@ -30,6 +30,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header hack/site/requirements.in -o requirements/site.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra plugin pyproject.toml hack/release/requirements.in \
+	  -c requirements/dev.txt -o requirements/plugin-archive.txt
 	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
 	  -o requirements/image-tritonserver-cpu.txt
@@ -78,7 +80,8 @@ site: venv $(SITE_VENV)/.done ## Build the documentation as a site in FOLDER, by
 
 .PHONY: release
 release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key, GPU=1; see docs/releasing.md
-	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)") $(if $(GPU),--gpu)
+	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)") $(if $(GPU),--gpu) \
+	  $(if $(DOWNLOADS),--downloads "$(DOWNLOADS)")
 
 .PHONY: demo examples bench bench-latency
 demo: ## Convert, measure and serve a model of handwritten digits, and send it a request

@@ -12,6 +12,7 @@ from hack.docs import (
     advice,
     api,
     chart,
+    completion,
     conversions,
     examples,
     files,
@@ -22,6 +23,7 @@ from hack.docs import (
     reasons,
     renamed,
     rooms,
+    samples,
     settings,
     zoo,
 )
@@ -31,6 +33,7 @@ PAGES = (
     advice,
     api,
     chart,
+    completion,
     conversions,
     examples,
     files,
@@ -41,6 +44,7 @@ PAGES = (
     reasons,
     renamed,
     rooms,
+    samples,
     settings,
     zoo,
 )

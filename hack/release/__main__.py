@@ -5,6 +5,7 @@ repeated; from then on the version is taken.
 """
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from hack.devcluster.commands import run
 from hack.devcluster.paths import ClusterError, cache_home
 from hack.imagebuild import engine, inputs
 from hack.imagebuild.store import BuildError, Store
-from hack.release import chart, images, sbom
+from hack.release import archive, chart, images, sbom
 from hack.release.checks import check
 from hack.release.error import ReleaseError
 from hack.release.signing import Signer
@@ -35,8 +36,18 @@ def parser() -> argparse.ArgumentParser:
     how = top.add_mutually_exclusive_group(required=True)
     how.add_argument("--key", metavar="KEY", help="the private key of cosign; COSIGN_PASSWORD is its password")
     how.add_argument("--keyless", action="store_true", help="sign by the identity of the workflow that runs this")
+    top.add_argument(
+        "--downloads", metavar="URL", type=https, help="where the files will be; writes krew's triton.yaml"
+    )
     top.add_argument("--gpu", action="store_true", help=f"build, push and name {GPU} too, which starts from NVIDIA's")
     return top
+
+
+def https(url: str) -> str:
+    """Take the URL of a folder, as krew downloads from it. Raises argparse.ArgumentTypeError."""
+    if not re.fullmatch(r"https://[!-~]+", url):
+        raise argparse.ArgumentTypeError(f"{url!r} is no https URL: name the folder that the files will be in")
+    return url
 
 
 def release(options: argparse.Namespace, work: Path) -> None:
@@ -54,8 +65,16 @@ def release(options: argparse.Namespace, work: Path) -> None:
     if public_key is not None:
         (output / "cosign.pub").write_text(public_key, encoding="utf-8")
     tree = export(ROOT, work)
-    for file in python_packages(tree, output):
+    packages = python_packages(tree, output)
+    for file in packages:
         say(f"{file.name} built")
+    (wheel,) = (file for file in packages if file.suffix == ".whl")
+    program = archive.build(tree, wheel, work, output, version)
+    say(f"{program.name} built")
+    if options.downloads:
+        manifest = archive.krew_manifest(program, version, options.downloads)
+        (output / "triton.yaml").write_text(manifest, encoding="utf-8")
+        say(f"triton.yaml written, for {options.downloads}")
 
     store, published = Store(engine.find(CACHE), CACHE), []
     for name in image_names(options.gpu):

@@ -38,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of a command line: with the arguments of its command, and the names of the others."""
     found = argparse.ArgumentParser(prog="kubectl triton", description=__doc__, epilog=EPILOG)
-    found.add_argument("--version", action="version", version=version(), help="print the version of this plugin")
-    add_location(found, is_command=False)
+    add_options(found)
     subparsers = found.add_subparsers(metavar="COMMAND", required=True)
     typed = _command(words)
     for name, text in COMMANDS.items():
@@ -49,6 +48,12 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
             command.add_arguments(subparser)
             subparser.set_defaults(run=command.run)
     return found
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what stands before the name of a command."""
+    parser.add_argument("--version", action="version", version=version(), help="print the version of this plugin")
+    add_location(parser, is_command=False)
 
 
 def version() -> str:

@@ -17,11 +17,13 @@ def add_name(parser: argparse.ArgumentParser) -> None:
     add_location(parser)
 
 
+NAME_OR_FILE = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
+
+
 def add_names_or_files(parser: argparse.ArgumentParser, *metavars: str) -> None:
     """Add TritonDeployments that may also be saved files. ``metavars``: one for each; none: NAME alone."""
     for metavar in metavars or ("NAME",):
-        text = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
-        parser.add_argument(metavar.lower(), metavar=metavar, help=text)
+        parser.add_argument(metavar.lower(), metavar=metavar, help=NAME_OR_FILE)
     add_location(parser)
 
 

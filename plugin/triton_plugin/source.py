@@ -87,18 +87,25 @@ class Cluster:
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
         body = self.triton_deployment(name)
-        return parse(body, self._results(name))
+        return parse(body, self.results(name))
 
     def triton_deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
         return self._request(self._custom.get_namespaced_custom_object, name)
 
-    def deployments(self) -> list[dict[str, Any]]:
-        """Return all objects of the namespace. Raises SubjectError."""
+    def deployments(self, *, everywhere: bool = False) -> list[dict[str, Any]]:
+        """Return all objects of the namespace or, ``everywhere``, of all namespaces. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
-        with translated_errors(f"the TritonDeployments of namespace {self.namespace}"):
-            answer: Any = self._custom.list_namespaced_custom_object(
-                kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
+        place = "all namespaces" if everywhere else f"namespace {self.namespace}"
+        with translated_errors(f"the TritonDeployments of {place}"):
+            answer: Any = (
+                self._custom.list_cluster_custom_object(
+                    kind.group, kind.version, kind.plural, _request_timeout=TIMEOUT_SECONDS
+                )
+                if everywhere
+                else self._custom.list_namespaced_custom_object(
+                    kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
+                )
             )
         return list(answer["items"])
 
@@ -235,11 +242,15 @@ class Cluster:
         with suppress(MissingError), translated_errors("it was not deleted"):
             _as_json(self._core.delete_namespaced_pod, name, self.namespace)
 
-    def _results(self, name: str) -> dict[str, Any] | None:
+    def results(self, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """Return the ConfigMap with an object's results; None if there is none. Raises SubjectError.
+
+        ``namespace``: the object's, if it is another than this cluster's.
+        """
         try:
             with translated_errors(f"ConfigMap {names.results(name)} cannot be read"):
                 config_map = self._core.read_namespaced_config_map(
-                    names.results(name), self.namespace, _request_timeout=TIMEOUT_SECONDS
+                    names.results(name), namespace or self.namespace, _request_timeout=TIMEOUT_SECONDS
                 )
         except MissingError:
             return None

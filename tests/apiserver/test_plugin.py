@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from hack.devcluster.binaries import program
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl
 from tests.report.subjects import golden
@@ -40,6 +42,14 @@ def test_objects_and_results_are_read_from_the_cluster(ready: Kubectl) -> None:
     assert "digits is ready" in watched.stdout
 
 
+def test_all_objects_of_all_namespaces_are_read_with_their_results(ready: Kubectl, tmp_path: Path) -> None:
+    said = plugin(ready, "report", "-A", "--file", str(tmp_path / "reports"))
+    assert said.returncode == 0, said.stderr
+    name = f"{ready.namespace}.digits.html"
+    assert f'<a href="{name}">digits</a>' in (tmp_path / "reports/index.html").read_text()
+    assert "Figures of every candidate" in (tmp_path / "reports" / name).read_text()
+
+
 def test_without_results_the_status_is_enough(ready: Kubectl) -> None:
     ready("delete", "configmap", "digits-results")
     said = plugin(ready, "explain", "digits")
@@ -57,3 +67,21 @@ def test_an_object_that_nobody_has_seen_yet_says_so(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
     said = plugin(kubectl, "explain", "digits")
     assert "The operator has not seen TritonDeployment" in said.stdout
+
+
+def test_kubectl_completes_the_name_of_an_object(kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("create", "-f", "-", body=MINIMAL)
+    (tmp_path / "kubectl").symlink_to(program("kubectl"))
+    for name, module in (("kubectl-triton", "triton_plugin"), ("kubectl_complete-triton", "triton_plugin.completion")):
+        (tmp_path / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    said = subprocess.run(
+        [tmp_path / "kubectl", "__complete", "triton", "explain", "--namespace", kubectl.namespace, "di"],
+        env={**os.environ, "KUBECONFIG": str(kubectl.kubeconfig), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    # Of the argument, which may also be a file: `:0` has the shell offer files where no object fits.
+    assert said.stdout == "digits\n:0\n"

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import yaml
 
 from hack.devcluster.binaries import program
 from hack.imagebuild import inputs
+from hack.release import archive
+from tests.page import blocks
 from tests.release.conftest import VERSION, Released, generate_key
 from tests.release.registry import Registry
-from tests.release.tree import NAME
+from tests.release.tree import DOWNLOADS, NAME, ROOT
 
 pytestmark = pytest.mark.release
 NAMES = {*inputs.names(), NAME}
@@ -125,6 +128,58 @@ def test_the_wheel_runs(released: Released, tmp_path: Path) -> None:
     done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "validate" in done.stdout
+
+
+def unpacked(released: Released, folder: Path) -> Path:
+    """The folder of the archive."""
+    with tarfile.open(released.files / archive.name(VERSION)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / archive.FOLDER
+
+
+def test_the_archive_runs_without_python(released: Released, tmp_path: Path) -> None:
+    plugin = unpacked(released, tmp_path) / archive.PROGRAM
+    sample, run = ROOT / "manifests/samples/smallest.yaml", ROOT / "tests/report/recorded/digits.yaml"
+    report = tmp_path / "digits.html"
+    for words, expected in (
+        (["--version"], f"{VERSION}\n"),
+        (["validate", str(sample)], f"{sample}: smallest: valid\n"),
+        (["report", str(run), "--file", str(report)], ""),
+    ):
+        argv = ["/usr/bin/env", "-i", f"HOME={tmp_path}", "PATH=/nonexistent", str(plugin), *words]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
+    assert "<svg" in report.read_text(), "with its plots"
+
+
+def test_the_archive_is_installed_as_the_page_says(released: Released, tmp_path: Path) -> None:
+    (block,) = blocks("docs/install.md", "The plugin without Python")
+    paths = f"{tmp_path}/.local/bin:{program('kubectl').parent}:/usr/bin:/bin"
+    environment = {"HOME": str(tmp_path), "PATH": paths, "VERSION": VERSION}
+    said = subprocess.run(
+        ["bash", "-euc", block], cwd=released.files, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stdout) == (0, f"{VERSION}\n"), said.stderr
+
+
+def test_the_archive_has_what_a_push_sends_and_what_it_passes_on(released: Released, tmp_path: Path) -> None:
+    folder = unpacked(released, tmp_path)
+    assert (folder / "_internal/triton_plugin/push/receiver.py").exists(), "a push sends its text"
+    assert "Apache License" in (folder / "LICENSE").read_text()
+    assert list((folder / "licenses").glob("numpy-*/**/LICENSE*"))
+
+
+def test_the_completion_of_the_archive_answers(released: Released, tmp_path: Path) -> None:
+    argv = [str(unpacked(released, tmp_path) / "kubectl_complete-triton"), "report", "digits", "-o", "h"]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}).stdout
+    assert said == "html\n:4\n"
+
+
+def test_krews_manifest_names_the_archive(released: Released) -> None:
+    (platform,) = yaml.safe_load((released.files / "triton.yaml").read_text())["spec"]["platforms"]
+    assert platform["uri"] == f"{DOWNLOADS}/{archive.name(VERSION)}"
+    listed = (released.files / "checksums.txt").read_text().splitlines()
+    assert f"{platform['sha256']}  {archive.name(VERSION)}" in listed
 
 
 def test_a_version_is_released_once(released: Released, registry: Registry, key: Path) -> None:

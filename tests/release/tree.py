@@ -10,6 +10,7 @@ from hack.imagebuild import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "triton-operator"
+DOWNLOADS = "https://models.example/triton-operator"
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com")
 SMALL = """\
 ARG BASE_IMAGE=debian:trixie-slim
@@ -60,6 +61,7 @@ class Tree:
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         elsewhere = [path for path in inherited if Path(path).is_absolute() and not Path(path).is_relative_to(ROOT)]
         argv = [sys.executable, "-m", "hack.release", "--registry", registry, "--version", version, "--key", str(key)]
+        argv += ["--downloads", DOWNLOADS]
         environment = {**os.environ, "COSIGN_PASSWORD": "", "PYTHONPATH": os.pathsep.join([*rooms, *elsewhere])}
         return subprocess.run(
             argv, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=RELEASE_SECONDS, check=False

@@ -1,17 +1,19 @@
 """The HTML report as its readers see it. `make test-report` installs the browser."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.report.browser import Browser
-from tests.report.subjects import HOSTILE, RECORDED, hostile, saturated, searched
+from tests.report.subjects import HOSTILE, RECORDED, expected, golden, hostile, saturated, searched
+from triton_plugin.report import overview
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.document import report
 from triton_plugin.source import read_file
-from triton_plugin.subject import Subject
+from triton_plugin.subject import Subject, parse
 
 pytestmark = pytest.mark.chromium
 
@@ -112,3 +114,51 @@ def test_nobodys_words_run(browser: Browser, tmp_path: Path) -> None:
     shown = HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
     assert any(shown in text for text in browser.text("td.words"))
     assert any(shown in text for text in browser.text("summary")), "in a candidate's name too"
+
+
+def all_objects(*others: Subject) -> str:
+    """The page of the recorded runs, of one that stalled, and of others."""
+    now = datetime(2026, 12, 1, tzinfo=UTC)
+    subjects = [*(read_file(str(file)) for file in RECORDED), parse(*golden("saturated")), *others]
+    body, _ = golden("no-candidate-meets-the-constraint")
+    subjects.append(parse({**body, "status": expected("no-candidate-meets-the-constraint")}, None))
+    rows = [overview.row(each, now, overview.file_name(each)) for each in subjects]
+    return overview.as_html(overview.overview(rows, "all namespaces", now))
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_the_page_of_all_objects_fits_the_window_in_both_themes(browser: Browser, tmp_path: Path, width: int) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(all_objects(), encoding="utf-8")
+    for dark in (False, True):
+        browser.open(file, width, dark)
+        assert browser.complaints() == []
+        assert browser.script(OVERFLOW) == 0, "the page itself does not scroll sideways"
+        background, ink = browser.script(LUMINANCE)
+        assert (background < 60 and ink > 180) if dark else (background > 200 and ink < 60)
+        if width == 1200:
+            assert browser.script(SIDEWAYS) == [], "the table is seen whole"
+
+
+def test_the_page_of_all_objects_sorts_numbers_and_ages(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(all_objects(), encoding="utf-8")
+    browser.open(file)
+    for number, heading in ((4, "Inferences/second"), (6, "Accuracy"), (7, "Measured")):
+        browser.sort(0, heading)
+        cells = browser.script(
+            f'[...document.querySelectorAll("tbody tr")].map((row) => row.cells[{number}])'
+            ".map((cell) => cell.dataset.value ?? cell.textContent)"
+        )
+        found = [float(each) for each in cells if each]
+        assert len(found) > 2
+        assert found == sorted(found)
+        assert cells[len(found) :] == [""] * (len(cells) - len(found)), "what has no figure is last"
+
+
+def test_nobodys_words_run_in_the_page_of_all_objects(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(all_objects(hostile()), encoding="utf-8")
+    browser.open(file)
+    assert browser.complaints() == []
+    assert browser.chrome.title == "TritonDeployments of all namespaces"

@@ -2,20 +2,29 @@
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
-from triton_plugin.arguments import add_names_or_files, subject
+from triton_plugin.arguments import NAME_OR_FILE, cluster, subject
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.location import add_location
+from triton_plugin.report import overview
 from triton_plugin.report.document import Report, report
+from triton_plugin.subject import Subject
 from triton_plugin.terminal import say
 
 FORMATS = ("html", "md", "csv", "json")
+INDEX = "index.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object, and the document's form and place."""
-    add_names_or_files(parser)
+    """Add the object or that it is all of them, and the document's form and place."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("name", nargs="?", metavar="NAME", help=NAME_OR_FILE)
+    group.add_argument("--all", action="store_true", help="one page with a row for each object of the namespace")
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="the same for all namespaces")
+    add_location(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -24,25 +33,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="form of the document; default: the ending of the file, or html for standard output",
     )
     parser.add_argument(
-        "--file", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
+        "--file",
+        type=Path,
+        help="file to write; md also writes its plots next to it. With --all or -A also a folder, which then has a"
+        " report of each object too. Default: standard output",
     )
 
 
 def run(options: argparse.Namespace) -> Exit:
-    """Write the report. Raises CommandError and OSError."""
+    """Write the report. Raises SubjectError, which is a CommandError, and OSError."""
+    if options.name is None:
+        return _all(options)
     ending = options.file.suffix.removeprefix(".") if options.file else FORMATS[0]
     form = options.form or ending
     if form not in FORMATS:
         raise SubjectError(
             f"{options.file} does not end with .{', .'.join(FORMATS)}: say which form it has, by -o FORM"
         )
-    text = _document(report(subject(options, options.name)), form, options.file)
-    if options.file is None:
-        sys.stdout.write(text)
-    else:
-        options.file.write_text(text, encoding="utf-8")
-        say(f"wrote {options.file}", sys.stderr)
+    _write(_document(report(subject(options, options.name)), form, options.file), options.file)
     return Exit.OK
+
+
+def _all(options: argparse.Namespace) -> Exit:
+    """Write the page of all objects and, into a folder, a report of each."""
+    file: Path | None = options.file
+    if options.form not in {None, "html"}:
+        raise SubjectError(f"the page of all objects has no form {options.form}: leave -o out, or name one object")
+    if file is not None and file.suffix not in {"", ".html"} and not file.is_dir():
+        raise SubjectError(f"{file} does not end with .html and is no folder: the page of all objects is HTML")
+    source = cluster(options)
+    folder = file if file is not None and (file.is_dir() or not file.suffix) else None
+    now, rows = datetime.now(UTC), []
+    for body in source.deployments(everywhere=options.all_namespaces):
+        metadata = body["metadata"]
+        found = overview.read(body, source.results(metadata["name"], metadata["namespace"]) if folder else None)
+        if isinstance(found, Subject):
+            found = overview.row(found, now, _linked(found, folder))
+        rows.append(found)
+    place = "all namespaces" if options.all_namespaces else f"namespace {source.namespace}"
+    text = overview.as_html(overview.overview(rows, place, now))
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    _write(text, folder / INDEX if folder is not None else file)
+    return Exit.OK
+
+
+def _linked(found: Subject, folder: Path | None) -> str:
+    """Write an object's report into the folder; return its name there, or nothing if there is none."""
+    name = overview.file_name(found) if folder is not None else ""
+    if folder is not None and name:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(_document(report(found), "html", None), encoding="utf-8")
+    return name
+
+
+def _write(text: str, file: Path | None) -> None:
+    if file is None:
+        sys.stdout.write(text)
+        return
+    file.write_text(text, encoding="utf-8")
+    say(f"wrote {file}", sys.stderr)
 
 
 def _document(content: Report, form: str, output: Path | None) -> str:

@@ -1,17 +1,15 @@
 """Writes the report as one HTML file that loads no font, script or picture."""
 
 import re
-from base64 import b64encode
 from hashlib import sha256
-from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from triton_plugin import columns
 from triton_plugin.report import plots
 from triton_plugin.report.document import CandidateReport, Report, environment_lines
-from triton_plugin.report.palette import as_variables, variables
+from triton_plugin.report.page import render
+from triton_plugin.report.palette import as_variables
 from triton_plugin.saturation import sentence
 from triton_plugin.tables import margin
 
@@ -19,12 +17,8 @@ from triton_plugin.tables import margin
 def as_html(report: Report) -> str:
     """Return the whole file. All values are escaped, and the page runs only its own script."""
     online = report.performance.online if report.performance else []
-    script = _read("report.js")
-    # The page says by hash which script may run, so the text between the tags must be these very characters.
-    script_hash = "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
-    # The dependency's default is not to escape; every value here may be a user's.
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
-    return template.render(
+    return render(
+        "report.html",
         report=report,
         tradeoff=plots.tradeoff(report),
         saturation=plots.saturation(report),
@@ -43,11 +37,6 @@ def as_html(report: Report) -> str:
         margin=margin,
         cells=columns.cells,
         filled=columns.columns_with_values,
-        light=Markup(variables(dark=False)),  # noqa: S704 - constants of this program
-        dark=Markup(variables(dark=True)),  # noqa: S704 - constants of this program
-        style=Markup(_read("report.css")),  # noqa: S704 - a file of this package
-        script=Markup(script),  # noqa: S704 - a file of this package
-        script_hash=script_hash,
     )
 
 
@@ -63,7 +52,3 @@ def _online(candidate: CandidateReport) -> plots.Plot | None:
     # The name is in ids of the page, and the user's.
     stem = "candidate-" + sha256(name.encode()).hexdigest()[:8]
     return plots.components(candidate.measured.online, stem, f"{name}: average latency against concurrency")
-
-
-def _read(name: str) -> str:
-    return files("triton_plugin.report").joinpath(name).read_text(encoding="utf-8")

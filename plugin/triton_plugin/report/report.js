@@ -1,6 +1,7 @@
 "use strict";
 const value = (row, column) => {
-  const text = row.cells[column].textContent.trim();
+  const cell = row.cells[column];
+  const text = (cell.dataset.value ?? cell.textContent).trim();
   return text !== "" && !isNaN(text) ? Number(text) : text;
 };
 const compare = (a, b, sign) => {
