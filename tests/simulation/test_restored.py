@@ -76,6 +76,18 @@ def test_what_served_serves_again_without_its_source_by_its_name() -> None:
     assert (active(cluster), cluster.condition("Ready")["status"]) == (active(saved), "True")
 
 
+def test_without_results_and_source_nothing_serves_until_the_files_are_back() -> None:
+    saved = three_served()
+    cluster = restored(saved, results=False)
+    cluster.scripts, scripts = GONE, cluster.scripts
+    cluster.run(5)
+    assert cluster.has("SourceNotFound")
+    assert not cluster.of_kind("Deployment")
+    cluster.scripts = scripts
+    settled(cluster)
+    assert active(cluster) == active(saved)
+
+
 def test_a_newer_operator_takes_the_images_of_the_results() -> None:
     """The status, where they were pinned, is lost; the history has those of each state that served."""
     saved = three_served()
