@@ -10,7 +10,8 @@ from pathlib import Path
 
 from hack.deploy.command import ROOT, executable
 
-BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""The language of a block, which commands do not have, and its text."""
 BLOCK_SECONDS = 900
 
 
@@ -19,7 +20,7 @@ def blocks(page: str, heading: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     sections = re.split(r"^## ", text, flags=re.MULTILINE)
     (section,) = [each for each in sections if each.partition("\n")[0] == heading]
-    return BLOCK.findall(section)
+    return [text for language, text in BLOCK.findall(section) if not language]
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,23 @@ def test_a_claim_gets_no_volume_later_either(as_operator: Kubectl, kubectl: Kube
     operator(*change, '{"metadata": {"annotations": {"example.com/a": "b"}}}')
 
 
+def test_what_was_restored_from_a_backup_is_taken_over(as_operator: Kubectl, kubectl: Kubectl) -> None:
+    """As docs/backup.md restores it: with the operator's labels, without an owner, and a claim from a snapshot."""
+    bodies = [one("PersistentVolumeClaim"), one("ConfigMap")]
+    saved = deepcopy(bodies)
+    for each in saved:
+        del each["metadata"]["ownerReferences"]
+    source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "saved"}
+    saved[0]["spec"]["dataSource"] = source
+    kubectl("create", "-f", "-", body=saved)
+    apply = ("apply", "--server-side", "--force-conflicts", "--validate=false", "-f", "-")
+    as_operator.within(kubectl.namespace)(*apply, body=bodies)
+    for each in bodies:
+        found = kubectl.get(each["kind"].lower(), each["metadata"]["name"])
+        assert len(found["metadata"]["ownerReferences"]) == 1
+    assert kubectl.get("pvc", bodies[0]["metadata"]["name"])["spec"]["dataSource"] == source
+
+
 def test_what_a_user_set_on_a_service_stays(as_operator: Kubectl, kubectl: Kubectl) -> None:
     operator, body = as_operator.within(kubectl.namespace), one("Service")
     operator("create", "-f", "-", body=body)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Attack
+from tests.converters.restored import restore
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.repository import Conversion, write_conversion
 from triton_converters.contract import layout
@@ -148,6 +149,16 @@ def test_what_is_marked_stays_and_what_is_not_goes(root: Path, marks: Path) -> N
     assert names(root) == kept
     assert (root / "revisions" / MARKED / "model.onnx").read_text() == "weights"
     assert run(REQUEST, root, marks) == CleanResult(0, 0)
+
+
+def test_what_is_marked_stays_on_a_restored_claim(root: Path, marks: Path) -> None:
+    kept = {name for name in names(root) if MARKED in name}
+    restore(root)
+    grow_old(root)
+    run(REQUEST, root, marks)
+    assert kept <= names(root)
+    assert (layout.revision_directory(MARKED, root) / "model.onnx").read_text() == "weights"
+    assert f"candidates/{OF_MARKED}" not in names(root), "no revision links to it: each has a copy"
 
 
 def test_what_was_used_just_now_stays(root: Path, marks: Path) -> None:

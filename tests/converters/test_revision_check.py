@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.converters.restored import restore
 from triton_converters.claim_store import revision as published
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
@@ -121,6 +122,14 @@ def test_content_is_read_only_if_the_attributes_differ(
     assert reads == []
     # Another revision shares the file.
     os.link(revision / "models/digits/1/model.onnx", revision.parent / "other")
+    assert main([published_request.to_json()]) == 0
+    assert reads == [revision]
+
+
+def test_a_server_starts_on_a_restored_claim_once_its_content_was_read(
+    mount: Path, revision: Path, published_request: CheckRequest, reads: list[Path]
+) -> None:
+    restore(mount)
     assert main([published_request.to_json()]) == 0
     assert reads == [revision]
 

@@ -14,6 +14,7 @@ from onnx import TensorProto
 
 from tests.conftest import Attack
 from tests.converters.onnx_models import Graph
+from tests.converters.restored import restore
 from triton_converters import __main__ as program
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch, read_batches, write_batch
@@ -162,14 +163,17 @@ def test_packages_that_are_gone_are_told_before_user_code_runs(incoming: Path) -
     assert "is no longer on the repository claim" in outcome.message
 
 
+@pytest.mark.parametrize("claim", ["the same", "restored"])
 @pytest.mark.parametrize("stage", ["reference", "convert"])
-def test_what_is_on_the_claim_is_not_produced_again(incoming: Path, stage: str) -> None:
+def test_what_is_on_the_claim_is_not_produced_again(incoming: Path, mount: Path, stage: str, claim: str) -> None:
     request = REFER if stage == "reference" else CONVERT
     refer()
     if stage == "convert":
         prepare_and_produce("convert", CONVERT)
     first = publish(stage, request)
     empty(incoming)
+    if claim == "restored":
+        restore(mount)
     assert step("prepare", stage, request.to_json()) == (0, None)
     assert documents.read(incoming, documents.ORDER, documents.Order).missing == ()
     assert publish(stage, request) == first
