@@ -24,6 +24,7 @@ CHARACTER = 0.602
 TEXT, SMALL, LINE = 13.0, 11.5, 21.0
 """Font sizes and the height of a line, in pixels."""
 PAD = 16.0
+"""Space within the border of a card, in pixels."""
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 

@@ -273,7 +273,7 @@ def _items(request: Callable[..., Any], *arguments: str, **options: str) -> list
 def translated_errors(request: str) -> Iterator[None]:
     """Turn the client's errors into a SubjectError about what was asked, with the API server's words.
 
-    Raises SubjectError if the API server refuses, or cannot be reached.
+    Raises SubjectError if the API server refuses, and UnreachableError if it does not answer.
     """
     try:
         yield

@@ -151,7 +151,7 @@ def test_a_batcher_is_tritons_and_a_canary_needs_a_gateway() -> None:
     found, text = written(service("tensorflow-canary"))
     assert found["spec"]["models"][0]["config"] == {"maxBatchSize": 32, "dynamicBatching": {"maxQueueDelay": "50ms"}}
     assert found["spec"]["serving"]["replicas"] == 2
-    assert "# - predictor.canaryTrafficPercent: set `serving.route.canary` and `serving.soak` (docs/canary.md)" in text
+    assert "# - predictor.canaryTrafficPercent: set `serving.route.canary` and `serving.soak` (docs/rollout.md)" in text
     assert "# - predictor.tensorflow.protocolVersion: clients of v1 have to ask by v2" in text
 
 

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Exit:
-    """Ask the operator for another try. Raises CommandError, also if a try would do nothing."""
+    """Ask the operator for another try. Raises SubjectError, also if a try would do nothing."""
     source = cluster(options)
     subject = source.subject(options.name)
     effect = retry_effect(subject)

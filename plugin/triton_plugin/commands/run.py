@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Exit:
-    """Serve the model and print a first request. Raises CommandError and OSError."""
+    """Serve the model and print a first request. Raises CommandError, such as FolderError, and OSError."""
     uri = options.model_files if is_uri(options.model_files) else ""
     path = Path(options.model_files)
     if options.secret and not uri:
