@@ -78,7 +78,7 @@ def _lines(text: str, hidden: Sequence[str]) -> Iterator[str]:
 
     ``hidden``: the code that the numbers between NUL characters stand for.
     """
-    width, before = 0, ""
+    width, before, is_loose = 0, "", False
     seen: dict[str, int] = {}
     for line in text.splitlines():
         shown = HIDDEN.sub(lambda found: hidden[int(found[1])], line)
@@ -90,15 +90,20 @@ def _lines(text: str, hidden: Sequence[str]) -> Iterator[str]:
         elif line.startswith("|"):
             yield HIDDEN.sub(lambda found: _without_bars(hidden[int(found[1])]), line)
         elif "\n" in shown:
-            yield from _indented(shown, width)
-        else:
-            if item and before and not width:
+            if before and shown.startswith(" "):
                 yield ""
-            yield shown
+            yield from _indented(shown, width)
+            is_loose = True
+        else:
+            if item and before and (not width or is_loose):
+                yield ""
+            yield " " * INDENT + shown.lstrip() if width and line.startswith(" ") else shown
         if item:
-            width = len(item[0])
-        elif line and not line.startswith((" ", "\0")):
-            width = 0 if not before else width
+            width, is_loose = len(item[0]), False
+        elif not line:
+            is_loose = True
+        elif not line.startswith((" ", "\0")) and not before:
+            width = 0
         before = line
 
 

@@ -1,4 +1,5 @@
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,9 @@ def test_troubleshooting_names_only_reasons_that_exist() -> None:
     named = set(re.findall(r"^\| `([A-Z][A-Za-z]+)`", text, re.MULTILINE))
     assert named
     assert named <= {str(reason) for reason in Reason}
+
+
+def test_no_file_has_the_marks_of_a_merge() -> None:
+    marks = ["git", "grep", "--name-only", "--extended-regexp", "^(<{7} |>{7} )"]
+    done = subprocess.run(marks, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")

@@ -77,7 +77,7 @@ def test_what_python_markdown_reads_in_another_way_is_rewritten() -> None:
     assert site("| `a\\|<b>` | c |\n") == "| <code>a&#124;&lt;b></code> | c |\n"
     assert site("Words:\n- one\n- two\n") == "Words:\n\n- one\n- two\n"
     assert site("1. one\n   ```\n   code\n     more\n   ```\n2. two\n") == (
-        "1. one\n    ```\n    code\n      more\n    ```\n2. two\n"
+        "1. one\n\n    ```\n    code\n      more\n    ```\n\n2. two\n"
     )
 
 
@@ -96,3 +96,29 @@ def test_a_link_that_leads_nowhere_is_a_fault(tmp_path: Path) -> None:
     )
     (tmp_path / "a/index.html").write_text('<h1 id="x">A</h1><a href="../">4</a><a href="/a/">5</a>')
     assert faults(tmp_path) == ["index.html: a/#y leads to no heading", "index.html: b.png leads to nothing"]
+
+
+def test_what_belongs_to_an_item_stays_in_it() -> None:
+    text = (
+        "1. one\n   more\n\n   ```\n   code\n   ```\n\n   words\n2. two\n   ```\n   code\n   ```\n3. three\n\nafter\n"
+    )
+    assert site(text).splitlines() == [
+        "1. one",
+        "    more",
+        "",
+        "    ```",
+        "    code",
+        "    ```",
+        "",
+        "    words",
+        "",
+        "2. two",
+        "",
+        "    ```",
+        "    code",
+        "    ```",
+        "",
+        "3. three",
+        "",
+        "after",
+    ]
