@@ -61,7 +61,7 @@ def _wide(lines: Sequence[str], found: Report, theme: Theme) -> str:
     height = 2 * PAD + LINE * (max(len(lines), len(found.candidates) + 3) + 1.5)
     parts = [
         *_steps(0, 0, width, theme),
-        *_card(0, 44, left, height, "You apply one object", theme),
+        *_card(0, 44, left, height, "You apply one object, such as", theme),
         *_code(PAD, 44 + PAD + 2.3 * LINE, lines, theme),
         *_text(left + gap / 2, 44 + height / 2 + 8, "→", theme.quiet, 26, text_anchor="middle"),
         *_card(left + gap, 44, right, height, "The operator finds out", theme),
@@ -76,7 +76,7 @@ def _narrow(lines: Sequence[str], found: Report, theme: Theme) -> str:
     second = 2 * PAD + LINE * (len(found.candidates) + 4.5)
     below = first + 36
     parts = [
-        *_card(0, 0, width, first, "You apply one object", theme),
+        *_card(0, 0, width, first, "You apply one object, such as", theme),
         *_code(PAD, PAD + 2.3 * LINE, lines, theme),
         *_text(width / 2, first + 26, "↓", theme.quiet, 24, text_anchor="middle"),
         *_card(0, below, width, second, "The operator finds out", theme),
@@ -113,8 +113,8 @@ def _code(x: float, y: float, lines: Sequence[str], theme: Theme) -> Iterator[st
 def _table(x: float, y: float, width: float, found: Report, theme: Theme, *, wide: bool = True) -> Iterator[str]:
     """The candidates by rank, those that failed last, and below what serves."""
     metric = found.accuracy[0].metric if found.accuracy else ""
-    columns = [("candidate", 0.0, "start"), ("inferences/s", 0.7 if not wide else 0.62, "end")]
-    columns += [("p99", 1.0 if not wide else 0.8, "end"), *([(metric, 1.0, "end")] if wide else [])]
+    columns = [("candidate", 0.0, "start"), ("inferences/s", 0.62 if wide else 0.58, "end")]
+    columns += [("p99", 0.8 if wide else 0.78, "end"), (metric, 1.0, "end")]
     largest = max((float(each.status.throughput or 0) for each in found.candidates), default=0.0)
     for heading, share, anchor in columns:
         yield from _text(x + width * share, y, heading, theme.quiet, SMALL, text_anchor=anchor, font_family=SANS)
@@ -132,11 +132,18 @@ def _table(x: float, y: float, width: float, found: Report, theme: Theme, *, wid
             yield from _text(x + width * share, line, text, colour, SMALL, text_anchor=anchor, font_weight=weight)
     serving = found.serving
     if serving is not None:
-        words = [f"{serving.candidate} serves: {serving.throughput}/s at p99 {serving.p99_latency}", "by its Service"]
-        lines = [", ".join(words)] if wide else words
-        for number, text in enumerate(lines):
-            line = y + LINE * (len(found.candidates) + 1.6 + number)
-            yield from _text(x, line, text, theme.accent, SMALL, font_family=SANS, font_weight="600")
+        below = y + LINE * (len(found.candidates) + 1.6)
+        text = f"{serving.candidate} serves: {serving.throughput}/s at p99 {serving.p99_latency}"
+        yield from _text(x, below, text, theme.accent, SMALL, font_family=SANS, font_weight="600")
+        yield from _text(x, below + LINE, _machine(found), theme.quiet, SMALL, font_family=SANS)
+
+
+def _machine(found: Report) -> str:
+    """How the active revision was measured, and on what the candidates were."""
+    environments = (each.measured.environment for each in found.candidates if each.measured is not None)
+    environment = next(each for each in environments if each is not None)
+    cores = environment.cpu.rpartition(",")[2].strip()
+    return f"through its Service; {environment.device}, {cores}, tritonserver {environment.server_version}"
 
 
 def _order(candidate: CandidateReport) -> tuple[bool, int]:
