@@ -50,7 +50,9 @@ def test_a_file_in_fp16_keeps_its_mask_finite_frozen_or_not(is_frozen: bool) -> 
     assert answer.dtype == torch.float16
     assert torch.isfinite(answer).all()
     assert torch.allclose(answer[:, :3].float(), expected[:, :3], atol=1e-2)
-    constants = halved.inlined_graph.findAllNodes("prim::Constant", True)
+    # Nodes end with their graph.
+    graph = halved.inlined_graph
+    constants = graph.findAllNodes("prim::Constant", True)
     held = [each.t("value") for each in constants if each.hasAttribute("value") and each.kindOf("value") == "t"]
     assert {each.dtype for each in (*held, *halved.parameters(), *halved.buffers())} == {torch.float16}
 
