@@ -17,6 +17,7 @@ RUNS = {
     "cluster": "served on a cluster",
     "rehearsal": "rehearsed without a cluster, in which nothing is served or measured",
 }
+REFUSED = "refused for a [reason](#refusals-that-count-as-right) that was listed before"
 Row = Mapping[str, Any]
 
 
@@ -38,7 +39,7 @@ def _summary(words: str, rows: Sequence[Row]) -> str:
     dates = " to ".join(sorted({min(row["date"] for row in rows), max(row["date"] for row in rows)}))
     machines = ", ".join(sorted({row["machine"] for row in rows}))
     refused = sum(bool(row["refusal"]) for row in rows)
-    counts = f"{ready} ready ({100 * ready / len(rows):.0f} %), {refused} refused for a [reason](#refusals-that-count-as-right) that was listed before"
+    counts = f"{ready} ready ({100 * ready / len(rows):.0f} %), {refused} {REFUSED}"
     return f"- {len(rows)} models {words}: {counts}; {dates}, {machines}."
 
 
@@ -65,7 +66,9 @@ def _refusals(rows: Sequence[Row]) -> str:
     """Return the list of refusals that count as right, with the models that met each."""
     lines = ["### Refusals that count as right", ""]
     for needs in REFUSALS:
-        names = ", ".join(f"`{row['model']['name']}`" for row in rows if not row["is_ready"] and row["refusal"] == needs)
+        names = ", ".join(
+            f"`{row['model']['name']}`" for row in rows if not row["is_ready"] and row["refusal"] == needs
+        )
         lines.append(f"- {needs}: {names or 'none in this run'}")
     return "\n".join([*lines, ""])
 
