@@ -183,6 +183,10 @@ def test_what_belongs_to_an_item_stays_in_it() -> None:
         ("<p>one\n2. two</p>", "2. two"),
         ("<p>one\n- two</p>", "- two"),
         ("<p>one\n| a | b |</p>", "| a | b |"),
+        ("<ol><li>one\n2. two</li></ol>", "2. two"),
+        ("<ul><li><p>one</p><ul><li>a</li></ul>two\n- b</li></ul>", "- b"),
+        ("<p>words <code>code\nin three\nlines</code></p>", "code\nin three\nlines"),
+        ("<p>words <code>code in\ntwo lines</code></p>", ""),
         ("<pre><code>```\n2. two</code></pre><p>one <code>```</code>\nand 2. two</p><ol><li>one</li></ol>", ""),
     ],
 )
