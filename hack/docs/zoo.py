@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.docs.examples import table
+from tests.zoo.refusals import REFUSALS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench/results/zoo.json"
@@ -16,6 +17,7 @@ RUNS = {
     "cluster": "served on a cluster",
     "rehearsal": "rehearsed without a cluster, in which nothing is served or measured",
 }
+REFUSED = "refused for a [reason](#refusals-that-count-as-right) that was listed before"
 Row = Mapping[str, Any]
 
 
@@ -25,7 +27,10 @@ def pages() -> dict[Path, str]:
     kinds = [(words, [row for row in rows if row["run"] == run]) for run, words in RUNS.items()]
     text = "\n".join(_summary(words, found) for words, found in kinds if found)
     return {
-        PAGE: BLOCK.sub(lambda found: f"{found[1]}{text}\n\n{_table(rows)}{found[2]}", PAGE.read_text(encoding="utf-8"))
+        PAGE: BLOCK.sub(
+            lambda found: f"{found[1]}{text}\n\n{_table(rows)}\n{_refusals(rows)}{found[2]}",
+            PAGE.read_text(encoding="utf-8"),
+        )
     }
 
 
@@ -34,7 +39,7 @@ def _summary(words: str, rows: Sequence[Row]) -> str:
     dates = " to ".join(sorted({min(row["date"] for row in rows), max(row["date"] for row in rows)}))
     machines = ", ".join(sorted({row["machine"] for row in rows}))
     refused = sum(bool(row["refusal"]) for row in rows)
-    counts = f"{ready} ready ({100 * ready / len(rows):.0f} %), {refused} refused for a reason of the list below"
+    counts = f"{ready} ready ({100 * ready / len(rows):.0f} %), {refused} {REFUSED}"
     return f"- {len(rows)} models {words}: {counts}; {dates}, {machines}."
 
 
@@ -55,6 +60,17 @@ def _table(rows: Sequence[Row]) -> str:
             for row in rows
         ],
     )
+
+
+def _refusals(rows: Sequence[Row]) -> str:
+    """Return the list of refusals that count as right, with the models that met each."""
+    lines = ["### Refusals that count as right", ""]
+    for needs in REFUSALS:
+        names = ", ".join(
+            f"`{row['model']['name']}`" for row in rows if not row["is_ready"] and row["refusal"] == needs
+        )
+        lines.append(f"- {needs}: {names or 'none in this run'}")
+    return "\n".join([*lines, ""])
 
 
 def _became(row: Row) -> str:

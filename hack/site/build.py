@@ -5,19 +5,23 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
 
 from hack.site.check import faults
-from hack.site.pages import converted, place
+from hack.site.pages import COPIED, converted, linked, place
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("*.md", "docs/**/*.md", "manifests/**/*.md", "charts/**/*.md")
 PICTURES = ("docs/*.svg", "docs/*.png")
 INDEX = ROOT / "docs/README.md"
-SECTION = re.compile(r"^## (.*)$")
+SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
 LISTED = re.compile(r"\[([^\]]*)\]\(([^)#\s]+\.md)\)")
+STYLE = ROOT / "hack/site/site.css"
+LARGEST = 64 * 1024
+"""The most bytes of a file that is copied."""
 
 
 def main() -> int:
@@ -39,37 +43,71 @@ def main() -> int:
 
 
 def write(folder: Path, repository: str) -> None:
-    """Write the pages, the pictures and mkdocs.yml into a folder."""
+    """Write the pages, the pictures, the files that pages link to, and mkdocs.yml into a folder."""
     pages = sorted({str(each.relative_to(ROOT)) for pattern in PAGES for each in ROOT.glob(pattern)})
     pictures = sorted(str(each.relative_to(ROOT)) for pattern in PICTURES for each in ROOT.glob(pattern))
-    for path in pages:
+    written = {path: (ROOT / path).read_text(encoding="utf-8") for path in pages}
+    copied = [*pictures, *([] if repository else texts(ROOT, written))]
+    for path, text in written.items():
         target = folder / "docs" / place(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = (ROOT / path).read_text(encoding="utf-8")
-        target.write_text(converted(path, text, {*pages, *pictures}, repository), encoding="utf-8")
-    for path in pictures:
-        shutil.copy(ROOT / path, folder / "docs" / place(path))
+        target.write_text(converted(path, text, {*pages, *copied}, repository), encoding="utf-8")
+    for path in copied:
+        target = folder / "docs" / place(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, target)
+    shutil.copyfile(STYLE, folder / "docs" / STYLE.name)
     settings = yaml.safe_load((ROOT / "hack/site/mkdocs.yml").read_text(encoding="utf-8"))
     body = settings | {"nav": navigation(INDEX.read_text(encoding="utf-8"), pages)}
     (folder / "mkdocs.yml").write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
 
 
+def texts(root: Path, written: Mapping[str, str]) -> list[str]:
+    """Return the paths of the files that a site without a repository has copies of, in order.
+
+    ``written``: the pages' texts, by their paths below ``root``.
+    """
+    named = {each for path, text in written.items() for each in linked(path, text)}
+    return sorted(each for each in named if each.endswith(COPIED) and _is_small(root, root / each))
+
+
+def _is_small(root: Path, file: Path) -> bool:
+    """Whether a file is a regular one of the tree, and no larger than what is copied."""
+    is_inside = file.resolve() == root.resolve() / file.relative_to(root) if file.is_relative_to(root) else False
+    return is_inside and file.is_file() and file.stat().st_size <= LARGEST
+
+
 def navigation(index: str, pages: list[str]) -> list[dict[str, object]]:
-    """Return the site's navigation: the sections of the index with the pages that they name, and then all others."""
-    sections: dict[str, list[str]] = {}
-    for line in index.splitlines():
-        if heading := SECTION.match(line):
-            sections[heading[1]] = []
-        for _, target in LISTED.findall(line):
-            path = str((INDEX.parent / target).resolve().relative_to(ROOT))
-            if path in pages and path not in {each for listed in sections.values() for each in listed}:
-                list(sections.values())[-1].append(path)
-    known = {each for listed in sections.values() for each in listed}
-    others = [each for each in pages if each not in known and each not in ("README.md", "docs/README.md")]
+    """Return the site's navigation: the sections of the index with the pages that they name, and then all others.
+
+    A page of a folder that the index does not name belongs to that folder's page, in a group.
+    """
+    _, *parts = SECTION.split(index)
+    known = {"README.md", "docs/README.md"}
     found: list[dict[str, object]] = [{"Home": "index.md"}, {"All pages": "pages.md"}]
-    for name, listed in [*sections.items(), ("Further pages", others)]:
-        found.append({name: [place(path) for path in listed]})
+    named = {path for _, path in _listed(index)}
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        entries: list[object] = []
+        for words, path in _listed(text):
+            if path in pages and path not in known:
+                below = [each for each in pages if _is_below(path, each) and each not in {*known, *named}]
+                known |= {path, *below}
+                listed = [place(each) for each in (path, *below)]
+                entries.append({words.capitalize(): listed} if below else listed[0])
+        found.append({name: entries})
+    found.append({"Further pages": [place(each) for each in pages if each not in known]})
     return found
+
+
+def _listed(text: str) -> list[tuple[str, str]]:
+    """Return the words of each link to a page in a part of the index, and the page's path in the tree."""
+    links = ((words, (INDEX.parent / target).resolve()) for words, target in LISTED.findall(text))
+    return [(words, str(file.relative_to(ROOT))) for words, file in links if file.is_relative_to(ROOT)]
+
+
+def _is_below(page: str, other: str) -> bool:
+    """Whether a page is below the folder of which another one is the README."""
+    return page.endswith("/README.md") and other != page and other.startswith(page.removesuffix("README.md"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """From Markdown as GitHub renders it to Markdown as Zensical does. Pure.
 
 Zensical reads Python-Markdown: anchors, lists after a paragraph, fences in lists and bars in code of tables differ from
-GitHub's. Links to files that are no pages lead to the repository, or are plain text if it has no address.
+GitHub's. Links to files that are no pages lead to their copies, if the site has any, or to the repository, or are plain
+text.
 """
 
 import posixpath
@@ -9,6 +10,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+MENTION = re.compile(r"(?<![\w/.])docs/[\w/-]+\.md(?:#[\w-]+)?")
+"""A page as comments of manifests and docstrings name it; they become texts of pages."""
+LINK_OR_MENTION = re.compile(f"{LINK.pattern}|{MENTION.pattern}")
+COPIED = (".yaml", ".py", ".lua", ".json")
+"""Text files of the tree that a site without a repository has copies of."""
 SOURCE_ATTRIBUTE = re.compile(r'((?:src|srcset)=")([^":]+)(")')
 HEADING = re.compile(r"^(#+) (.*)$")
 ITEM = re.compile(r"^([-*]|\d+\.) ")
@@ -26,21 +32,31 @@ def anchor(heading: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return where a file of the tree is in the site: pages of docs/ at its root, the README as its front page."""
+    """Return where a file of the tree is in the site: pages of docs/ at its root, the README as its front page.
+
+    Copies of other files are below `files/`.
+    """
     if path == "README.md":
         return "index.md"
     if path == "docs/README.md":
         return "pages.md"
-    moved = path.removeprefix("docs/")
-    # A README below is its folder's page.
-    return re.sub(r"(^|/)README\.md$", r"\1index.md", moved)
+    if path.endswith(COPIED):
+        return f"files/{path}"
+    # A README is its folder's page. As `index.md` it would be the page of a whole section of the navigation.
+    return re.sub(r"/README\.md$", ".md", path.removeprefix("docs/"))
+
+
+def linked(path: str, text: str) -> set[str]:
+    """Return the paths in the tree that a page links to; some may not exist, or be outside of it."""
+    bare = CODE.sub("", FENCE.sub("", text))
+    return {_path(path, found[3].partition("#")[0]) for found in LINK.finditer(bare) if not ABSOLUTE.match(found[3])}
 
 
 def converted(path: str, text: str, pages: Collection[str], repository: str) -> str:
     """Return a page's text for the site.
 
-    ``path``: of the page in the tree. ``pages``: paths of all pages and pictures of the site. ``repository``: address
-    of the tree's files, without a slash at its end; empty: it has none.
+    ``path``: of the page in the tree. ``pages``: paths of all pages, pictures and copied files of the site.
+    ``repository``: address of the tree's files, without a slash at its end; empty: it has none.
     """
     hidden: list[str] = []
 
@@ -50,6 +66,9 @@ def converted(path: str, text: str, pages: Collection[str], repository: str) -> 
 
     def relinked(found: re.Match[str]) -> str:
         picture, words, target = found.groups()
+        if target is None:
+            page, mark, fragment = found[0].partition("#")
+            return f"[{found[0]}]({_between(path, page)}{mark}{fragment})" if page in pages else found[0]
         new = _target(path, target, pages, repository)
         return f"{picture}[{words}]({new})" if new else words
 
@@ -57,7 +76,7 @@ def converted(path: str, text: str, pages: Collection[str], repository: str) -> 
         return f"{found[1]}{_target(path, found[2], pages, repository)}{found[3]}"
 
     bare = CODE.sub(hide, FENCE.sub(hide, text))
-    lines = _lines(SOURCE_ATTRIBUTE.sub(resourced, LINK.sub(relinked, bare)), hidden)
+    lines = _lines(SOURCE_ATTRIBUTE.sub(resourced, LINK_OR_MENTION.sub(relinked, bare)), hidden)
     return "\n".join(lines) + "\n"
 
 
@@ -66,11 +85,21 @@ def _target(path: str, target: str, pages: Collection[str], repository: str) -> 
     if ABSOLUTE.match(target):
         return target
     file, mark, fragment = target.partition("#")
-    linked = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
-    if linked in pages or f"{linked}/README.md" in pages:
-        linked = linked if linked in pages else f"{linked}/README.md"
-        return posixpath.relpath(place(linked), posixpath.dirname(place(path)) or ".") + mark + fragment
-    return f"{repository}/{linked}" if repository else ""
+    found = _path(path, file)
+    found = found if found in pages else f"{found}/README.md" if f"{found}/README.md" in pages else ""
+    if found:
+        return _between(path, found) + mark + fragment
+    return f"{repository}/{_path(path, file)}" if repository else ""
+
+
+def _path(page: str, target: str) -> str:
+    """Return the path in the tree of what a page links to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+
+
+def _between(page: str, target: str) -> str:
+    """Return the link from a page to a page or file of the site, both by their paths in the tree."""
+    return posixpath.relpath(place(target), posixpath.dirname(place(page)) or ".")
 
 
 def _lines(text: str, hidden: Sequence[str]) -> Iterator[str]:

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import Script, when
+from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import Cluster
+from tests.simulation.edits import another_version
+from tests.simulation.moving import NEW_FILES
 from tests.simulation.test_rollout import ONE_GPU, OTHER_SERVER, answering, on_gpus, replicas
 from tests.states.deployment import a_deployment
+from tests.states.pods import without_a_node
 from triton_operator import names
 
 DEADLINE = 120
@@ -247,3 +250,27 @@ def test_an_active_revision_is_measured_with_the_pods_that_it_has() -> None:
     cluster.settle()
     assert answering(cluster) == 2
     assert cluster.condition("PerformanceMeasured")["status"] == "True"
+
+
+def test_a_new_version_on_the_only_gpu_waits_until_nothing_serves(one_gpu: Cluster) -> None:
+    """Its Jobs need the GPU before its servers do, and take it from nobody."""
+    old = one_gpu.serving()
+
+    def on_the_gpu(stage: str, name: str, request: Any) -> Script:
+        if stage == "source":
+            return NEW_FILES
+        is_full = stage in ("reference", "convert", "profile") and answering(one_gpu)
+        return Script(pending=without_a_node()) if is_full else GOOD
+
+    one_gpu.scripts = on_the_gpu
+    one_gpu.edit(another_version())
+    one_gpu.run(SHORT)
+    assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
+    assert (one_gpu.condition("Ready")["status"], one_gpu.condition("UpToDate")["reason"]) == ("True", "Unschedulable")
+    one_gpu.edit(serving={"replicas": 0})
+    one_gpu.run(SHORT)
+    assert (one_gpu.condition("Selected")["status"], answering(one_gpu)) == ("True", 0)
+    one_gpu.edit(serving={"replicas": 1})
+    one_gpu.settle()
+    assert one_gpu.serving() != old
+    assert one_gpu.condition("Ready")["status"] == "True"

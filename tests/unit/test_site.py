@@ -1,14 +1,18 @@
 """The pages of the site, and the check of its links."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hack.site.build import INDEX, navigation
+from hack.site.build import INDEX, navigation, texts
 from hack.site.check import faults
 from hack.site.pages import converted, place
 
-PAGES = {"README.md", "docs/README.md", "docs/install.md", "docs/api.md", "charts/chart/README.md", "docs/a.svg"}
+PAGES = {
+    *("README.md", "docs/README.md", "docs/install.md", "docs/api.md", "charts/chart/README.md", "docs/a.svg"),
+    "charts/chart/a.yaml",
+}
 
 
 def site(text: str, path: str = "docs/install.md", repository: str = "") -> str:
@@ -21,8 +25,10 @@ def site(text: str, path: str = "docs/install.md", repository: str = "") -> str:
         ("README.md", "index.md"),
         ("docs/README.md", "pages.md"),
         ("docs/install.md", "install.md"),
-        ("docs/decisions/README.md", "decisions/index.md"),
-        ("charts/chart/README.md", "charts/chart/index.md"),
+        ("docs/decisions/README.md", "decisions.md"),
+        ("charts/chart/README.md", "charts/chart.md"),
+        ("manifests/samples/soak.yaml", "files/manifests/samples/soak.yaml"),
+        ("docs/a.svg", "a.svg"),
         ("CHANGELOG.md", "CHANGELOG.md"),
     ],
 )
@@ -37,9 +43,10 @@ def test_each_page_has_a_place(path: str, where: str) -> None:
         ("docs/install.md", "../README.md", "[x](index.md)"),
         ("docs/install.md", "#here", "[x](#here)"),
         ("docs/install.md", "https://a.example", "[x](https://a.example)"),
-        ("docs/install.md", "../charts/chart", "[x](charts/chart/index.md)"),
+        ("docs/install.md", "../charts/chart", "[x](charts/chart.md)"),
         ("README.md", "docs/install.md", "[x](install.md)"),
-        ("charts/chart/README.md", "../../docs/api.md", "[x](../../api.md)"),
+        ("charts/chart/README.md", "../../docs/api.md", "[x](../api.md)"),
+        ("docs/install.md", "../charts/chart/a.yaml", "[x](files/charts/chart/a.yaml)"),
         ("docs/install.md", "../Makefile", "x"),
     ],
 )
@@ -49,6 +56,24 @@ def test_links_lead_to_the_pages_of_the_site(path: str, target: str, link: str) 
 
 def test_files_that_are_no_pages_are_in_the_repository_if_it_has_an_address() -> None:
     assert site("[x](../Makefile)\n", repository="https://a.example/tree") == "[x](https://a.example/tree/Makefile)\n"
+
+
+def test_a_page_that_is_named_as_in_a_comment_of_a_sample_is_linked() -> None:
+    text = "| it (docs/api.md#spec) and `docs/api.md`, docs/none.md, [docs/api.md](api.md) |\n"
+    assert site(text) == (
+        "| it ([docs/api.md#spec](api.md#spec)) and `docs/api.md`, docs/none.md, [docs/api.md](api.md) |\n"
+    )
+
+
+def test_text_files_that_a_page_links_to_are_copied_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.py", "c.lua", "d.json", "e.bin", "docs/x.md", "folder/f.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "large.json").write_text("x" * (64 * 1024 + 1))
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "a.yaml")
+    names = ("a.yaml", "b.py", "c.lua#L1", "d.json", "e.bin", "large.json", "link.yaml", "none.yaml", "folder")
+    text = " ".join(f"[x](../{name})" for name in names) + " [x](../../outside.yaml) `[x](../folder/f.yaml)`"
+    assert texts(tmp_path, {"docs/x.md": text}) == ["a.yaml", "b.py", "c.lua", "d.json"]
 
 
 def test_pictures_of_html_are_found() -> None:
@@ -81,12 +106,39 @@ def test_what_python_markdown_reads_in_another_way_is_rewritten() -> None:
     )
 
 
-def test_every_page_of_the_index_is_in_the_navigation_once() -> None:
-    pages = ["docs/kind.md", "docs/install.md", "docs/unlisted.md"]
-    found = navigation(INDEX.read_text(encoding="utf-8"), pages)
+TREE = [
+    *(
+        "docs/kind.md",
+        "docs/install.md",
+        "charts/triton-operator/README.md",
+        "docs/unlisted.md",
+        "docs/architecture.md",
+    ),
+    *("docs/examples/resnet50-pyt.md", "docs/examples/dlrm-hps.md", "CONTRIBUTING.md", "README.md", "docs/README.md"),
+    *("docs/decisions/README.md", "docs/decisions/0001-a.md", "docs/decisions/0002-b.md"),
+]
+
+
+def pages_of(entries: Any) -> list[str]:
+    """All pages of a navigation, in its order."""
+    if isinstance(entries, str):
+        return [entries]
+    return [page for each in (entries.values() if isinstance(entries, dict) else entries) for page in pages_of(each)]
+
+
+def test_every_page_is_in_the_navigation_once_in_the_order_of_the_index() -> None:
+    found = navigation(INDEX.read_text(encoding="utf-8"), TREE)
     assert {"Try and evaluate": ["kind.md"]} in found
-    assert {"Install": ["install.md"]} in found
+    assert {"Install": ["install.md", "charts/triton-operator.md"]} in found
+    assert {"Serve a model": ["examples/resnet50-pyt.md", "examples/dlrm-hps.md"]} in found
     assert found[-1] == {"Further pages": ["unlisted.md"]}
+    assert sorted(pages_of(found)) == sorted({place(each) for each in TREE})
+
+
+def test_pages_below_a_listed_folder_are_a_group_and_no_tab_opens_with_it() -> None:
+    found = navigation(INDEX.read_text(encoding="utf-8"), TREE)
+    group = {"Decisions": ["decisions.md", "decisions/0001-a.md", "decisions/0002-b.md"]}
+    assert {"Extend": ["architecture.md", group, "CONTRIBUTING.md"]} in found
 
 
 def test_a_link_that_leads_nowhere_is_a_fault(tmp_path: Path) -> None:
@@ -122,3 +174,22 @@ def test_what_belongs_to_an_item_stays_in_it() -> None:
         "",
         "after",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("<p>words\n```\ncode</p>", "```"),
+        ("<p>one\n2. two</p>", "2. two"),
+        ("<p>one\n- two</p>", "- two"),
+        ("<p>one\n| a | b |</p>", "| a | b |"),
+        ("<ol><li>one\n2. two</li></ol>", "2. two"),
+        ("<ul><li><p>one</p><ul><li>a</li></ul>two\n- b</li></ul>", "- b"),
+        ("<p>words <code>code\nin three\nlines</code></p>", "code\nin three\nlines"),
+        ("<p>words <code>code in\ntwo lines</code></p>", ""),
+        ("<pre><code>```\n2. two</code></pre><p>one <code>```</code>\nand 2. two</p><ol><li>one</li></ol>", ""),
+    ],
+)
+def test_markdown_that_was_not_read_as_such_is_a_fault(tmp_path: Path, body: str, fault: str) -> None:
+    (tmp_path / "index.html").write_text(body)
+    assert faults(tmp_path) == ([f"index.html: {fault!r} is Markdown that the site shows as text"] if fault else [])

@@ -11,7 +11,7 @@ from hack.docs.zoo import pages
 from tests.zoo.fetch import CODE, MAKERS, PACKAGES
 from tests.zoo.models import MODELS
 from tests.zoo.outcome import Outcome, are_enough, read, smallest, summary, worse, write
-from tests.zoo.refusals import refusal
+from tests.zoo.refusals import REFUSALS, refusal
 from triton_plugin.validation.validate import check
 
 READY = Outcome(MODELS[0], True, "GeneratedInputs: ...", "1 of 1", 40.2, 4)
@@ -103,3 +103,9 @@ def test_rows_of_another_run_stay_in_the_file(tmp_path: Path) -> None:
 def test_the_page_has_a_row_for_each_model() -> None:
     (text,) = pages().values()
     assert [model.name for model in MODELS if f"| `{model.name}` |" not in text] == []
+
+
+def test_the_page_lists_what_counts_as_a_right_refusal() -> None:
+    (text,) = pages().values()
+    _, _, listed = text.partition("### Refusals that count as right\n")
+    assert [needs for needs in REFUSALS if f"- {needs}: `" not in listed] == []
