@@ -193,3 +193,15 @@ def test_a_rollback_says_that_it_may_be_a_gap(cluster: Cluster) -> None:
     assert rollback_effect(seen(cluster), newest) == (
         f"Revision {newest} is the active one, so it stays, and what is newer is not served."
     )
+
+
+def test_a_soak_that_is_held_is_gone_back_from(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key = active(cluster)
+    promoted(cluster, a_narrower_batch())
+    clients(cluster).rate = 0
+    for _ in cluster.passes(2000):
+        if soaked(cluster)[1] == "RolloutHeld":
+            break
+    assert (soaked(cluster)[1], active(cluster) != key) == ("RolloutHeld", True)
+    assert rollback_revision(seen(cluster), None) == key
