@@ -9,7 +9,7 @@ COMMANDS = {
     "validate": "Check files for what the API server and the operator would refuse; needs no cluster.",
     "push": "Copy a folder or a file to a claim, and print what spec.source takes.",
     "watch": "Show progress until the object is ready, stalled or waiting for you; the exit status says which.",
-    "explain": "Say which revision is active, what is in the way, why this candidate and not the others, and what to do.",
+    "explain": "Say which revision is active, why this candidate and no other, what is in the way, and what to do.",
     "logs": "Print the logs of the Jobs and servers of an object; those of the operator are in its own namespace.",
     "report": "Write all measurements and the reasons for the selection as a document.",
     "compare": "Compare two objects; figures are shown only if they were measured alike.",
