@@ -20,7 +20,8 @@ def advice() -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    return LINK.sub(_words, FURTHER.sub("", text)).replace("`", "")
+    """Return a cell's text. The plugin puts the object's namespace behind its name, so the placeholder goes."""
+    return LINK.sub(_words, FURTHER.sub("", text)).replace("`", "").replace(" --namespace NAMESPACE", "")
 
 
 def _words(link: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ class Exit(IntEnum):
     OK = 0, "what you asked for was done, or is so"
     FAILED = 1, "it was not done, or is not so; standard error says why"
     USAGE = 2, "the arguments are wrong"
-    STALLED = 3, "the object cannot become ready until something is changed"
+    STALLED = 3, "the object failed; most failures last until something is changed, some are tried again by themselves"
     WAITING = 4, "the object waits for you: for an approval, or because it is suspended or its rollout is held"
     UNREACHABLE = 5, "the API server does not answer"
     TIMED_OUT = 6, "the time of --timeout is over"

@@ -62,7 +62,7 @@ def _outcome(subject: Subject) -> str:
         lines.append(_sentence(f"{name} is {state}: {message}"))
         lines += _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
     elif subject.holds("Stalled"):
-        lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
+        lines.append(f"{name} is stalled: {_stalled_until(subject)}.")
         lines += list(_trouble(subject))
     elif subject.status.failing is not None:
         lines.append(f"{name} is in progress.")
@@ -79,6 +79,14 @@ def _outcome(subject: Subject) -> str:
             if is_waiting:
                 lines += _advice_lines(subject, current.reason)
     return "\n".join([*lines, *_failing_pass(subject), *_notices(subject)])
+
+
+def _stalled_until(subject: Subject) -> str:
+    """Return what ends a stall. What passes by itself is recorded with the time of its last try."""
+    stalled = subject.condition("Stalled")
+    if any(stalled is not None and each.at and each.reason == stalled.reason for each in subject.failures.values()):
+        return "the operator tries again by itself"
+    return "it cannot become ready until something is changed"
 
 
 def _newer_work(subject: Subject) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
@@ -17,6 +18,8 @@ MEANINGS = {
     DAMAGED: "its files on the claim are not what was published; `rollback` takes it only by its name",
 }
 """What the words of the column State mean, of those that need an explanation."""
+ON_TRIAL = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD)
+"""The reasons of Soaked while a revision may still be undone."""
 DIGITS = 8
 """Digits of a digest that are enough to tell it from the others."""
 
@@ -39,7 +42,7 @@ def notes(subject: Subject) -> list[str]:
 
 
 def rollback_revision(subject: Subject, name: str | None) -> str:
-    """Return the name of the revision to go back to. Raises SubjectError.
+    """Return the name of the revision to go back to. Raises SubjectError, also if KEY stands for several servers.
 
     ``name``: KEY or KEY.SERVER. None stands for what served before the active one, is older, and is not damaged. What
     is newer was left by somebody who went back, and is not chosen by itself. Nothing is chosen either while something
@@ -52,7 +55,32 @@ def rollback_revision(subject: Subject, name: str | None) -> str:
         raise SubjectError(
             f"TritonDeployment {subject.name} has no record of revision {name}; name one of these: {names}"
         )
+    servers = [each for each, revision in subject.history.revisions.items() if revision.key == name]
+    if len(servers) > 1:
+        active = _active_name(subject)
+        marked = (f"{each} (active)" if each == active else each for each in servers)
+        raise SubjectError(
+            f"key {name} of TritonDeployment {subject.name} had several servers, and alone it stands for the active one"
+            f" if that has this key; name the server too: {', '.join(marked)}"
+        )
     return name
+
+
+def rollback_effect(subject: Subject, name: str) -> str:
+    """Return what serving a revision does to clients, in a sentence. ``name``: what `rollback_revision` returned."""
+    active = _active_revision(subject)
+    revision = subject.history.revision_named(name, active)
+    soaked = subject.condition("Soaked")
+    on_trial = soaked is not None and soaked.reason in ON_TRIAL
+    if revision is not None and revision == active:
+        trial = " Its soak or canary ends without a verdict." if on_trial else ""
+        return f"Revision {name} is the active one, so it stays, and what is newer is not served.{trial}"
+    if on_trial:
+        return "If its servers still run, as during a soak, the Service moves at once; else as soon as one is ready."
+    return (
+        "Its servers start first, and the Service moves when they are ready. Where no GPU is free for them, a single"
+        " server of the active revision ends first, and nothing answers until the other one has loaded the model."
+    )
 
 
 def patch(name: str | None) -> dict[str, object]:
@@ -77,7 +105,7 @@ def _previous_revision(subject: Subject) -> str:
         further = f"; to go further back, type: {command} {quote(previous)}" if previous else ""
         raise SubjectError(
             f"{name} serves revision {current.key}, and {change}. To stay with the active revision, revert the edit, or"
-            f" type: {command} {quote(current.key)}{further}"
+            f" type: {command} {quote(_active_name(subject) or current.key)}{further}"
         )
     if not previous:
         raise SubjectError(
@@ -85,6 +113,12 @@ def _previous_revision(subject: Subject) -> str:
             f" not chosen by itself: name it, as kubectl triton history {quote(subject.name)} lists it"
         )
     return previous
+
+
+def _active_name(subject: Subject) -> str:
+    """The name under which history lists the active revision; empty: it is not recorded."""
+    active = _active_revision(subject)
+    return next((name for name, each in subject.history.revisions.items() if each == active), "")
 
 
 @dataclass(frozen=True)

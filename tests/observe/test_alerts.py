@@ -1,8 +1,10 @@
 """The alerts of the chart's PrometheusRule, by promtool: each fires where it should, and is silent where it should."""
 
 import re
+import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import ROOT, rendered
+from triton_plugin.__main__ import parser
 
 CASES = Path(__file__).parent / "alerts.test.yaml"
 RUNBOOKS = ROOT / "docs/runbooks.md"
@@ -18,6 +21,25 @@ ADDRESS = "https://docs.example/runbooks/"
 PARTS = ["Who notices", "First look", "Likely causes", "It clears"]
 """What a runbook has, in this order, after a sentence that says what the alert means."""
 Rule = dict[str, Any]
+TROUBLESHOOTING = ROOT / "docs/troubleshooting.md"
+
+
+def commands(page: Path) -> list[str]:
+    """The kubectl commands of a page, in blocks and in lines, with names of objects in place of NAME and others."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = re.findall(r"^```$\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    inline = re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    found = [" ".join(each.split()) for each in (*lines, *inline)]
+    return [
+        re.sub(r"\b[A-Z]{2,}\b", _example, each)
+        for each in found
+        if re.match(r"kubectl (?!triton [a-z-]+$)[a-z]+ ", each)
+    ]
+
+
+def _example(placeholder: re.Match[str]) -> str:
+    return {"KIND": "deployment", "FILE": "td.yaml"}.get(placeholder[0], placeholder[0].lower())
 
 
 def rules(*settings: str) -> list[dict[str, Any]]:
@@ -77,11 +99,44 @@ def test_every_alert_is_tried_both_ways_and_has_the_labels_that_its_words_name(g
 
 def test_every_alert_has_a_runbook_and_every_runbook_its_alert(groups: list[dict[str, Any]]) -> None:
     text = RUNBOOKS.read_text(encoding="utf-8")
-    sections = {each.partition("\n")[0]: each for each in text.split("\n## ")[1:]}
+    pages = {each.partition("\n")[0]: each for each in text.split("\n## ")[1:]}
+    sections = {name: each for name, each in pages.items() if name.startswith("Triton")}
     assert list(sections) == list(alerts(groups)), "in the order of the rules"
     for name, section in sections.items():
-        assert re.findall(r"^\*\*(.+?)\.\*\*", section, re.MULTILINE) == PARTS, name
-        assert len(re.findall(r"^```$.*?^```$", section, re.MULTILINE | re.DOTALL)) == 1, f"{name} has one command"
+        parts = re.findall(rf"^\*\*({'|'.join(PARTS)})\.\*\*", section, re.MULTILINE)
+        assert parts == PARTS, name
+        assert len(re.findall(r"^```$.*?^```$", section, re.MULTILINE | re.DOTALL)) == 1, f"{name} has one first look"
+
+
+@pytest.fixture(scope="module")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """What a real kubectl says to a command, of an API server that does not answer."""
+    kubeconfig = tmp_path_factory.mktemp("nowhere") / "kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    kubeconfig.write_text(
+        yaml.safe_dump({"clusters": [cluster], "users": [], "contexts": [context], "current-context": "x"})
+    )
+    environment = {"KUBECONFIG": str(kubeconfig), "PATH": "/usr/bin:/bin", "HOME": str(kubeconfig.parent)}
+
+    def said(command: str) -> str:
+        argv = [str(program("kubectl")), *shlex.split(command)[1:], "--request-timeout=5s"]
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False).stderr
+
+    return said
+
+
+@pytest.mark.parametrize("command", sorted(set(commands(RUNBOOKS)) | set(commands(TROUBLESHOOTING))))
+def test_a_command_of_the_runbooks_is_one_that_kubectl_takes(command: str, kubectl: Callable[[str], str]) -> None:
+    """What kubectl refuses, it refuses before it asks an API server: here it says that it reached none."""
+    assert re.search(r" --(all-)?namespaces?\b", command) or re.search(
+        r" (crd|sc|nodes?|uncordon|triton validate)\b", command
+    )
+    if not command.startswith("kubectl triton "):
+        assert re.search("(was|connection) refused", kubectl(command)), command
+        return
+    words = shlex.split(command)[2:]
+    assert vars(parser(words).parse_args(words)), "argparse ends the test where it refuses a word"
 
 
 def test_the_page_about_monitoring_lists_every_alert(groups: list[dict[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 import copy
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
     assert "\n  to do: Nothing at once: the previous revision is active." in text
     assert text.count("requests failed in pod") == 1
     assert "The target revision" not in text
+
+
+def test_a_stall_that_passes_by_itself_is_not_said_to_last() -> None:
+    missing = when("source", replace(FINAL, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
+    cluster = a_deployment().faring(missing).cluster()
+    for _ in cluster.passes(60):
+        if cluster.has("SourceNotFound", "Stalled"):
+            break
+    text = explain(parse(cluster.body(), cluster.objects["ConfigMap", "digits-results"]))
+    assert "digits is stalled: the operator tries again by itself.\n  what:  SourceResolved: SourceNotFound: " in text
 
 
 def test_an_object_with_old_names_is_explained_by_what_it_asked_for() -> None:

@@ -103,7 +103,8 @@ def test_of_two_servers_of_the_active_key_the_other_one_is_chosen() -> None:
     newest, before = revision(NEWEST), replace(revision(NEWEST, day=22), server="digits-0a1b2c3d4e")
     found = subject(newest, before, revision(BEFORE))
     assert rollback_revision(found, None) == f"{NEWEST}.0a1b2c3d4e"
-    assert rollback_revision(found, NEWEST) == NEWEST, "the key alone stands for the active one"
+    with pytest.raises(SubjectError, match=f"name the server too: {NEWEST}.{NEWEST} .active., {NEWEST}.0a1b2c3d4e$"):
+        rollback_revision(found, NEWEST)
     names = [(row[0], row[-1]) for row in table(found).rows]
     assert names == [(f"{NEWEST}.{NEWEST}", "active"), (f"{NEWEST}.0a1b2c3d4e", ""), (BEFORE, "")]
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from triton_plugin.__main__ import main, parser
-from triton_plugin.commands.logs import selector
+from triton_plugin.commands.logs import arguments, selector
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.source import Cluster
@@ -96,3 +96,9 @@ def test_the_page_has_every_exit_status() -> None:
 )
 def test_logs_are_selected_by_labels(options: tuple[str | None, str | None, bool], selected: str) -> None:
     assert selector("digits", *options) == f"triton-operator.dev/deployment=digits{selected}"
+
+
+@pytest.mark.parametrize("asked", [[], ["--previous"], ["--since=5m"], ["--follow"]])
+def test_logs_of_containers_that_were_started_again_and_of_some_time(asked: list[str]) -> None:
+    given = arguments(parser(["logs"]).parse_args(["logs", "digits", *asked]))
+    assert [each for each in given if each.startswith(("--previous", "--since", "--follow"))] == asked

@@ -16,7 +16,7 @@ from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, w
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.errors import SubjectError
-from triton_plugin.history import rollback_revision, table
+from triton_plugin.history import rollback_effect, rollback_revision, table
 from triton_plugin.subject import Subject, parse
 
 
@@ -171,3 +171,37 @@ def test_a_server_that_does_not_answer_is_gone_back_from(cluster: Cluster) -> No
     cluster.run(5)
     assert cluster.condition("Available")["status"] == "False"
     assert rollback_revision(seen(cluster), None) == before
+
+
+def test_a_key_of_several_servers_is_refused_because_it_would_keep_the_bad_one(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key = active(cluster)
+    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
+    cluster.run(5)
+    new, old = (each for each in keys(cluster) if each.partition(".")[0] == key)
+    with pytest.raises(SubjectError) as refused:
+        rollback_revision(seen(cluster), key)
+    assert str(refused.value).endswith(f"name the server too: {new} (active), {old}")
+    assert rollback_revision(seen(cluster), old) == old
+    assert "the Service moves at once" in rollback_effect(seen(cluster), old)
+    assert rollback_effect(seen(cluster), new).endswith("Its soak or canary ends without a verdict.")
+
+
+def test_a_rollback_says_that_it_may_be_a_gap(cluster: Cluster) -> None:
+    newest, before, _ = keys(cluster)
+    assert "Where no GPU is free for them" in rollback_effect(seen(cluster), before)
+    assert rollback_effect(seen(cluster), newest) == (
+        f"Revision {newest} is the active one, so it stays, and what is newer is not served."
+    )
+
+
+def test_a_soak_that_is_held_is_gone_back_from(soaked_once: Cluster) -> None:
+    cluster = copy.deepcopy(soaked_once)
+    key = active(cluster)
+    promoted(cluster, a_narrower_batch())
+    clients(cluster).rate = 0
+    for _ in cluster.passes(2000):
+        if soaked(cluster)[1] == "RolloutHeld":
+            break
+    assert (soaked(cluster)[1], active(cluster) != key) == ("RolloutHeld", True)
+    assert rollback_revision(seen(cluster), None) == key

@@ -8,7 +8,9 @@ from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model
 from tests.simulation.edits import another_source
+from tests.simulation.test_rollback import active
 from tests.simulation.test_rollout import answering
+from tests.simulation.test_soak import promoted, soaked, with_clients
 from tests.simulation.walk.walking import Walk, why
 from tests.states.deployment import a_deployment
 from triton_operator import names
@@ -213,3 +215,21 @@ def test_what_failed_its_soak_stays_while_the_service_may_not_move_back() -> Non
     world.api.refused = set()
     walk.run(90)
     assert cluster.serving() == good
+
+
+def test_a_service_that_somebody_moved_back_during_a_soak_stays_where_the_spec_holds_that_revision() -> None:
+    """The emergency way of the runbooks while no operator works: hold the revision, then move the Service by hand."""
+    cluster = with_clients()
+    key = active(cluster)
+    good, bad = promoted(cluster)
+    cluster.run(3)
+    assert soaked(cluster)[1] == "Soaking"
+    cluster.spec |= {"rollout": {"revision": key}}
+    cluster.generation += 1
+    point(cluster, good)
+    for _ in cluster.passes(30):
+        assert cluster.serving() == good
+        assert answering(cluster) >= 1
+    assert bad not in {name for kind, name in cluster.objects if kind == "Deployment"}
+    assert active(cluster) == key
+    assert cluster.condition("Ready")["status"] == "True"

@@ -3,8 +3,9 @@
 from copy import deepcopy
 
 from tests.simulation.cluster import Body, Cluster
-from tests.simulation.test_rollback import GONE, RESULTS, active, keys, roll_back, three_served
+from tests.simulation.test_rollback import GONE, RESULTS, active, keys, roll_back, three_served, version
 from tests.simulation.test_upgrade import NEWER
+from tests.states.deployment import a_deployment
 
 CLAIM = ("PersistentVolumeClaim", "digits-repository")
 READ = ["source", "server", "measure onnx-fp32", "service"]
@@ -103,3 +104,23 @@ def test_a_newer_operator_without_the_results_converts_with_its_own_images() -> 
     cluster.settings = NEWER
     settled(cluster)
     assert active(cluster) != active(saved), "another key, so no Job finds its result on the claim"
+
+
+def test_an_object_that_names_its_revision_from_the_start_serves_it_without_reading_or_measuring() -> None:
+    saved = three_served()
+    cluster = restored(saved)
+    roll_back(cluster, active(saved))
+    assert settled(cluster) == ["server", "service"]
+    assert active(cluster) == active(saved)
+
+
+def test_after_an_older_state_of_the_cluster_nothing_is_cleaned_before_the_newest_revision_is_recorded() -> None:
+    """As from a backup of etcd: the records are old, and the spec is applied as it is today."""
+    cluster = deepcopy(
+        a_deployment().one_candidate().asking(**version(1)).settled().edited(**version(2)).settled().cluster()
+    )
+    begun = len(cluster.story)
+    cluster.edit(**version(3), revisionHistoryLimit=0)
+    story = settled(cluster)[begun:]
+    assert story[-2:] == ["promotion", "clean"]
+    assert keys(cluster) == [active(cluster)]

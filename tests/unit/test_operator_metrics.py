@@ -138,6 +138,26 @@ def test_a_stalled_object_tells_why() -> None:
     assert told(cluster)["triton_operator_stalled"] == [(("vision", "digits", "UserCodeFailed"), 1)]
 
 
+def test_an_active_revision_without_a_ready_server_is_an_outage_and_nothing_else_is() -> None:
+    outage = "triton_operator_no_server_ready"
+    new = a_deployment().cluster()
+    new.starts = lambda name: False
+    new.run(60)
+    assert new.condition("Available")["status"] == "False"
+    assert told(new)[outage] == [], "it never served"
+    cluster = a_deployment().settled().cluster()
+    assert told(cluster)[outage] == []
+    cluster.starts = lambda name: False
+    cluster.run(2)
+    reason = cluster.condition("Available")["reason"]
+    assert told(cluster)[outage] == [(("vision", "digits", reason), 1)]
+    cluster.starts = lambda name: True
+    cluster.edit(serving={"replicas": 0})
+    cluster.settle()
+    assert cluster.condition("Available")["status"] == "False"
+    assert told(cluster)[outage] == [], "nobody wants a server"
+
+
 def test_an_object_over_which_passes_fail_tells_why() -> None:
     cluster = a_deployment().settled().where(broken="no such stage").cluster()
     cluster.act()

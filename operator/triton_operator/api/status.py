@@ -286,12 +286,12 @@ class TritonDeploymentStatus(StatusType):
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
     conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
-    verified; UpToDate while nothing newer is wanted than the active revision. Stalled is True while nothing is tried
-    until somebody changes something. If the operator itself fails for some time, Reconciling tells why, and the others
-    stay as they are. ServerVulnerable and ClaimShared are warnings, Rehearsed, NewCandidatesAvailable and
-    NewImagesAvailable are notices. These five are there only while they are True, Autoscaling only with
-    `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`; the others do not
-    depend on them."""
+    verified; UpToDate while nothing newer is wanted than the active revision. Stalled is True after a
+    failure: until somebody changes something or, of what passes by itself, until a later try succeeds. If the operator
+    itself fails for some time, Reconciling tells why, and the others stay as they are. ServerVulnerable and ClaimShared
+    are warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while
+    they are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with
+    `serving.soak`; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None

@@ -41,6 +41,11 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 for a TritonDeployment whose canary or soak has had no verdict for so long that a person has to look.",
         OBJECT,
     ),
+    "triton_operator_no_server_ready": (
+        "1 for a TritonDeployment whose active revision has no server that is ready, though servers are wanted, with"
+        " the reason of its Available condition.",
+        (*OBJECT, "reason"),
+    ),
     "triton_operator_active_revision": (
         "1 for the active revision of a TritonDeployment.",
         (*REVISION, "candidate", "format", "precision"),
@@ -138,6 +143,8 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
             yield name, (*key, each.reason), 1.0
         if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
             yield "triton_operator_rollout_held", tuple(key), 1.0
+        if (each.type, each.status) == ("Available", "False") and _is_outage(status, each.reason):
+            yield "triton_operator_no_server_ready", (*key, each.reason), 1.0
     if (failing := status.failing) is not None:
         yield "triton_operator_failing", (*key, failing.reason), 1.0
     if spec is not None:
@@ -148,6 +155,11 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
         for statistic, limit in _limits(spec.selection.constraints):
             yield "triton_operator_latency_limit_seconds", (*key, model, statistic), limit
         yield from _revision(key, model, status)
+
+
+def _is_outage(status: TritonDeploymentStatus, reason: str) -> bool:
+    """Whether clients get no answer that they got before: a first revision, and no replicas by wish, are no outage."""
+    return status.active is not None and reason != Reason.SUSPENDED
 
 
 def _limits(constraints: Constraints) -> Iterator[tuple[str, float]]:

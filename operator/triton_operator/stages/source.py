@@ -116,8 +116,8 @@ def _lost_claim(context: Context) -> Statement | None:
         return None
     name, volume = claim["metadata"]["name"], claim["spec"].get("volumeName", "")
     message = (
-        f"PersistentVolumeClaim {name} lost its volume {volume}; delete the claim, and the operator makes it and all"
-        " results again"
+        f"PersistentVolumeClaim {name} lost its volume {volume}; restore it from a snapshot if there is one; else"
+        " delete the claim, if spec.source still has the files: the operator makes it and all results again"
     )
     return Statement("SourceResolved", False, Reason.CLAIM_LOST, message)
 

@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "candidate",
         nargs="?",
         metavar="CANDIDATE|KEY",
-        help="name of the candidate, or key of its revision, as explain lists them; default: the one that would be"
-        " selected",
+        help="name of the candidate, or key of its revision, as explain lists them. Only one that passed is taken."
+        " Default: the one that waits for the approval",
     )
 
 

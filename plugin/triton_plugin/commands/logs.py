@@ -23,6 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stage", choices=sorted(STAGES), help="only the Jobs of this stage")
     group.add_argument("--server", action="store_true", help="only the servers")
     parser.add_argument("--candidate", metavar="NAME", help="only the Jobs of this candidate")
+    parser.add_argument(
+        "-p", "--previous", action="store_true", help="of containers that were started again: the log before that"
+    )
+    parser.add_argument("--since", metavar="TIME", help="only what is newer, such as 5m or 2h")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C")
     parser.add_argument(
         "--tail", type=int, default=LINES, metavar="N", help=f"last lines of each container; -1: all; default: {LINES}"
@@ -33,7 +37,20 @@ def run(options: argparse.Namespace) -> Exit:
     """Print the logs by kubectl, each line after its pod and container. Raises SubjectError."""
     source = cluster(options)
     source.triton_deployment(options.name)
-    command = source.kubectl(
+    command = source.kubectl(*arguments(options))
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace") as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                say(line.rstrip("\r\n"))
+    except FileNotFoundError as error:
+        raise SubjectError("kubectl is not on the PATH; install it") from error
+    return Exit.FAILED if process.returncode else Exit.OK
+
+
+def arguments(options: argparse.Namespace) -> list[str]:
+    """Return what kubectl is asked."""
+    return [
         "logs",
         "--selector",
         selector(options.name, options.stage, options.candidate, options.server),
@@ -43,15 +60,9 @@ def run(options: argparse.Namespace) -> Exit:
         f"--max-log-requests={MOST_CONTAINERS}",
         f"--tail={options.tail}",
         *(["--follow"] if options.follow else []),
-    )
-    try:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace") as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                say(line.rstrip("\r\n"))
-    except FileNotFoundError as error:
-        raise SubjectError("kubectl is not on the PATH; install it") from error
-    return Exit.FAILED if process.returncode else Exit.OK
+        *(["--previous"] if options.previous else []),
+        *([f"--since={options.since}"] if options.since else []),
+    ]
 
 
 def selector(name: str, stage: str | None, candidate: str | None, server: bool) -> str:

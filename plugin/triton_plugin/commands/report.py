@@ -23,7 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("name", nargs="?", metavar="NAME", help=NAME_OR_FILE)
     group.add_argument("--all", action="store_true", help="one page with a row for each object of the namespace")
-    group.add_argument("-A", "--all-namespaces", action="store_true", help="the same for all namespaces")
+    group.add_argument(
+        "-A",
+        "--all-namespaces",
+        action="store_true",
+        help="the same for all namespaces, which needs the right to list in them",
+    )
     add_location(parser)
     parser.add_argument(
         "-o",

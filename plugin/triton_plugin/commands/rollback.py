@@ -6,7 +6,7 @@ from shlex import quote
 from triton_plugin.arguments import add_name, cluster
 from triton_plugin.commands.history import print_history
 from triton_plugin.exits import Exit
-from triton_plugin.history import patch, rollback_revision
+from triton_plugin.history import patch, rollback_effect, rollback_revision
 from triton_plugin.terminal import say
 
 
@@ -18,9 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "revision",
         nargs="?",
         metavar="REVISION",
-        help="KEY or KEY.SERVER, as history lists it; default: that of the last older one",
+        help="KEY or KEY.SERVER, as history lists it, also one that is newer or damaged. Default: the last one to serve"
+        " that was measured before the active one; refused while what the spec asks for is not active",
     )
-    group.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
+    group.add_argument("--to-latest", action="store_true", help="clear that: serve what the rest of the spec asks for")
 
 
 def run(options: argparse.Namespace) -> Exit:
@@ -31,9 +32,9 @@ def run(options: argparse.Namespace) -> Exit:
         print_history(subject)
     name = None if options.to_latest else rollback_revision(subject, options.revision)
     source.patch(options.name, patch(name))
-    change = f"is set to {name}" if name else "is removed"
+    change = f"is set to {name}. {rollback_effect(subject, name)}" if name else "is removed."
     say(
-        f"TritonDeployment {options.name}: spec.rollout.revision {change}. If a GitOps tool applies this object, make"
+        f"TritonDeployment {options.name}: spec.rollout.revision {change} If a GitOps tool applies this object, make"
         " the same change in Git: the tool may take this one back. To follow it: kubectl triton watch"
         f" {quote(options.name)}"
     )

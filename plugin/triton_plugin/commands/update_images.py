@@ -14,10 +14,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add which objects are listed, and whether they are updated."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "names", nargs="*", default=[], metavar="NAME", help="objects to update; none: only list them all"
+        "names",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="objects to update; the active revision of each serves until the new one was measured; none: list all",
     )
-    group.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
-    parser.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
+    group.add_argument("--all", action="store_true", help="update every object that is listed, all at the same time")
+    parser.add_argument("--dry-run", action="store_true", help="list, and change nothing")
     add_location(parser)
 
 
