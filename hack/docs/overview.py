@@ -13,7 +13,7 @@ from triton_plugin.report.palette import ALERT, FAINT, INK, PAPER, SERIES
 from triton_plugin.subject import parse_saved
 
 ROOT = Path(__file__).parents[2]
-RUN = ROOT / "hack/docs/overview-run.yaml"
+RUN = ROOT / "tests/report/recorded/digits.yaml"
 """What `kubectl get td/NAME configmap/NAME-results -o yaml` printed of a real run."""
 OBJECT = ROOT / "hack/docs/overview-object.yaml"
 """The object of that run, as it was applied."""
