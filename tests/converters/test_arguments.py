@@ -120,15 +120,15 @@ def test_annotations_that_are_strings_are_resolved() -> None:
     assert take(get_model, {"width": "3", "names": "a b"}) == (3, ["a", "b"])
 
 
-def width(device: "NoSuchName", width: "int", deep: "Optional[NoSuchName]" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821,UP045
+def width(device: "NoSuchName", width: "int", deep: "Optional[NoSuchName]" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821,UP045 - as users write it
     return device, width, deep
 
 
 class Width:
-    def __init__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> None:  # type: ignore[name-defined]  # noqa: F821
+    def __init__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> None:  # type: ignore[name-defined]  # noqa: F821 - as users write it
         self.got = (device, width, deep)
 
-    def __call__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821
+    def __call__(self, device: "NoSuchName", width: "int", deep: "NoSuchName" = False) -> Any:  # type: ignore[name-defined]  # noqa: F821 - as users write it
         return device, width, deep
 
 

@@ -38,6 +38,15 @@ st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
 # An ensemble's models are no ensembles.
 st.register_type_strategy(EnsembleCode, st.builds(EnsembleCode, st.just(()), st.just(()), st.just(())))
+st.register_type_strategy(
+    SourceResult,
+    st.builds(
+        SourceResult,
+        digest=st.text("0123456789abcdef", min_size=64, max_size=64),
+        files=st.integers(0, 2**31),
+        total_bytes=st.integers(0, 2**62),
+    ),
+)
 st.register_type_strategy(ConvertRequest, st.builds(ConvertRequest, members=st.just(())))
 
 

@@ -62,5 +62,5 @@ def test_no_route_leads_to_the_service_of_another_object(
     writer = AWriter(taken)
     facts: Any = SummaryFacts.__new__(SummaryFacts)
     planned = Plan((*services, route), (), TritonDeploymentStatus(), (), None, facts)
-    carried = CarryingOut(writer, OWNER, children, planned).take_steps(to_the_end=True)  # type: ignore[arg-type]
+    carried = CarryingOut(writer, OWNER, children, planned).take_steps(to_the_end=True)  # type: ignore[arg-type]  # a fake of the writer
     assert (route in writer.applied, bool(carried.failures)) == (is_routed, bool(taken))

@@ -44,8 +44,7 @@ def kept_outputs(
         counted = [name for name in given if name in made]
         counts = len(counted) > 0 and all(name in made or name in constants for name in given)
         is_scored = node.op_type == "MatMul" or not scores.isdisjoint(counted)
-        becomes_integer = len(results) < len([name for name in node.output if name]) and not is_scored
-        if counts and (becomes_integer or node.op_type in ANGLES):
+        if counts and ((_gives_others(node, results) and not is_scored) or node.op_type in ANGLES):
             kept.update(node.output)
             needed += counted
         else:
@@ -54,6 +53,11 @@ def kept_outputs(
             made |= dict.fromkeys(results, node)
             scores.update(results if is_scored else ())
     return frozenset(kept | _origins(needed, made)) - {""}
+
+
+def _gives_others(node: Any, results: Collection[str]) -> bool:
+    """Whether a node gives something else than its results of fp32: an integer or a truth value."""
+    return len(results) < len([name for name in node.output if name])
 
 
 def _origins(needed: Sequence[str], made: Mapping[str, Any]) -> set[str]:

@@ -90,10 +90,7 @@ def convert(text: str, kind: Any) -> Any:
         matching = [value for value in inner if str(value) == text]
         return matching[0] if matching else _refuse(text, f"one of {inner}")
     if origin is tuple and len(inner) > 1 and ... not in inner:
-        parts = _split(text)
-        if len(parts) != len(inner):
-            _refuse(text, f"a list of {len(inner)} values")
-        return tuple(convert(part, each) for part, each in zip(parts, inner, strict=True))
+        return _convert_tuple(text, inner)
     if kind in (list, tuple, set) or origin in (list, tuple, set) or _is_sequence(origin or kind):
         items = [convert(item, inner[0] if inner else str) for item in _split(text)]
         return {tuple: tuple, set: set}.get(origin or kind, list)(items)
@@ -104,6 +101,13 @@ def convert(text: str, kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _convert_enum(text, kind)
     return text
+
+
+def _convert_tuple(text: str, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    parts = _split(text)
+    if len(parts) != len(kinds):
+        _refuse(text, f"a list of {len(kinds)} values")
+    return tuple(convert(part, each) for part, each in zip(parts, kinds, strict=True))
 
 
 def _convert_enum(text: str, kind: type[Enum]) -> Enum:

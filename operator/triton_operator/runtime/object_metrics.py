@@ -138,13 +138,7 @@ class ObjectMetrics(Collector):
 
 def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymentStatus) -> Iterator[Sample]:
     """Yield the samples of one object."""
-    for each in status.conditions:
-        if (name := TOLD.get((each.type, each.status))) is not None:
-            yield name, (*key, each.reason), 1.0
-        if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
-            yield "triton_operator_rollout_held", tuple(key), 1.0
-        if (each.type, each.status) == ("Available", "False") and _is_outage(status, each.reason):
-            yield "triton_operator_no_server_ready", (*key, each.reason), 1.0
+    yield from _conditions(key, status)
     if (failing := status.failing) is not None:
         yield "triton_operator_failing", (*key, failing.reason), 1.0
     if spec is not None:
@@ -155,6 +149,17 @@ def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymen
         for statistic, limit in _limits(spec.selection.constraints):
             yield "triton_operator_latency_limit_seconds", (*key, model, statistic), limit
         yield from _revision(key, model, status)
+
+
+def _conditions(key: Key, status: TritonDeploymentStatus) -> Iterator[Sample]:
+    """Yield what the conditions say."""
+    for each in status.conditions:
+        if (name := TOLD.get((each.type, each.status))) is not None:
+            yield name, (*key, each.reason), 1.0
+        if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
+            yield "triton_operator_rollout_held", tuple(key), 1.0
+        if (each.type, each.status) == ("Available", "False") and _is_outage(status, each.reason):
+            yield "triton_operator_no_server_ready", (*key, each.reason), 1.0
 
 
 def _is_outage(status: TritonDeploymentStatus, reason: str) -> bool:

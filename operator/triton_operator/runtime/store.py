@@ -241,15 +241,13 @@ class Store:
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
         packed = self._packed(kind, body) if owner is not None else None
-        if packed is not None and owner is not None and not self._has_room(kind, owner, len(packed), known):
-            if known is None:
-                # It exists, and a later list may find room for it.
-                return None
-            packed = None
+        has_room = packed is None or owner is None or self._has_room(kind, owner, len(packed), known)
         facts = facts_of(kind, body)
-        if owner is None or packed is None:
-            # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
-            return None if kind is EVENT else self._remove(kind, key, uid, version)
+        if owner is None or packed is None or not has_room:
+            # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion. What has
+            # no room and is not known exists, and a later list may find room for it.
+            is_left = kind is EVENT or (not has_room and known is None)
+            return None if is_left else self._remove(kind, key, uid, version)
         self._link(former, owner, kind, key.name, _PackedObject(uid, version, packed))
         self._note(kind, key, owner, facts)
         return owner
