@@ -2,6 +2,7 @@
 
 import argparse
 from datetime import UTC, datetime
+from shlex import quote
 
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.found_models import FORMATS
@@ -35,6 +36,14 @@ def subject(options: argparse.Namespace, name: str) -> Subject:
 def cluster(options: argparse.Namespace) -> Cluster:
     """Return where the objects are. Raises SubjectError if no cluster is configured."""
     return Cluster(options.context, options.namespace, options.kubeconfig)
+
+
+def after_a_patch(name: str) -> str:
+    """Return what to do once a command has changed an object's spec."""
+    return (
+        "If a GitOps tool applies this object, make the same change in Git: the tool may take this one back. To follow"
+        f" it: kubectl triton watch {quote(name)}"
+    )
 
 
 def moment() -> str:

@@ -7,6 +7,7 @@ import yaml
 
 from hack.docs import __main__ as generated
 from hack.docs import api as generate_api
+from hack.site.pages import anchor
 from tests.apiserver.custom_resources import MINIMAL
 from triton_converters.contract.reasons import Reason
 from triton_plugin.validation.structural import faults
@@ -22,11 +23,6 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
 FOLDERS = "operator|converters|hack|demo|examples|bench|docs|images|manifests|charts|crds|tests"
 PATH = re.compile(rf"`((?:{FOLDERS})/[A-Za-z0-9_./-]*)`")
-
-
-def anchor(heading: str) -> str:
-    """GitHub's anchor of a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def anchors(page: Path) -> set[str]:

@@ -13,6 +13,7 @@ import numpy
 import tensorflow as tf
 from tensorflow.python.framework import kernels, op_def_registry
 
+from triton_converters.convert.masks import FP16_LIMIT, is_wide
 from triton_converters.convert.task import ConversionWarning, warn_of_lost
 from triton_converters.convert.tf_graph import FrozenGraph
 
@@ -39,7 +40,6 @@ Sums and powers exceed the range or the eleven bits of fp16; TensorFlow's auto_m
 What the model casts itself, and what computes sizes (Range), stays as it is; Bitcast needs 32 bits.
 """
 FLOAT, HALF = tf.float32.as_datatype_enum, tf.float16.as_datatype_enum
-FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 
 
 def halve(frozen: FrozenGraph) -> FrozenGraph:
@@ -68,7 +68,7 @@ def _wide_constants(graph: Any) -> set[str]:
     for node in graph.node:
         if node.op == "Const" and node.attr["dtype"].type == FLOAT:
             values = tf.make_ndarray(node.attr["value"].tensor)
-            if (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
+            if is_wide(values):
                 wide.add(node.name)
                 if values.ndim:
                     message = f"{node.name} has values outside the range of fp16 ({FP16_LIMIT:.0f}); it stays fp32"

@@ -1,10 +1,9 @@
 """`kubectl triton approve`."""
 
 import argparse
-from shlex import quote
 
 from triton_plugin.approval import approved_revision, patch
-from triton_plugin.arguments import add_name, cluster
+from triton_plugin.arguments import add_name, after_a_patch, cluster
 from triton_plugin.exits import Exit
 from triton_plugin.terminal import say
 
@@ -28,7 +27,6 @@ def run(options: argparse.Namespace) -> Exit:
     source.patch(options.name, patch(candidate.revision))
     say(
         f"TritonDeployment {options.name}: {candidate.name} is approved: spec.selection.approvedRevision is set to"
-        f" {candidate.revision}. If a GitOps tool applies this object, make the same change in Git: the tool may take"
-        f" this one back. To follow it: kubectl triton watch {quote(options.name)}"
+        f" {candidate.revision}. {after_a_patch(options.name)}"
     )
     return Exit.OK

@@ -1,9 +1,8 @@
 """`kubectl triton rollback`."""
 
 import argparse
-from shlex import quote
 
-from triton_plugin.arguments import add_name, cluster
+from triton_plugin.arguments import add_name, after_a_patch, cluster
 from triton_plugin.commands.history import print_history
 from triton_plugin.exits import Exit
 from triton_plugin.history import patch, rollback_effect, rollback_revision
@@ -33,9 +32,5 @@ def run(options: argparse.Namespace) -> Exit:
     name = None if options.to_latest else rollback_revision(subject, options.revision)
     source.patch(options.name, patch(name))
     change = f"is set to {name}. {rollback_effect(subject, name)}" if name else "is removed."
-    say(
-        f"TritonDeployment {options.name}: spec.rollout.revision {change} If a GitOps tool applies this object, make"
-        " the same change in Git: the tool may take this one back. To follow it: kubectl triton watch"
-        f" {quote(options.name)}"
-    )
+    say(f"TritonDeployment {options.name}: spec.rollout.revision {change} {after_a_patch(options.name)}")
     return Exit.OK
