@@ -90,6 +90,9 @@ def test_the_manifest_names_the_same_digests(released: Released) -> None:
         "metadata": {"name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
     }
     found = images(bodies)
+    assert [
+        body["metadata"]["name"] for body in bodies if "helm.sh/hook" in body["metadata"].get("annotations", {})
+    ] == []
     for name, variable in ENVIRONMENTS.items():
         assert found[variable] == f"{released.digests[name][0]}:{VERSION}@{released.digests[name][1]}"
 
