@@ -158,6 +158,14 @@ MODULES = {
             "4 min",
             for_integrations=True,
         ),
+        # It pushes the sample model of a release.
+        GoModule(
+            "oras",
+            "oras.land/oras",
+            {"oras": "oras.land/oras/cmd/oras"},
+            "30 s",
+            for_integrations=True,
+        ),
         GoModule(
             "prometheus",
             "github.com/prometheus/prometheus",

@@ -16,7 +16,7 @@ from hack.devcluster.commands import run
 from hack.devcluster.paths import ClusterError, cache_home
 from hack.imagebuild import engine, inputs
 from hack.imagebuild.store import BuildError, Store
-from hack.release import archive, chart, images, sbom
+from hack.release import archive, chart, images, sample, sbom, site
 from hack.release.checks import check
 from hack.release.error import ReleaseError
 from hack.release.signing import Signer
@@ -75,30 +75,37 @@ def release(options: argparse.Namespace, work: Path) -> None:
         manifest = archive.krew_manifest(program, version, options.downloads)
         (output / "triton.yaml").write_text(manifest, encoding="utf-8")
         say(f"triton.yaml written, for {options.downloads}")
+    documentation = site.build(tree, work, output, version)
+    say(f"{documentation.name} built")
 
     store, published = Store(engine.find(CACHE), CACHE), []
     for name in image_names(options.gpu):
         image = images.publish(store, name, registry, version)
         published.append(image)
-        say(f"{image.line} pushed")
+        sign(signer, image)
         (output / f"{name}.cdx.json").write_text(sbom.document(image, lock(name), installed(name)), encoding="utf-8")
         say(f"{name}.cdx.json written")
-        signer.image(image.reference)
-        say(f"{image.reference} signed")
+    published.append(sample.push(tree, registry, version))
+    sign(signer, published[-1])
 
     package = chart.package(tree, images.chart_values(published), output)
     (output / "install.yaml").write_text(chart.manifest(package, version), encoding="utf-8")
     say(f"{package.name} and install.yaml rendered with the digests")
     published.append(chart.push(package, registry, version))
-    say(f"{published[-1].line} pushed")
-    signer.image(published[-1].reference)
-    say(f"{published[-1].reference} signed")
+    sign(signer, published[-1])
 
     (output / "digests.txt").write_text("".join(f"{each.line}\n" for each in published), encoding="utf-8")
     sums = output / "checksums.txt"
     sums.write_text(checksums(output), encoding="utf-8")
     say(f"{signer.file(sums).name} signs the checksums")
     say(f"{output} has the files of the release")
+
+
+def sign(signer: Signer, pushed: images.Published) -> None:
+    """Sign what is in the registry now, and say both. Raises ClusterError."""
+    say(f"{pushed.line} pushed")
+    signer.image(pushed.reference)
+    say(f"{pushed.reference} signed")
 
 
 def image_names(gpu: bool) -> list[str]:

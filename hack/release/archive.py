@@ -16,7 +16,7 @@ FOLDER = PROGRAM
 """The one folder of the archive."""
 LOCK = "requirements/plugin-archive.txt"
 BUILD_SECONDS = 1200
-"""Bound of the download of the packages, and of PyInstaller's work, of each."""
+"""Bound of each step: the virtual environment, the download of its packages, and the work of what is in it."""
 ONLY_INSTALLED = {"PYTHONPATH": ""}
 """The variables of the builder's programs: what is packed is the wheel, not the tree that make runs from."""
 COMPLETION = f"""\
@@ -47,11 +47,8 @@ def build(tree: Path, wheel: Path, work: Path, output: Path, version: str) -> Pa
 
     Raises devcluster.paths.ClusterError.
     """
-    environment = work / "archive-venv"
-    run([sys.executable, "-m", "venv", environment])
-    install = [str(environment / "bin/pip"), "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    for what in (["--require-hashes", f"--requirement={tree / LOCK}"], [str(wheel)]):
-        run([*install, *what], timeout=BUILD_SECONDS, environment=ONLY_INSTALLED)
+    lock = ["--require-hashes", f"--requirement={tree / LOCK}"]
+    environment = virtual_environment(work / "archive-venv", lock, [str(wheel)])
     places = [f"--{kind}path={work / kind}" for kind in ("dist", "work", "spec")]
     how = ["--onedir", f"--name={PROGRAM}", "--noconfirm", "--log-level=ERROR", *places, *COLLECTED]
     script = tree / "hack/release/archive_entry.py"
@@ -60,7 +57,19 @@ def build(tree: Path, wheel: Path, work: Path, output: Path, version: str) -> Pa
     slim(folder)
     (site_packages,) = (environment / "lib").glob("python*/site-packages")
     complete(folder, tree / "LICENSE", site_packages)
-    return pack(folder, output / name(version))
+    return pack(folder, output / name(version), FOLDER)
+
+
+def virtual_environment(folder: Path, *installed: list[str]) -> Path:
+    """Make a virtual environment and return its folder. ``installed``: what pip gets, one call each.
+
+    Raises devcluster.paths.ClusterError.
+    """
+    run([sys.executable, "-m", "venv", folder], timeout=BUILD_SECONDS)
+    install = [str(folder / "bin/pip"), "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    for what in installed:
+        run([*install, *what], timeout=BUILD_SECONDS, environment=ONLY_INSTALLED)
+    return folder
 
 
 def slim(folder: Path) -> None:
@@ -94,8 +103,11 @@ def complete(folder: Path, license_file: Path, site_packages: Path) -> None:
             shutil.copyfile(path, copy)
 
 
-def pack(folder: Path, archive: Path) -> Path:
-    """Write a folder as an archive without links, which krew refuses, and without the builder's names; return it."""
+def pack(folder: Path, archive: Path, top: str) -> Path:
+    """Write a folder as an archive without links, which krew refuses, and without the builder's names; return it.
+
+    ``top``: the name of the one folder of the archive.
+    """
 
     def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
@@ -103,7 +115,7 @@ def pack(folder: Path, archive: Path) -> Path:
         return member
 
     with tarfile.open(archive, "w:gz", dereference=True) as tar:
-        tar.add(folder, FOLDER, filter=anonymous)
+        tar.add(folder, top, filter=anonymous)
     return archive
 
 

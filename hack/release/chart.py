@@ -48,8 +48,11 @@ def package(tree: Path, images: Mapping[str, Mapping[str, str]], output: Path) -
 
 
 def manifest(package: Path, version: str) -> str:
-    """Return the namespace and all objects of a packaged chart, for an installation with kubectl alone."""
-    objects = run([executable("helm"), "template", RELEASE, package, f"--namespace={NAMESPACE}"])
+    """Return the namespace and all objects of a packaged chart, for an installation with kubectl alone.
+
+    Those of `helm test` are left out: only Helm removes them.
+    """
+    objects = run([executable("helm"), "template", RELEASE, package, f"--namespace={NAMESPACE}", "--skip-tests"])
     return HEADER.format(version=version) + objects
 
 

@@ -1,4 +1,4 @@
-"""A real registry on this machine's loopback, without TLS, and what it holds."""
+"""A real registry on this machine's loopback, without TLS, and what it holds; the same with TLS for who asks for it."""
 
 import hashlib
 import json
@@ -25,9 +25,10 @@ STARTED_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Registry:
-    """A registry that listens at HOST:PORT."""
+    """A registry that listens at HOST:PORT, and the folder with its content."""
 
     host: str
+    content: Path
 
     def manifest(self, repository: str, reference: str) -> bytes:
         """The manifest by tag or digest, as it is stored."""
@@ -53,12 +54,26 @@ class Registry:
 @contextmanager
 def running(folder: Path) -> Iterator[Registry]:
     """A registry that keeps its content in `folder`, within the block."""
+    with _serving(folder, folder / "content", "127.0.0.1", {}) as started:
+        yield started
+
+
+@contextmanager
+def secured(registry: Registry, folder: Path, address: str, certificate: Path) -> Iterator[Registry]:
+    """The same content by HTTPS, at another address, within the block: a source Job takes nothing else."""
+    tls = {"tls": {"certificate": str(certificate), "key": str(certificate)}}
+    with _serving(folder, registry.content, address, tls) as started:
+        yield started
+
+
+@contextmanager
+def _serving(folder: Path, content: Path, address: str, http: dict[str, Any]) -> Iterator[Registry]:
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.bind((address, 0))
+        host = f"{address}:{listener.getsockname()[1]}"
     settings = folder / "registry.json"
-    storage = {"filesystem": {"rootdirectory": str(folder / "content")}}
-    settings.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": host}}))
+    storage = {"filesystem": {"rootdirectory": str(content)}}
+    settings.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": host, **http}}))
     environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
     with (folder / "registry.log").open("w") as log:
         process = subprocess.Popen(
@@ -66,7 +81,7 @@ def running(folder: Path) -> Iterator[Registry]:
         )
     try:
         _wait(host, folder / "registry.log")
-        yield Registry(host)
+        yield Registry(host, content)
     finally:
         process.terminate()
         process.wait(30)

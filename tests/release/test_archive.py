@@ -42,7 +42,7 @@ def test_links_to_the_libraries_of_wheels_go_and_these_stay_whole(folder: Path) 
 
 def test_the_archive_has_no_link_which_krew_refuses_and_names_nobody(folder: Path, tmp_path: Path) -> None:
     (folder / "link").symlink_to("kubectl-triton")
-    with tarfile.open(archive.pack(folder, tmp_path / "a.tar.gz")) as tar:
+    with tarfile.open(archive.pack(folder, tmp_path / "a.tar.gz", archive.FOLDER)) as tar:
         members = tar.getmembers()
     assert {each.type for each in members} == {tarfile.REGTYPE, tarfile.DIRTYPE}
     assert {(each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, "", "")}

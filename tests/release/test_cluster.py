@@ -1,15 +1,17 @@
 """Two releases on a real cluster whose node pulls from the registry, by the commands of docs/install.md as printed.
 
-An object is Ready before the upgrade; from then on nothing may be computed, and no server started, anew.
+The sample model answers before the upgrade; from then on nothing may be computed, and no server started, anew. The
+tests run in their order, and the last ones remove everything.
 """
 
+import json
 import os
 import secrets
 import shutil
 import time
 import venv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,20 +19,22 @@ import yaml
 
 from hack.deploy.command import TargetCluster, executable
 from hack.deploy.install import NAMESPACE, RELEASE, install
+from hack.devcluster.addresses import NODE_ADDRESS
 from hack.devcluster.binaries import program
 from hack.devcluster.paths import cluster_paths
+from hack.release import sample
 from tests.apiserver.operator_process import eventually
-from tests.e2e import smallest
+from tests.converters.https_server import make_authority
 from tests.e2e.applied import Applied, stage_of
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.watching import Watch
-from tests.page import Shell, blocks
+from tests.page import Shell
+from tests.release import commands
 from tests.release.conftest import Released
-from tests.release.registry import Registry
+from tests.release.registry import Registry, secured
 from tests.release.tree import Tree
 
 pytestmark = pytest.mark.release
-PAGE = "docs/install.md"
 FIRST, SECOND = "0.1.0", "0.2.0"
 TOUCHED = "converters/triton_converters/__init__.py"
 """A file of the operator's image and of the converters': the second release's images have other digests."""
@@ -42,6 +46,14 @@ case "$*" in
   *) exec {program} "$@" ;;
 esac
 """
+TRUST = """\
+helm upgrade triton-operator "oci://$REGISTRY/charts/triton-operator" --version "$VERSION" \\
+  --namespace triton-operator --reset-then-reuse-values --wait \\
+  --set-file sources.caBundle=ca.pem --set-json "networkPolicy.sources.egress=$EGRESS"
+"""
+"""What the page says in words of a registry inside: its port, and its certificate."""
+ASK = "To send a request"
+"""How the words begin with which the plugin prints a request."""
 CRD = "tritondeployments.triton-operator.dev"
 LEASE_SECONDS = 300.0
 REST_SECONDS = 20.0
@@ -63,12 +75,25 @@ class Installation:
 
     kubectl: Kubectl
     registry: str
+    by_https: str
+    """The same registry for a source Job."""
     shell: Shell
+    ran: set[str] = field(default_factory=set)
+    """The commands of the page that were run."""
 
-    def follow(self, *commands: str, version: str = FIRST) -> None:
-        """Run blocks of the page for a version."""
-        for each in commands:
-            self.shell.run(each, REGISTRY=self.registry, VERSION=version)
+    def follow(self, *typed: str, version: str = FIRST) -> list[str]:
+        """Run commands of the page for a version; return what each printed."""
+        self.ran.update(typed)
+        registries = {commands.SERVE: self.by_https}
+        return [self.shell.run(each, REGISTRY=registries.get(each, self.registry), VERSION=version) for each in typed]
+
+    def take(self, released: Released) -> None:
+        """Put a release's files into the reader's folder."""
+        shutil.copytree(released.files, self.shell.folder, dirs_exist_ok=True)
+
+    def remains(self) -> str:
+        """What the cluster still has of the objects of the release's manifest."""
+        return self.shell.run("kubectl get --filename install.yaml --ignore-not-found --output name")
 
     @property
     def pods(self) -> list[Object]:
@@ -99,7 +124,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory, registry: Registry, key: 
             tree.number(FIRST, version)
             with (tree.folder / TOUCHED).open("a") as file:
                 file.write(f'VERSION = "{version}"\n')
-            tree.commit()
+        tree.commit()
         done = tree.release(f"{registry.host}/whole", version, key)
         assert done.returncode == 0, done.stderr
         found[version] = Released(tree, tree.output(version), done.stdout.splitlines())
@@ -119,37 +144,59 @@ def installation(
     before = cluster.run("helm", "list", "--namespace", NAMESPACE, "--short").split()
     remove(cluster)
     shell = readers_shell(tmp_path_factory.mktemp("reader"), kubeconfig)
-    shutil.copytree(releases[FIRST].files, shell.folder, dirs_exist_ok=True)
+    authority, certificate = make_authority(tmp_path_factory.mktemp("authority"), f"IP:{NODE_ADDRESS}")
+    shutil.copyfile(authority, shell.folder / "ca.pem")
     kubectl = Kubectl(str(program("kubectl")), kubeconfig)
-    found = Installation(kubectl, f"{registry.host}/whole", shell)
     try:
-        install_chart, look_at_pods, _ = blocks(PAGE, "Install")
-        without_gpus = blocks(PAGE, "Values")
-        found.follow(*blocks(PAGE, "Verify"), install_chart, look_at_pods, *without_gpus)
-        yield found
+        with secured(registry, tmp_path_factory.mktemp("secured"), NODE_ADDRESS, certificate) as by_https:
+            found = Installation(kubectl, f"{registry.host}/whole", f"{by_https.host}/whole", shell)
+            found.take(releases[FIRST])
+            found.follow(*commands.VERIFY, commands.SHOW_VALUES, commands.INSTALL, commands.LOOK, commands.CPU)
+            shell.run(TRUST, REGISTRY=found.registry, VERSION=FIRST, EGRESS=egress(by_https.host))
+            yield found
     finally:
         remove(cluster)
         if RELEASE in before:
             install(kubeconfig)
 
 
+@dataclass(frozen=True)
+class Served:
+    """The object that serves the sample, and what `kubectl triton run` printed."""
+
+    applied: Applied
+    printed: str
+
+
 @pytest.fixture(scope="module")
-def applied(installation: Installation) -> Iterator[Applied]:
-    """The object that `kubectl triton run` wrote for a file, Ready under the first version."""
+def served(installation: Installation) -> Iterator[Served]:
+    """The sample, Ready under the first version."""
     kubectl = installation.kubectl.within(f"release-{secrets.token_hex(3)}")
     watch = Watch(kubectl)
-    folder = installation.shell.folder
-    (folder / "model.onnx").write_bytes(smallest.detector())
     try:
         kubectl.run("create", "namespace", kubectl.namespace)
         installation.shell.run(f"kubectl config set-context --current --namespace {kubectl.namespace}\n")
-        installation.follow(blocks(PAGE, "Install")[-1])
-        found = Applied(kubectl, watch, yaml.safe_load((folder / "model.yaml").read_text()), "model")
+        printed = installation.follow(commands.PLUGIN, commands.SERVE)[-1]
+        file = installation.shell.folder / f"{sample.NAME}.yaml"
+        found = Applied(kubectl, watch, yaml.safe_load(file.read_text()), sample.NAME)
         found.wait_ready(1)
-        yield found
+        yield Served(found, printed)
     finally:
         watch.stop()
         kubectl.run("delete", "namespace", kubectl.namespace, "--ignore-not-found", timeout=300)
+
+
+@pytest.fixture
+def applied(served: Served) -> Applied:
+    """The object that serves the sample."""
+    return served.applied
+
+
+def egress(host: str) -> str:
+    """The chart's value for a registry at ADDRESS:PORT, as JSON."""
+    address, _, port = host.rpartition(":")
+    peer = {"to": [{"ipBlock": {"cidr": f"{address}/32"}}], "ports": [{"protocol": "TCP", "port": int(port)}]}
+    return json.dumps([peer])
 
 
 def readers_shell(folder: Path, kubeconfig: Path) -> Shell:
@@ -210,6 +257,13 @@ def test_the_node_pulls_what_was_released(
             assert pod["spec"]["containers"][0]["image"] == f"{repository}:{FIRST}@{digest}"
 
 
+def test_the_sample_of_the_registry_answers(served: Served, installation: Installation) -> None:
+    request = served.printed.partition(ASK)[2].partition("\n")[2]
+    answer = installation.shell.run(f"trap 'kill $(jobs -p)' EXIT\n{request}")
+    body, _ = json.JSONDecoder().raw_decode(answer, answer.index('{"'))
+    assert {each["name"]: each["shape"] for each in body["outputs"]}["probabilities"] == [1, 10]
+
+
 def test_an_upgrade_and_a_rollback_compute_and_restart_nothing(
     installation: Installation, releases: dict[str, Released], applied: Applied
 ) -> None:
@@ -217,12 +271,14 @@ def test_an_upgrade_and_a_rollback_compute_and_restart_nothing(
     assert first != second
     before = seen(applied)
     assert before.servers
+    installation.take(releases[SECOND])
+    installation.follow(*commands.VERIFY, commands.PLUGIN, commands.VALIDATE, version=SECOND)
     for digest in (second, first):
         began = time.time()
         if digest == second:
-            installation.follow(*blocks(PAGE, "Upgrade"), version=SECOND)
+            installation.follow(commands.UPGRADE, commands.LIST, version=SECOND)
         else:
-            installation.follow(*blocks(PAGE, "Roll back"))
+            installation.follow(commands.HISTORY, commands.ROLL_BACK)
         installation.wait_until_at_work(digest)
         assert seen(applied) == before
         assert unready(applied, began) == []
@@ -237,7 +293,21 @@ def test_an_edit_after_a_rollback_is_worked_on(applied: Applied) -> None:
 
 
 def test_uninstalling_leaves_nothing(installation: Installation, applied: Applied) -> None:
-    installation.follow(*blocks(PAGE, "Uninstall"))
+    installation.follow(commands.REMOVE)
+    assert installation.remains() == ""
     assert not installation.kubectl.exists("crd", CRD)
+    kinds = ("pods", "services", "persistentvolumeclaims", "jobs", "deployments", "networkpolicies", "configmaps")
+    eventually(lambda: not [each for kind in kinds for each in applied.children(kind)], within=LEASE_SECONDS)
+
+
+def test_without_helm_it_is_installed_and_removed_too(installation: Installation) -> None:
+    installation.follow(commands.INSTALL_WITHOUT_HELM, commands.DEFINITION, version=SECOND)
+    within = installation.kubectl.within(NAMESPACE)
+    within.run("rollout", "status", f"deployment/{RELEASE}", timeout=LEASE_SECONDS)
+    installation.follow(commands.REMOVE_WITHOUT_HELM)
+    assert installation.remains() == ""
     assert not installation.kubectl.exists("namespace", NAMESPACE)
-    eventually(lambda: not servers(applied), within=LEASE_SECONDS)
+
+
+def test_every_command_of_the_page_was_run(installation: Installation) -> None:
+    assert installation.ran == commands.RUN

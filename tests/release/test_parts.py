@@ -1,8 +1,11 @@
 """The parts of a release that need neither a registry nor images."""
 
 import json
+import shlex
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 
 import pytest
 import yaml
@@ -11,13 +14,15 @@ from cyclonedx.validation import make_schemabased_validator
 
 from hack.devcluster.paths import ClusterError
 from hack.imagebuild.engine import Buildah, Engine
-from hack.release import chart, sbom
+from hack.release import chart, sample, sbom
 from hack.release.checks import check, versions
 from hack.release.error import ReleaseError
 from hack.release.images import Published, chart_values, is_local
 from hack.release.signing import Signer
 from hack.release.tree import checksums
+from tests.release import commands
 from tests.release.tree import IDENTITY, ROOT
+from triton_plugin.__main__ import main as plugin
 
 DIGEST = "sha256:" + "0" * 64
 IMAGES = [
@@ -25,6 +30,19 @@ IMAGES = [
     for name in ("operator", "converter", "converter-tensorflow", "digits-trainer", "tritonserver-cpu")
 ]
 VALUES = (ROOT / "charts/triton-operator/values.yaml").read_text()
+
+
+@dataclass
+class Ran:
+    """Stands in for a program: it notes its arguments, and prints a text."""
+
+    printed: str
+    argvs: list[list[str]] = field(default_factory=list)
+
+    def __call__(self, argv: list[str], **_: object) -> str:
+        """Run nothing."""
+        self.argvs.append(argv)
+        return self.printed
 
 
 def test_every_place_names_one_version() -> None:
@@ -181,11 +199,46 @@ def test_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
     assert checksums(tmp_path) == printed
 
 
-def test_the_workflow_runs_the_same_command() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())
-    (job,) = workflow["jobs"].values()
-    runs = [step.get("run", "") for step in job["steps"]]
-    assert any("make release" in run and "KEYLESS=1" in run for run in runs)
-    assert workflow["permissions"] == {}
-    actions = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert all(len(action.rpartition("@")[2]) == 40 for action in actions), "an action is pinned by its commit"
+def test_the_suite_knows_every_command_of_the_page_that_installs() -> None:
+    known = commands.RUN | {commands.ARCHIVE} | set(commands.NOT_RUN)
+    assert commands.typed() == known, "run it in test_cluster.py, or say in commands.py why not"
+
+
+def test_the_page_runs_the_sample_from_the_registry(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the plugin makes of the page's command is a whole object, and the model is a file of the artifact."""
+    line = Template(commands.SERVE).substitute(REGISTRY="registry.example/team", VERSION="1.2.3")
+    kubectl, triton, *words = shlex.split(line)
+    assert (kubectl, triton) == ("kubectl", "triton")
+    assert plugin([*words, "--dry-run"]) == 0
+    spec = yaml.safe_load(capsys.readouterr().out)["spec"]
+    assert spec["source"]["uri"] == f"oci://registry.example/team/samples/{sample.NAME}:1.2.3"
+    assert (ROOT / sample.FOLDER / spec["models"][0]["path"]).is_file()
+
+
+@pytest.mark.parametrize(("registry", "plain"), [("127.0.0.1:5000/team", True), ("registry.example/team", False)])
+def test_the_sample_is_pushed_with_all_its_files(registry: str, plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = Ran(f"{DIGEST}\n")
+    monkeypatch.setattr(sample, "executable", str)
+    monkeypatch.setattr(sample, "run", ran)
+    pushed = sample.push(ROOT, registry, "1.2.3")
+    assert pushed.line == f"{registry}/samples/digits:1.2.3@{DIGEST}"
+    (argv,) = ran.argvs
+    assert ("--plain-http" in argv) is plain
+    files = argv[argv.index(f"{registry}/samples/digits:1.2.3") + 1 :]
+    tracked = subprocess.run(["git", "ls-files", sample.FOLDER], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [f"{sample.FOLDER}/{each}" for each in files] == tracked.stdout.splitlines()
+
+
+def test_a_push_that_names_no_digest_is_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "executable", str)
+    monkeypatch.setattr(sample, "run", Ran("Pushed\n"))
+    with pytest.raises(ReleaseError, match=r"samples/digits:1\.2\.3, but names no digest: it said 'Pushed'"):
+        sample.push(ROOT, "registry.example", "1.2.3")
+
+
+def test_the_manifest_leaves_out_what_only_helm_removes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = Ran("kind: Deployment\n")
+    monkeypatch.setattr(chart, "executable", str)
+    monkeypatch.setattr(chart, "run", ran)
+    assert chart.manifest(tmp_path / "chart.tgz", "1.2.3").endswith("restricted\nkind: Deployment\n")
+    assert "--skip-tests" in ran.argvs[0]

@@ -13,14 +13,15 @@ import yaml
 
 from hack.devcluster.binaries import program
 from hack.imagebuild import inputs
-from hack.release import archive
-from tests.page import blocks
+from hack.release import archive, sample, site
+from hack.site.check import faults
+from tests.release import commands
 from tests.release.conftest import VERSION, Released, generate_key
 from tests.release.registry import Registry
 from tests.release.tree import DOWNLOADS, NAME, ROOT
 
 pytestmark = pytest.mark.release
-NAMES = {*inputs.names(), NAME}
+NAMES = {*inputs.names(), sample.NAME, NAME}
 ENVIRONMENTS = {"operator": "", "converter": "CONVERTER_IMAGE", "converter-tensorflow": "CONVERTER_TENSORFLOW_IMAGE"}
 
 
@@ -46,7 +47,7 @@ def test_each_step_prints_one_line(released: Released) -> None:
     for name, (repository, digest) in released.digests.items():
         assert f"{repository}:{VERSION}@{digest} pushed" in released.lines
         assert f"{repository}@{digest} signed" in released.lines
-        assert name == NAME or f"{name}.cdx.json written" in released.lines
+        assert (f"{name}.cdx.json written" in released.lines) is (name in inputs.names())
     assert released.lines[-1] == f"{released.files} has the files of the release"
 
 
@@ -89,6 +90,9 @@ def test_the_manifest_names_the_same_digests(released: Released) -> None:
         "kind": "Namespace",
         "metadata": {"name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
     }
+    assert [
+        body["metadata"]["name"] for body in bodies if "helm.sh/hook" in body["metadata"].get("annotations", {})
+    ] == []
     found = images(bodies)
     for name, variable in ENVIRONMENTS.items():
         assert found[variable] == f"{released.digests[name][0]}:{VERSION}@{released.digests[name][1]}"
@@ -153,11 +157,15 @@ def test_the_archive_runs_without_python(released: Released, tmp_path: Path) -> 
 
 
 def test_the_archive_is_installed_as_the_page_says(released: Released, tmp_path: Path) -> None:
-    (block,) = blocks("docs/install.md", "The plugin without Python")
     paths = f"{tmp_path}/.local/bin:{program('kubectl').parent}:/usr/bin:/bin"
     environment = {"HOME": str(tmp_path), "PATH": paths, "VERSION": VERSION}
     said = subprocess.run(
-        ["bash", "-euc", block], cwd=released.files, env=environment, capture_output=True, text=True, check=False
+        ["bash", "-euc", commands.ARCHIVE],
+        cwd=released.files,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (said.returncode, said.stdout) == (0, f"{VERSION}\n"), said.stderr
 
@@ -173,6 +181,16 @@ def test_the_completion_of_the_archive_answers(released: Released, tmp_path: Pat
     argv = [str(unpacked(released, tmp_path) / "kubectl_complete-triton"), "report", "digits", "-o", "h"]
     said = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}).stdout
     assert said == "html\n:4\n"
+
+
+def test_the_site_of_the_archive_has_every_page_and_no_link_that_leads_to_nothing(
+    released: Released, tmp_path: Path
+) -> None:
+    with tarfile.open(released.files / site.name(VERSION)) as tar:
+        tar.extractall(tmp_path, filter="data")
+    folder = tmp_path / site.folder(VERSION)
+    assert {"index.html", "install", "releasing", "api"} <= {path.name for path in folder.iterdir()}
+    assert faults(folder) == []
 
 
 def test_krews_manifest_names_the_archive(released: Released) -> None:
