@@ -113,6 +113,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
     "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
+    "serving.flags": ({}, {"http-thread-count": "4"}, {"rate-limit": "execution_count"}),
     "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.soak": (None, {}, {"duration": "60s", "maxErrorPercent": 0.1}),

@@ -71,6 +71,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
         *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
+        # Sorted, because the order in which a map is written says nothing. The installation's come last, and win.
+        *(f"--{name}={value}" for name, value in sorted(serving.flags.items())),
         *context.images.server_arguments,
     ]
 

@@ -126,6 +126,8 @@ SERVING: Mapping[str, Fields] = {
     "more autoscaling": {"autoscaling": {"minReplicas": 2, "maxReplicas": 4, "headroomPercent": 50}},
     "no autoscaling": {"autoscaling": None},
     "a backend's setting": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]},
+    "a flag": {"flags": {"http-thread-count": "4"}},
+    "no flag": {"flags": {}},
     "another image": {"image": "example/server:special"},
     "a pod": {"pod": {"nodeSelector": {"pool": "gpus"}, "resources": {"limits": {"cpu": "2"}}}},
     "more shared memory": {"sharedMemorySize": "2Gi"},
