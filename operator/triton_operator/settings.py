@@ -121,6 +121,8 @@ class Settings:
     """ALLOWED_GATEWAYS, separated by commas: Gateways that a route may name, as NAMESPACE/NAME with *; empty: any."""
     allowed_hostnames: tuple[str, ...] = ()
     """ALLOWED_HOSTNAMES, separated by commas: the host names that a route may name, with *; empty: any, and none."""
+    allowed_clients: tuple[Peer, ...] = ()
+    """ALLOWED_CLIENTS, as JSON: whom a spec may let in besides ``clients``; empty: nobody else."""
     inherited_annotations: tuple[str, ...] = ()
     """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
     empty: none."""
@@ -156,6 +158,11 @@ class Settings:
     def allows_hostname(self, hostname: str) -> bool:
         """Whether a route may name a host name, whose first label may be ``*``; empty: all that the listeners take."""
         return not self.allowed_hostnames or any(fnmatchcase(hostname, each) for each in self.allowed_hostnames)
+
+    def allows_client(self, namespace: str, peer: Peer) -> bool:
+        """Whether an object of a namespace may let in a peer: where anybody is let in, it may let in anybody."""
+        bounds = (*self.clients, *self.allowed_clients)
+        return not self.clients or any(policy_rules.is_within(peer, each, namespace) for each in bounds)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -200,6 +207,7 @@ class Settings:
             ),
             allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
+            allowed_clients=_rules(environment, "ALLOWED_CLIENTS", policy_rules.peers),
             inherited_annotations=_comma_list(environment, "INHERITED_ANNOTATIONS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
             allowed_gateways=_comma_list(environment, "ALLOWED_GATEWAYS"),

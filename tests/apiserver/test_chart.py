@@ -169,9 +169,10 @@ def test_the_environment_is_what_the_settings_read() -> None:
     peers = json.dumps(
         {"clients": [vision], "metrics": [inside], "sources": {"egress": [egress]}, "tracing": {"egress": [traces]}}
     )
+    more = json.dumps([vision])
     deployment = next(
         body
-        for body in rendered("--set", values, "--set-json", f"networkPolicy={peers}")
+        for body in rendered("--set", values, "--set-json", f"networkPolicy={peers},allowed.clients={more}")
         if body["kind"] == "Deployment"
     )
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -213,6 +214,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         allowed_claims=("team-*",),
         allowed_gateways=("gateways/*",),
         allowed_hostnames=("*.models.example",),
+        allowed_clients=(vision,),
         verification="Content",
     )
     assert Settings.from_environment(environment) == expected

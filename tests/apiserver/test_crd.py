@@ -715,6 +715,30 @@ def test_flags_that_open_something_are_refused(kubectl_shared: Kubectl, attack: 
     assert words in message
 
 
+PEERS: dict[str, tuple[list[Any], str]] = {
+    "nobody named, which is everybody": ([], "should have at least 1 items"),
+    "an empty peer": ([{}], "a peer must have an ipBlock, or a namespaceSelector, a podSelector or both"),
+    "a block and pods": ([{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}], "a peer must have an ipBlock, or"),
+    "no block": ([{"ipBlock": {"cidr": "10.0.0.0/33"}}], "cidr must be a block of addresses"),
+    "In without values": (
+        [{"podSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}],
+        "operator In and NotIn take values",
+    ),
+    "Exists with values": (
+        [{"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["1"]}]}}],
+        "operator In and NotIn take values",
+    ),
+    "a key that is none": ([{"podSelector": {"matchLabels": {"a b": "1"}}}], "keys must be names as Kubernetes takes"),
+}
+
+
+@pytest.mark.parametrize("what", PEERS)
+def test_peers_that_no_policy_could_have_are_refused(kubectl_shared: Kubectl, what: str) -> None:
+    peers, words = PEERS[what]
+    message = refusal(kubectl_shared, changed(MINIMAL, {"spec.serving": {"networkPolicy": {"from": peers}}}))
+    assert words in message
+
+
 @pytest.mark.parametrize("which", [0, -1])
 def test_every_allowed_flag_is_taken_at_its_bounds(kubectl_shared: Kubectl, which: int) -> None:
     flags = {name: str(bounds[which]) for name, bounds in {**NUMBERS, **WORDS}.items()}

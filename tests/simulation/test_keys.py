@@ -115,6 +115,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
     "serving.flags": ({}, {"http-thread-count": "4"}, {"rate-limit": "execution_count"}),
     "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
+    "serving.networkPolicy": (None, {"from": [{"podSelector": {}}]}),
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.soak": (None, {}, {"duration": "60s", "maxErrorPercent": 0.1}),
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),

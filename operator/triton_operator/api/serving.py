@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, StringConstraints, field_validator, mode
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.duration import Span, Within
 from triton_operator.api.gateway import Route
+from triton_operator.api.network_policy import NetworkPolicy
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import ApiType, BackendValue, Image, rules
@@ -135,6 +136,9 @@ class Serving(ApiType):
     """Has an HTTPRoute of the Gateway API lead requests from outside the cluster to the object's Service, over HTTP and
     gRPC at the same host name. It needs the Gateway API and the Helm value `gatewayApi.enabled`; the condition Routed
     says what is missing. With `canary`, a new revision gets a share of these requests first. Default: none."""
+    network_policy: NetworkPolicy | None = None
+    """Who may send requests to the servers. Default: the peers of the Helm value `networkPolicy.clients`, which is
+    anybody unless the administrator sets it."""
     image: Image = ""
     """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""

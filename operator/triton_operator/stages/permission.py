@@ -1,8 +1,10 @@
 """Check that the installation allows everything that the spec names. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
 from triton_operator.api.source import Source
 from triton_operator.context import Context
@@ -13,6 +15,8 @@ from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
 """The scheme of a URI that names a claim."""
+LONGEST_PEER = 300
+"""The most bytes of a peer in a message."""
 
 
 def permit(context: Context, progress: Progress) -> Progress:
@@ -41,11 +45,21 @@ def _refusals(context: Context) -> Iterator[str]:
         if files.service_account_name and account not in settings.allowed_service_accounts:
             yield not_allowed(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
     yield from route_refusals(context)
+    yield from _client_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
         )
+
+
+def _client_refusals(context: Context) -> Iterator[str]:
+    """Yield a message for each peer that the spec lets in and the installation does not."""
+    named = context.spec.serving.network_policy
+    for each in named.peers if named is not None else ():
+        if not context.settings.allows_client(context.namespace, each.body()):
+            words = shortened(json.dumps(each.body()), LONGEST_PEER)
+            yield not_allowed("spec.serving.networkPolicy.from", words, "peer", "allowed.clients")
 
 
 def _dataset_refusals(context: Context) -> Iterator[str]:

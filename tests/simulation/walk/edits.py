@@ -128,6 +128,8 @@ SERVING: Mapping[str, Fields] = {
     "a backend's setting": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]},
     "a flag": {"flags": {"http-thread-count": "4"}},
     "no flag": {"flags": {}},
+    "fewer clients": {"networkPolicy": {"from": [{"podSelector": {}}]}},
+    "all clients": {"networkPolicy": None},
     "another image": {"image": "example/server:special"},
     "a pod": {"pod": {"nodeSelector": {"pool": "gpus"}, "resources": {"limits": {"cpu": "2"}}}},
     "more shared memory": {"sharedMemorySize": "2Gi"},
