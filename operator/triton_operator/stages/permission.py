@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
+from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -44,6 +45,10 @@ def _refusals(context: Context) -> Iterator[str]:
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
             yield not_allowed(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+    for field, pod in _pods(context):
+        for key in pod.annotations:
+            if not settings.allows_annotation(key):
+                yield not_allowed(f"{field}.annotations", key, "annotation", "allowed.annotations")
     yield from route_refusals(context)
     yield from _client_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
@@ -70,6 +75,13 @@ def _dataset_refusals(context: Context) -> Iterator[str]:
             f"spec.dataset.uri names all of claim {split(dataset.uri).host}, on which {neighbours[0]} keeps its results"
             " too, and user code must not read these; move the data into a folder of the claim, and name that folder"
         )
+
+
+def _pods(context: Context) -> Iterator[tuple[str, Placement]]:
+    spec = context.spec
+    yield "spec.pod", spec.pod
+    yield "spec.conversion.pod", spec.conversion.pod
+    yield "spec.serving.pod", spec.serving.pod
 
 
 def _images(context: Context) -> Iterator[tuple[str, str]]:
