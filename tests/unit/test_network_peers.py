@@ -18,7 +18,7 @@ def where(key: str, operator: str, *values: str) -> Body:
     return {"matchExpressions": [{"key": key, "operator": operator, **({"values": [*values]} if values else {})}]}
 
 
-OWN = {"podSelector": {}}
+OWN: Body = {"podSelector": {}}
 TEAM = {"namespaceSelector": labels(team="vision")}
 APP = TEAM | {"podSelector": labels(app="shop")}
 HERE = {"namespaceSelector": labels(**{"kubernetes.io/metadata.name": "vision"})}
