@@ -12,7 +12,7 @@ from triton_operator.policy_rules import Peer
 
 Body = dict[str, Any]
 SHOP: Peer = {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
-CHECKOUT: Peer = SHOP | {"podSelector": {"matchLabels": {"app": "checkout"}}}
+CHECKOUT: Peer = {**SHOP, "podSelector": {"matchLabels": {"app": "checkout"}}}
 OWN: Peer = {"podSelector": {}}
 ANYBODY: Peer = {"ipBlock": {"cidr": "0.0.0.0/0"}}
 EVERY_POD: Peer = {"namespaceSelector": {}}
