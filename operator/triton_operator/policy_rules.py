@@ -11,6 +11,10 @@ Peer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
 Rule = Mapping[str, Any]
 """A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label of a namespace that the API server alone sets: its name."""
+_Condition = tuple[str, str, frozenset[str]]
+"""A condition on a label: its key, an operator of Kubernetes' selectors, and the operator's values."""
 _T = TypeVar("_T")
 
 
@@ -100,6 +104,45 @@ def ingress(text: str) -> tuple[Rule, ...]:
     """Return the rules of a JSON list of ingress; raises ValueError with the faults."""
     rules = _json_list(text, _INGRESS, "NetworkPolicyIngressRules")
     return _rules(rules)
+
+
+def is_within(peer: Peer, bound: Peer, namespace: str) -> bool:
+    """Whether a peer selects nobody whom a bound does not, as their words show it: it has all conditions of the bound.
+
+    ``namespace``: of the policy, to which both belong if they select pods alone. Nobody knows which addresses pods
+    have, so a block of addresses lies within another block alone.
+    """
+    if "ipBlock" in peer or "ipBlock" in bound:
+        return "ipBlock" in peer and "ipBlock" in bound and _lies_within(peer["ipBlock"], bound["ipBlock"])
+    own = {"matchLabels": {NAMESPACE_NAME: namespace}}
+    namespaces = [_conditions(each.get("namespaceSelector", own)) for each in (peer, bound)]
+    pods = [_conditions(each.get("podSelector", {})) for each in (peer, bound)]
+    return all(any(_implies(has, needs) for has in ours) for ours, theirs in (namespaces, pods) for needs in theirs)
+
+
+def _lies_within(block: Mapping[str, Any], bound: Mapping[str, Any]) -> bool:
+    """Whether a block without exceptions lies in another one, and apart from its exceptions."""
+    inner, outer = ip_network(block["cidr"], strict=False), ip_network(bound["cidr"])
+    if inner.version != outer.version:
+        return False
+    is_inside = inner.subnet_of(outer)  # type: ignore[arg-type]  # of one IP version
+    return is_inside and not any(inner.overlaps(ip_network(hole)) for hole in bound.get("except", ()))
+
+
+def _conditions(selector: Mapping[str, Any]) -> list[_Condition]:
+    """Return what a selector asks of labels."""
+    labels = [(key, "In", frozenset({value})) for key, value in selector.get("matchLabels", {}).items()]
+    expressions = selector.get("matchExpressions", ())
+    return labels + [(each["key"], each["operator"], frozenset(each.get("values", ()))) for each in expressions]
+
+
+def _implies(has: _Condition, needs: _Condition) -> bool:
+    """Whether labels that meet one condition meet the other one too."""
+    key, operator, values = has
+    if needs[1] == "Exists":
+        return key == needs[0] and operator in ("In", "Exists")
+    enough = values >= needs[2] if operator == "NotIn" else values <= needs[2]
+    return (key, operator) == needs[:2] and enough
 
 
 def _rules(rules: Sequence[_Egress] | Sequence[_Ingress]) -> tuple[Rule, ...]:

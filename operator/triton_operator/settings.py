@@ -121,6 +121,11 @@ class Settings:
     """ALLOWED_GATEWAYS, separated by commas: Gateways that a route may name, as NAMESPACE/NAME with *; empty: any."""
     allowed_hostnames: tuple[str, ...] = ()
     """ALLOWED_HOSTNAMES, separated by commas: the host names that a route may name, with *; empty: any, and none."""
+    allowed_clients: tuple[Peer, ...] = ()
+    """ALLOWED_CLIENTS, as JSON: whom a spec may let in besides ``clients``; empty: nobody else."""
+    allowed_annotations: tuple[str, ...] = ()
+    """ALLOWED_ANNOTATIONS, separated by commas: how the annotations of pods begin that a spec may set; empty: anyhow.
+    With any, pods that run users' code get none from a spec."""
     inherited_annotations: tuple[str, ...] = ()
     """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
     empty: none."""
@@ -156,6 +161,15 @@ class Settings:
     def allows_hostname(self, hostname: str) -> bool:
         """Whether a route may name a host name, whose first label may be ``*``; empty: all that the listeners take."""
         return not self.allowed_hostnames or any(fnmatchcase(hostname, each) for each in self.allowed_hostnames)
+
+    def allows_client(self, namespace: str, peer: Peer) -> bool:
+        """Whether an object of a namespace may let in a peer: where anybody is let in, it may let in anybody."""
+        bounds = (*self.clients, *self.allowed_clients)
+        return not self.clients or any(policy_rules.is_within(peer, each, namespace) for each in bounds)
+
+    def allows_annotation(self, key: str) -> bool:
+        """Whether an object may set an annotation of its pods."""
+        return not self.allowed_annotations or key.startswith(self.allowed_annotations)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -200,6 +214,8 @@ class Settings:
             ),
             allowed_images=_comma_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
+            allowed_clients=_rules(environment, "ALLOWED_CLIENTS", policy_rules.peers),
+            allowed_annotations=_comma_list(environment, "ALLOWED_ANNOTATIONS"),
             inherited_annotations=_comma_list(environment, "INHERITED_ANNOTATIONS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
             allowed_gateways=_comma_list(environment, "ALLOWED_GATEWAYS"),

@@ -133,6 +133,17 @@ FULL: JSON = {
             "replicas": 1,
             "image": "nvcr.io/nvidia/tritonserver:26.04-py3",
             "backendConfig": [{"backend": "onnxruntime", "name": "default-max-batch-size", "value": "4"}],
+            "flags": {"http-thread-count": "16"},
+            "networkPolicy": {
+                "from": [
+                    {
+                        "namespaceSelector": {"matchLabels": {"team": "shop"}},
+                        "podSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["checkout"]}]},
+                    },
+                    {"namespaceSelector": {}},
+                    {"ipBlock": {"cidr": "10.0.0.0/8"}},
+                ]
+            },
             "pinnedMemoryPool": "256Mi",
             "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",

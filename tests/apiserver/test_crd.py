@@ -17,6 +17,7 @@ from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS
 from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.renamed import as_before
 from triton_operator.api.resolved import FromRepository
+from triton_operator.api.server_flags import NUMBERS, WORDS
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
@@ -684,6 +685,64 @@ def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
         for name in names
     ]
     body = changed(MINIMAL, {"spec.serving": {"backendConfig": given}})
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+FLAGS: dict[str, tuple[dict[str, str], str]] = {
+    "a file": ({"log-file": "/dev/shm/x"}, "flags must be allowed flags of tritonserver"),
+    "a directory of backends": ({"backend-directory": "/models"}, "Allowed are http-thread-count, 1 to 256; grpc-"),
+    "a port": ({"metrics-port": "8000"}, "flags must be allowed flags"),
+    "another repository": ({"model-store": "/tmp"}, "flags must be allowed flags"),
+    "control of models": ({"model-control-mode": "explicit"}, "flags must be allowed flags"),
+    "open interfaces": ({"http-restricted-api": "health:a=b"}, "flags must be allowed flags"),
+    "traces to a URL": ({"trace-config": "opentelemetry,url=http://evil.example"}, "flags must be allowed flags"),
+    "traces to a file": ({"trace-config": "triton,file=/tmp/x"}, "flags must be allowed flags"),
+    "a cache of answers": ({"cache-config": "local,size=1048576"}, "flags must be allowed flags"),
+    "a second flag in a value": ({"http-thread-count": "8 --log-file=/tmp/x"}, "from 1 to 256"),
+    "a second flag in a name": ({"http-thread-count=8\n--log-file": "/tmp/x"}, "flags must be allowed flags"),
+    "no thread": ({"http-thread-count": "0"}, "flags.http-thread-count must be a whole number from 1 to 256"),
+    "too many threads": ({"http-thread-count": "257"}, "flags.http-thread-count must be a whole number from 1 to 256"),
+    "more than a number holds": ({"http-thread-count": "9" * 20}, "must be a whole number from 1 to 256"),
+    "another word": ({"rate-limit": "on"}, "flags.rate-limit must be one of off, execution_count"),
+}
+
+
+@pytest.mark.parametrize("what", FLAGS)
+def test_flags_that_open_something_are_refused(kubectl_shared: Kubectl, attack: Attack, what: str) -> None:
+    flags, words = FLAGS[what]
+    message = refusal(kubectl_shared, changed(MINIMAL, {"spec.serving": {"flags": flags}}))
+    attack("a spec", f"a flag of tritonserver: {what}", message.rpartition("Invalid value")[2][:100] or message[:100])
+    assert words in message
+
+
+PEERS: dict[str, tuple[list[Any], str]] = {
+    "nobody named, which is everybody": ([], "should have at least 1 items"),
+    "an empty peer": ([{}], "a peer must have an ipBlock, or a namespaceSelector, a podSelector or both"),
+    "a block and pods": ([{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}], "a peer must have an ipBlock, or"),
+    "no block": ([{"ipBlock": {"cidr": "10.0.0.0/33"}}], "cidr must be a block of addresses"),
+    "In without values": (
+        [{"podSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}],
+        "operator In and NotIn take values",
+    ),
+    "Exists with values": (
+        [{"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["1"]}]}}],
+        "operator In and NotIn take values",
+    ),
+    "a key that is none": ([{"podSelector": {"matchLabels": {"a b": "1"}}}], "keys must be names as Kubernetes takes"),
+}
+
+
+@pytest.mark.parametrize("what", PEERS)
+def test_peers_that_no_policy_could_have_are_refused(kubectl_shared: Kubectl, what: str) -> None:
+    peers, words = PEERS[what]
+    message = refusal(kubectl_shared, changed(MINIMAL, {"spec.serving": {"networkPolicy": {"from": peers}}}))
+    assert words in message
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_every_allowed_flag_is_taken_at_its_bounds(kubectl_shared: Kubectl, which: int) -> None:
+    flags = {name: str(bounds[which]) for name, bounds in {**NUMBERS, **WORDS}.items()}
+    body = changed(MINIMAL, {"spec.serving": {"flags": flags}})
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 

@@ -137,12 +137,14 @@ def test_options_of_the_server_that_have_a_field() -> None:
     found, text = written(service("triton-older"), "bert")
     assert found["spec"]["models"] == [{"name": "bert", "path": "bert"}], "clients know it by its folder"
     assert found["spec"]["serving"]["logVerbose"] == 1
+    assert found["spec"]["serving"]["flags"] == {"http-thread-count": "16"}
     assert found["spec"]["serving"]["backendConfig"] == [
         {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
     ]
     assert found["spec"]["gpu"] == {"count": 1, "resourceName": "nvidia.com/mig-1g.10gb"}
     left = "\n".join(comments(text))
     assert "predictor.triton.args.--backend-config=python,shm-default-byte-size=1: the API refuses it" in left
+    assert "--http-thread-count-of-mine=16: the operator sets tritonserver's options" in left
     assert "predictor.triton.resources.limits.amd.com/gpu: only GPUs of NVIDIA are known" in left
     assert "# - transformer: keep it as a Deployment" in left
 

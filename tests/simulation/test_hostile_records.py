@@ -281,6 +281,21 @@ def test_an_image_that_is_no_longer_allowed_is_not_started_again(cluster: Cluste
     assert "allowed.images" in cluster.condition("Stalled")["message"]
 
 
+def test_an_annotation_that_is_not_allowed_is_not_started_again(cluster: Cluster) -> None:
+    def annotated(template: Body) -> Body:
+        template["metadata"]["annotations"] = {"dev.gvisor.flag.network": "host"}
+        return template
+
+    before = made(cluster)
+    cluster.settings = replace(cluster.settings, allowed_annotations=("prometheus.io/",))
+    roll_back(cluster, forge_revision(cluster, annotated))
+    cluster.settle()
+    assert made(cluster) == before
+    assert reasons(cluster, "UpToDate", "Stalled") == [("False", "NotAllowed"), ("True", "NotAllowed")]
+    assert "annotation dev.gvisor.flag.network" in cluster.condition("Stalled")["message"]
+    assert "allowed.annotations" in cluster.condition("Stalled")["message"]
+
+
 def test_the_installations_own_image_by_its_digest_is_started_again(cluster: Cluster) -> None:
     newest, before, _ = keys(cluster)
     cluster.settings = replace(cluster.settings, allowed_images=("registry.corp/",))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import ROUTE
@@ -56,6 +57,48 @@ def test_annotations_are_handed_on_where_the_installation_says() -> None:
         assert "other.example/x" not in annotations
     pods = [each["metadata"] for each in cluster.of_kind("Pod")]
     assert not any("cost.example/center" in each.get("annotations", {}) for each in pods)
+
+
+def test_annotations_are_in_no_name_and_go_when_the_object_has_them_no_more() -> None:
+    cluster = cluster_of()
+    cluster.settings = replace(SETTINGS, inherited_annotations=("cost.example",), gateway_api=True)
+    cluster.settle()
+    before = [each["metadata"]["name"] for kind in ("Job", "Pod") for each in cluster.of_kind(kind)]
+    own = {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in cluster.of_kind("Deployment")}
+    for given in ({"cost.example/center": "17"}, {"cost.example/center": "18"}, {}):
+        cluster.annotations = given
+        cluster.settle()
+        for each in cluster.of_kind("Deployment"):
+            assert each["metadata"].get("annotations", {}) == own[each["metadata"]["name"]] | given
+    assert [each["metadata"]["name"] for kind in ("Job", "Pod") for each in cluster.of_kind(kind)] == before
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_no_setting_hands_on_what_kubernetes_a_deployer_or_the_operator_reads(attack: Attack) -> None:
+    reserved = {
+        "triton-operator.dev/pod-template": "{}",
+        "triton-operator.dev/makes-way-for": "mine",
+        "service.kubernetes.io/topology-mode": "Auto",
+        "deployment.kubernetes.io/revision": "7",
+        "pv.kubernetes.io/bind-completed": "no",
+        "argocd.argoproj.io/tracking-id": "mine",
+        "helm.sh/resource-policy": "keep",
+    }
+    plain, bad = cluster_of(), cluster_of(annotations=reserved)
+    domains = ("triton-operator.dev", "service.kubernetes.io", "deployment.", "pv.", "argocd.argoproj.io", "helm.sh")
+    plain.settings = replace(SETTINGS, gateway_api=True)
+    bad.settings = replace(plain.settings, inherited_annotations=domains)
+    for each in (plain, bad):
+        each.settle()
+    expected, found = (
+        {(each["kind"], each["metadata"]["name"]): each["metadata"].get("annotations") for each in children(cluster)}
+        for cluster in (plain, bad)
+    )
+    strange = {each for each, given in found.items() if given != expected[each]}
+    attack(
+        "author of an object", "Services, claims and servers, by annotations that an installation lists", f"{strange}"
+    )
+    assert strange == set()
 
 
 @pytest.mark.parametrize(

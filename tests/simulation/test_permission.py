@@ -5,16 +5,20 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
 from triton_operator import names
 
 READER = "vision/models-reader"
+SANDBOX = "dev.gvisor.flag.network"
+ANNOTATED = {"annotations": {"prometheus.io/scrape": "true", SANDBOX: "host"}}
 ALLOWED = replace(
     SETTINGS,
     allowed_images=("registry.example/team/",),
     allowed_claims=("models", "team-*"),
     allowed_service_accounts=(READER, "other/reader"),
+    allowed_annotations=("prometheus.io/",),
 )
 USER_CODE = {"reference", "convert", "metrics"}
 
@@ -43,6 +47,18 @@ def image(name: str) -> dict[str, Any]:
             "serviceAccounts",
         ),
         ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
+        *(
+            (
+                fields,
+                f"spec.{place}.annotations names annotation {SANDBOX},",
+                "annotations",
+            )
+            for place, fields in (
+                ("pod", {"pod": ANNOTATED}),
+                ("conversion.pod", {"conversion": {"pod": ANNOTATED}}),
+                ("serving.pod", {"serving": {"pod": ANNOTATED}}),
+            )
+        ),
     ],
 )
 def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
@@ -159,3 +175,46 @@ def test_traces_need_a_collector_of_the_installations() -> None:
     assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
     assert "set the Helm value tracing.endpoint" in stalled["message"]
     assert cluster.story == []
+
+
+SCRAPED = {"prometheus.io/scrape": "true"}
+
+
+def annotations(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """The annotations of each Job's and server's pods that a user set, by the Job's stage or `server`."""
+    templates = {
+        each["metadata"]["labels"].get(names.STAGE_LABEL, "server"): each["spec"]["template"]["metadata"]
+        for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
+    }
+    return {
+        stage: {key: value for key, value in found.get("annotations", {}).items() if key != names.LOGGED_CONTAINER}
+        for stage, found in templates.items()
+    }
+
+
+def test_pods_that_run_users_code_have_no_annotation_of_a_spec_once_the_installation_bounds_them(
+    attack: Attack,
+) -> None:
+    cluster = a_deployment().asking(pod={"annotations": SCRAPED}).where(settings=ALLOWED).settled().cluster()
+    found = annotations(cluster)
+    on_user_code = {stage: given for stage, given in found.items() if stage in USER_CODE}
+    attack("author of an object", "pods with user code, by annotations that servers may have", str(on_user_code))
+    assert on_user_code == {stage: {} for stage in USER_CODE}
+    others = {stage: given for stage, given in found.items() if stage not in USER_CODE}
+    assert "server" in others
+    assert others == dict.fromkeys(others, SCRAPED)
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_without_a_bound_every_pod_has_the_annotations_of_a_spec() -> None:
+    cluster = a_deployment().asking(pod={"annotations": SCRAPED}).settled().cluster()
+    found = annotations(cluster)
+    assert found.keys() > USER_CODE
+    assert found == dict.fromkeys(found, SCRAPED)
+
+
+def test_a_bound_on_annotations_does_nothing_again(serving: Cluster) -> None:
+    story = list(serving.story)
+    serving.settings = replace(SETTINGS, allowed_annotations=("prometheus.io/",))
+    serving.settle()
+    assert serving.story == story

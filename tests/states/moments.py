@@ -148,6 +148,12 @@ MOMENTS: dict[str, State] = {
     ),
     "saturated": a_deployment().one_candidate().asking(performance={"online": SATURATING}).until_has("Ready"),
     "several-servers": ONE.asking(serving={"replicas": 2}, repository=SEVERAL_NODES).until_has("Ready"),
+    "flags-and-clients": ONE.asking(
+        serving={
+            "flags": {"http-thread-count": "16"},
+            "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "shop"}}}]},
+        }
+    ).until_has("Ready"),
     "autoscaled": SCALED.until_has("Scaling", "Autoscaling"),
     "autoscaling-paused": SCALED.until_has("ScalingPaused", "Autoscaling"),
     # What an edit leads to.

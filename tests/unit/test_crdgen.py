@@ -99,7 +99,7 @@ def test_every_key_of_a_map_is_bounded(root: dict[str, Any]) -> None:
     maps = {path: schema for path, schema in maps.items() if AFFINITY not in path}
     bounded = {path for path, schema in maps.items() if "self.all(k, k.matches(" in str(schema.get(RULES))}
     assert ".serving.pod.nodeSelector" in bounded
-    assert set(maps) - bounded == {".models.items.config.parameters"}, "the model's rule lists its keys"
+    assert set(maps) - bounded == {".models.items.config.parameters", ".serving.flags"}, "rules list their keys"
 
 
 @pytest.mark.parametrize("kind", sorted(set(types(TritonDeploymentSpec)), key=str))

@@ -100,6 +100,8 @@ def test_what_the_installation_demands_and_allows() -> None:
         "ALLOWED_SERVICE_ACCOUNTS": "vision/models-reader",
         "ALLOWED_GATEWAYS": "gateways/public, vision/*",
         "ALLOWED_HOSTNAMES": "*.models.example",
+        "ALLOWED_ANNOTATIONS": "prometheus.io/, linkerd.io/inject",
+        "ALLOWED_CLIENTS": '[{"namespaceSelector": {}}]',
     }
     settings = Settings.from_environment(IMAGES | given)
     assert (settings.user_code_runtime_class, settings.user_code_host_users) == ("gvisor", False)
@@ -108,6 +110,8 @@ def test_what_the_installation_demands_and_allows() -> None:
     assert settings.allowed_service_accounts == ("vision/models-reader",)
     assert settings.allowed_gateways == ("gateways/public", "vision/*")
     assert settings.allowed_hostnames == ("*.models.example",)
+    assert settings.allowed_annotations == ("prometheus.io/", "linkerd.io/inject")
+    assert settings.allowed_clients == ({"namespaceSelector": {}},)
     assert Settings.from_environment(IMAGES).allowed_service_accounts == ()
     assert Settings.from_environment(IMAGES).user_code_host_users is None
     with pytest.raises(SettingsError, match="USER_CODE_HOST_USERS"):

@@ -60,6 +60,10 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"backendConfig": [{"backend": "hps", "name": "ps", "value": "ps.json"}]}},
         "spec.serving.backendConfig.0: hps,ps must not be set: docs/formats.md lists what may be",
     ),
+    "a flag that opens a file": (
+        {"spec.serving": {"flags": {"log-file": "/dev/stdout"}}},
+        "spec.serving.flags: flags must be allowed flags of tritonserver: remove or correct the others. Allowed are",
+    ),
     "no workspace": (
         {"spec.models.0.tensorrt": {"workspace": 0}},
         "spec.models.0.tensorrt.workspace: must be from 1Mi to 1Ti: correct it",

@@ -143,7 +143,8 @@ class Placement(ApiType):
     """Labels to add to the pod and its Job. Keys that the operator or Kubernetes sets are refused, such as
     `triton-operator.dev/*`, `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations to add to the pod and its Job. The same keys are refused as in `labels`. Default: none."""
+    """Annotations to add to the pod and its Job. The same keys are refused as in `labels`. The Helm value
+    `allowed.annotations` may bound them, and keep them from pods that run your code. Default: none."""
 
     @field_validator("affinity")
     @classmethod

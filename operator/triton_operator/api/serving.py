@@ -2,14 +2,21 @@
 
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.duration import Span, Within
 from triton_operator.api.gateway import Route
+from triton_operator.api.network_policy import NetworkPolicy
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import ApiType, BackendValue, Image, rules
+from triton_operator.api.server_flags import flag_rules, refusals
+
+Flags = Annotated[
+    dict[str, Annotated[str, StringConstraints(max_length=64)]],
+    Field(max_length=16, json_schema_extra=rules(*flag_rules())),
+]
 
 
 class BackendConfig(ApiType):
@@ -129,12 +136,19 @@ class Serving(ApiType):
     """Has an HTTPRoute of the Gateway API lead requests from outside the cluster to the object's Service, over HTTP and
     gRPC at the same host name. It needs the Gateway API and the Helm value `gatewayApi.enabled`; the condition Routed
     says what is missing. With `canary`, a new revision gets a share of these requests first. Default: none."""
+    network_policy: NetworkPolicy | None = None
+    """Who may send requests to the servers. Default: the peers of the Helm value `networkPolicy.clients`, which is
+    anybody unless the administrator sets it."""
     image: Image = ""
     """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution
     are allowed; docs/formats.md lists them. Default: none."""
+    flags: Flags = Field(default_factory=dict)
+    """Further flags of tritonserver without their `--`, such as `http-thread-count: "16"`. Those that only tune are
+    allowed; docs/formats.md lists them. The candidates are measured with them too. A flag of the Helm value
+    `server.arguments` comes after them, and wins. Default: none."""
     pinned_memory_pool: Annotated[Quantity, between("0", "1Ti")] = "256Mi"
     """Size of tritonserver's pinned memory pool, at most 1Ti. Default: 256Mi, as in tritonserver."""
     cuda_memory_pools: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
@@ -155,6 +169,14 @@ class Serving(ApiType):
     """Settings of the server pods, laid over `spec.pod`: maps and `env` are merged by key, and any other field replaces
     that of `spec.pod` whole. They also apply to the server container in profile and search Jobs, and decide where
     the pods of those Jobs are scheduled."""
+
+    @field_validator("flags")
+    @classmethod
+    def _check_flags(cls, flags: dict[str, str]) -> dict[str, str]:
+        """Refuse what the CRD's rules refuse, in objects that are older than a rule too."""
+        if found := list(refusals(flags)):
+            raise ValueError("; ".join(found))
+        return flags
 
     @model_validator(mode="after")
     def _check_canary(self) -> Self:

@@ -48,7 +48,7 @@ def refusal(context: Context, server: str, key: str, template: Template) -> str 
     strange = _strangeness(made, template)
     if strange is not None:
         return f"the record of Deployment {server} is not one that the operator writes: somebody changed {strange}"
-    return next(_forbidden(context, server, template["spec"]), None)
+    return next(_forbidden(context, server, template), None)
 
 
 def _strangeness(made: Made, template: Template) -> str | None:
@@ -57,9 +57,12 @@ def _strangeness(made: Made, template: Template) -> str | None:
     return None if found is None else shortened(printable(found), LONGEST_PLACE)
 
 
-def _forbidden(context: Context, server: str, spec: Template) -> Iterator[str]:
+def _forbidden(context: Context, server: str, template: Template) -> Iterator[str]:
     """Yield words for what of a pod the installation does not allow."""
-    settings = context.settings
+    settings, spec = context.settings, template["spec"]
+    for key in template["metadata"].get("annotations", {}):
+        if not settings.allows_annotation(key):
+            yield _words(server, f"annotation {key}", "allowed.annotations")
     for container in (*spec["initContainers"], *spec["containers"]):
         image = container["image"]
         if not settings.keeps_image(image):

@@ -55,7 +55,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     )
     ingress: list[Rule] = [
         {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
-        _from(context.settings.clients, HTTP_PORT, GRPC_PORT),
+        *_clients(context),
         _from(context.settings.metrics_readers, METRICS_PORT),
         *context.settings.mesh_ingress,
     ]
@@ -90,6 +90,20 @@ def _having(context: Context, label: str) -> Body:
         "matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name},
         "matchExpressions": [{"key": label, "operator": "Exists"}],
     }
+
+
+def _clients(context: Context) -> list[Rule]:
+    """Return the rule of those who may send requests; none if nobody may.
+
+    Of the peers that the spec names, those that the installation does not allow are left out, each by itself: the
+    others go on.
+    """
+    named, ports = context.spec.serving.network_policy, (HTTP_PORT, GRPC_PORT)
+    if named is None:
+        return [_from(context.settings.clients, *ports)]
+    peers = [each.body() for each in named.peers]
+    allowed = [each for each in peers if context.settings.allows_client(context.namespace, each)]
+    return [_from(allowed, *ports)] if allowed else []
 
 
 def _from(peers: Sequence[Peer], *ports: int) -> Body:

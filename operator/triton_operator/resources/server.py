@@ -71,6 +71,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
         *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
+        # Sorted, because the order in which a map is written says nothing. The installation's come last, and win.
+        *(f"--{name}={value}" for name, value in sorted(serving.flags.items())),
         *context.images.server_arguments,
     ]
 
@@ -78,8 +80,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
 def serving_inputs(context: Context) -> list[Any]:
     """The parts of the spec and the images that shape a server's pod; with the revision's key they name the Deployment.
 
-    The number of replicas, its autoscaling, the soak, the route and the progress deadline are not among them: they
-    change no pod.
+    The number of replicas, its autoscaling, the soak, the route, who is let in and the progress deadline are not among
+    them: they change no pod.
     """
     return _inputs(context, {})
 
@@ -92,8 +94,9 @@ def private_inputs(context: Context) -> list[Any]:
 def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
     """``others``: fields of spec.serving that shape nothing here either, as they are by default."""
     spec, images = context.spec, context.images
-    fixed = {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "route": None}
-    serving = spec.serving.model_copy(update={**fixed, "progress_deadline_seconds": 10, **others})
+    fixed = {"pod": spec.server_pod, "replicas": 1, "progress_deadline_seconds": 10}
+    absent = dict.fromkeys(("autoscaling", "soak", "route", "network_policy"))
+    serving = spec.serving.model_copy(update={**fixed, **absent, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
     rare = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user])]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *rare]

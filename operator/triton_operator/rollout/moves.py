@@ -67,11 +67,11 @@ def keep_deployment(context: Context, previous: ServerView | None) -> Effects:
 def spec_digest(context: Context) -> str:
     """Return a digest of the spec and the retry annotation, without the fields that change no target.
 
-    Those are the replicas, which an autoscaler sets, spec.suspend, and spec.rollout: to take back a choice that ended a
-    rollout is no wish to begin it anew.
+    Those are the replicas, which an autoscaler sets, who is let in, spec.suspend, and spec.rollout: to take back a
+    choice that ended a rollout is no wish to begin it anew.
     """
     spec = context.spec
-    serving = spec.serving.model_copy(update={"replicas": 1})
+    serving = spec.serving.model_copy(update={"replicas": 1, "network_policy": None})
     comparable_spec = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
     old_names_spec = renamed.as_before(comparable_spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     return names.digest([old_names_spec, context.triton_deployment.retry], 16)

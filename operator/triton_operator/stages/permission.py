@@ -1,9 +1,12 @@
 """Check that the installation allows everything that the spec names. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
+from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -13,6 +16,8 @@ from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
 """The scheme of a URI that names a claim."""
+LONGEST_PEER = 300
+"""The most bytes of a peer in a message."""
 
 
 def permit(context: Context, progress: Progress) -> Progress:
@@ -40,12 +45,26 @@ def _refusals(context: Context) -> Iterator[str]:
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
             yield not_allowed(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+    for field, pod in _pods(context):
+        for key in pod.annotations:
+            if not settings.allows_annotation(key):
+                yield not_allowed(f"{field}.annotations", key, "annotation", "allowed.annotations")
     yield from route_refusals(context)
+    yield from _client_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
         )
+
+
+def _client_refusals(context: Context) -> Iterator[str]:
+    """Yield a message for each peer that the spec lets in and the installation does not."""
+    named = context.spec.serving.network_policy
+    for each in named.peers if named is not None else ():
+        if not context.settings.allows_client(context.namespace, each.body()):
+            words = shortened(json.dumps(each.body()), LONGEST_PEER)
+            yield not_allowed("spec.serving.networkPolicy.from", words, "peer", "allowed.clients")
 
 
 def _dataset_refusals(context: Context) -> Iterator[str]:
@@ -56,6 +75,13 @@ def _dataset_refusals(context: Context) -> Iterator[str]:
             f"spec.dataset.uri names all of claim {split(dataset.uri).host}, on which {neighbours[0]} keeps its results"
             " too, and user code must not read these; move the data into a folder of the claim, and name that folder"
         )
+
+
+def _pods(context: Context) -> Iterator[tuple[str, Placement]]:
+    spec = context.spec
+    yield "spec.pod", spec.pod
+    yield "spec.conversion.pod", spec.conversion.pod
+    yield "spec.serving.pod", spec.serving.pod
 
 
 def _images(context: Context) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_converters.contract.uris import SCHEMES, split
 from triton_operator import names
+from triton_operator.api.server_flags import refusals
 from triton_plugin.first_object import object_name
 from triton_plugin.kserve.service import Body, Service, map_of
 from triton_plugin.kserve.table import MODEL, NO_FIELD, TABLE
@@ -269,6 +270,8 @@ def _arguments(field: str, value: Any, service: Service) -> Iterator[Found]:
             yield Taken(
                 f"{field}.{each}", "serving.backendConfig[]", {key: text for key, text in config.items() if text}
             )
+        elif option.startswith("--") and not list(refusals({option[2:]: given})):
+            yield Taken(f"{field}.{option}", f"serving.flags.{option[2:]}", given)
         elif each != "tritonserver":
             yield LeftOut(f"{field}.{each}", "the operator sets tritonserver's options")
 

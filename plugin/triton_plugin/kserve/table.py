@@ -40,7 +40,9 @@ TABLE: Mapping[str, Rule] = {
     f"{MODEL}.protocolVersion": Rule("", "v2 and grpc-v2 are served together, at ports 8000 and 8001; v1 is not"),
     f"{MODEL}.resources": Rule("serving.pod.resources", "GPUs of NVIDIA go into `gpu`, which all Jobs use too"),
     f"{MODEL}.env": Rule("serving.pod.env[]", "literal values; a variable that the operator sets is refused"),
-    f"{MODEL}.args": Rule("", "`--log-verbose` and `--backend-config` have fields; the operator sets the others"),
+    f"{MODEL}.args": Rule(
+        "", "`--log-verbose`, `--backend-config` and those of `serving.flags` have fields; the operator sets the others"
+    ),
     f"{MODEL}.command": Rule("", "the operator starts tritonserver itself"),
     f"{MODEL}.ports": Rule("", "HTTP is always at port 8000, gRPC at 8001, metrics at 8002"),
     f"{MODEL}.name": Rule("", "the container is always named tritonserver"),
