@@ -120,6 +120,8 @@ def test_requests_of_one_sample_are_sent_in_their_own_shapes_in_windows_that_hol
     assert (value(argv, "--input-data"), value(argv, "-b")) == ("mixed.json", "1")
     assert "--shape" not in argv
     assert value(argv, "--measurement-request-count") == "64"
+    # The server sees each shape before it counts.
+    assert value(argv, "--warmup-request-count") == "64"
     assert found.throughput == 200
 
 

@@ -224,7 +224,7 @@ class Mix:
     shapes: int
     """How many different shapes they have, at least 2."""
     lengths: tuple[Lengths, ...]
-    """Of the dimensions that vary, as many as fit into an answer; inputs that are always equally long count as one."""
+    """Lengths of dimensions that vary, as many as fit into an answer; inputs that are equally long count as one."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ next of these, which is larger, so the figures promise no more than clients get.
 MOST_LENGTHS = 4
 """Dimensions that a result tells of: it has to fit into a termination message."""
 SEED = 2026
+"""Any number, as long as it stays: another order makes other figures."""
 PERCENTILES = (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
 MEANS = ("client_send", "network", "queue", "compute_input", "compute_infer", "compute_output", "client_receive")
 
@@ -36,7 +37,7 @@ class Sample:
     batch: int
     """Number of its batch."""
     index: int
-    """Its place in the batch; 0 for a model without a batch dimension, whose batch is one request."""
+    """The sample's place in the batch; 0 for a model without a batch dimension, whose batch is one request."""
     shapes: tuple[Shape, ...]
     """The shape of each input in requests, in the signature's order, without the batch dimension."""
     size: int = 0

@@ -191,21 +191,22 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
         *("--input-data", target.input_data),
         *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
         *shared_memory,
-        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds))),
+        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds, target.samples))),
         *windows.arguments,
         *("-v", "--verbose-csv", "-f", f"{point.name}.csv"),
     )
 
 
-def warmup_requests(point: Point, sample_seconds: float) -> int:
+def warmup_requests(point: Point, sample_seconds: float, samples: int = 1) -> int:
     """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model.
 
-    An open loop has one for each of its many threads.
+    An open loop has one for each of its many threads. ``samples``: how many requests show all shapes of the file; a
+    server may plan, or optimize, when it sees a shape for the first time.
     """
-    seconds = sample_seconds * point.batch_size
-    affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
+    seconds, wanted = sample_seconds * point.batch_size, max(WARMUP_REQUESTS, samples)
+    affordable = WARMUP_SECONDS / seconds if seconds else wanted
     workers = point.workers if point.rate else 2 * point.concurrency
-    return max(workers, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
+    return max(workers, min(wanted, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
 def first_windows(measurement: Measurement, point: Point, samples: int = 1) -> Windows:
@@ -314,9 +315,10 @@ def least_seconds(windows: Windows, sample_seconds: float, point: Point) -> floa
     return START_SECONDS + max(STABLE_WINDOWS * shortest, stable_seconds(windows, sample_seconds, point))
 
 
-def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:
+def most_seconds(windows: Windows, point: Point, sample_seconds: float, samples: int = 1) -> float:
     """How long warm-up and windows may take; the server may do one request at a time, whatever the load."""
-    requests = warmup_requests(point, sample_seconds) + (windows.trials * windows.size if windows.by_count else 0)
+    warmup = warmup_requests(point, sample_seconds, samples)
+    requests = warmup + (windows.trials * windows.size if windows.by_count else 0)
     intervals = 0.0 if windows.by_count else TIME_WINDOW * windows.trials * windows.size / 1000
     arrivals = requests / point.rate if point.rate else 0.0
     return intervals + SLOWER * (arrivals + requests * sample_seconds * point.batch_size)

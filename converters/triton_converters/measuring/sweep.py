@@ -220,12 +220,12 @@ class _Part:
 
     @property
     def least_seconds(self) -> float:
-        """How long it takes if it settles at once."""
+        """The seconds that this takes if it settles at once."""
         return perf_analyzer.least_seconds(self.windows, self.target.sample_seconds, self.point)
 
     @property
     def stable_seconds(self) -> float:
-        """How long its windows take, by what a request takes alone; 0.0 if that is not known."""
+        """The seconds that three windows take, by what a request takes alone; 0.0 if that is not known."""
         return perf_analyzer.stable_seconds(self.windows, self.target.sample_seconds, self.point)
 
 
@@ -306,7 +306,7 @@ def _attempt(
     argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
-    seconds = BASE_SECONDS + perf_analyzer.most_seconds(windows, point, plan.target.sample_seconds)
+    seconds = BASE_SECONDS + perf_analyzer.most_seconds(windows, point, plan.target.sample_seconds, plan.target.samples)
     for _ in range(CONNECTIONS):
         try:
             with MemoryWatch(plan.used_memory) as memory:
