@@ -20,8 +20,8 @@ MOST_REQUESTS = 100
 MOST_SHAPES = 3
 """Most shapes that are measured for a request of several samples."""
 PARTS = (50, 90, 100)
-"""If samples have more shapes: the percentiles of their size whose shapes are measured. A sample counts as one of the
-next of these, which is larger, so the figures promise no more than clients get."""
+"""If samples have more shapes: the percentiles of their size whose shapes are measured. A sample counts as
+the next larger of these, so none counts as smaller than it is."""
 MOST_LENGTHS = 4
 """Dimensions that a result tells of: it has to fit into a termination message."""
 SEED = 2026
