@@ -52,6 +52,8 @@ def _obstacles(left: Report, right: Report) -> Iterator[str]:
     assert left.performance.environment is not None
     assert right.performance.environment is not None
     yield from differences(left.performance.environment, right.performance.environment)
+    if left.performance.mixed_shapes != right.performance.mixed_shapes:
+        yield "the samples' shapes differ"
     ours, theirs = ({each.name: each.value for each in report.parameters} for report in (left, right))
     for name in MEASURING:
         if ours.get(name) != theirs.get(name):

@@ -10,6 +10,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
+from triton_plugin.mixed_shapes import sentences
 from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
@@ -39,6 +40,7 @@ def explain(subject: Subject) -> str:
         _searches(subject),
         _other_candidates(subject, outcome),
         _saturation(subject),
+        _mixed_shapes(subject),
         _environment(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -285,6 +287,11 @@ def _saturation(subject: Subject) -> str:
         return ""
     text = sentence(performance.saturation)
     return f"Saturation in the online sweep on its private server: {text}"
+
+
+def _mixed_shapes(subject: Subject) -> str:
+    performance = subject.status.performance
+    return sentences(performance.mixed_shapes) if performance is not None and performance.mixed_shapes else ""
 
 
 def _autoscaling(subject: Subject) -> str:

@@ -74,11 +74,9 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
         yield "  # accuracy:"
         yield "  #   thresholds:"
         yield "  #   - {metric: accuracy, maxDegradation: 0.01}"
-    yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
-    yield "  performance:"
-    if not _follows_graph(folder, options):
-        yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(options))})}}}"
-    yield "    online: {concurrency: {start: 1, end: 4}}"
+    yield "  # A short first run: batch sizes 1 and maxBatchSize, and 1 to 4 requests in flight. To find the load that"
+    yield "  # saturates one server:"
+    yield "  # performance: {online: {concurrency: {start: 1}}}"
     yield "  selection:"
     yield "    objectives: [{metric: throughput}]"
     if options.p99_latency:

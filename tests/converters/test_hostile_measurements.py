@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 from tests.converters.test_three_containers import empty, step
+from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
 from triton_converters.contract import layout
@@ -30,7 +31,9 @@ from triton_converters.contract.measurement_requests import (
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     Environment,
+    Lengths,
     MeasureResult,
+    Mix,
     ProfileResult,
     ReferenceResult,
     Row,
@@ -369,3 +372,45 @@ def test_more_files_than_a_process_may_open_are_copied(claim: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert len(list((layout.search_directory(POINTS) / "0001").iterdir())) == 300
+
+
+MIX = Mix(4, 2, (Lengths("x", 0, 3, 3, 7, 7),))
+LIES: list[Mix | None] = [
+    None,
+    replace(MIX, samples=5),
+    replace(MIX, shapes=2**60),
+    replace(MIX, lengths=()),
+    replace(MIX, lengths=(replace(MIX.lengths[0], input="<script>"),)),
+]
+
+
+def lengths_vary(stage: str) -> Document:
+    """Write a reference with samples of 3 and 7 elements; returns the stage's honest result."""
+    signature = Signature((Tensor("x", "FP32", (-1,)),), (Tensor("y", "FP32", (3,)),), 8)
+    home = layout.reference_directory(REFERENCE)
+    write_result(home, "reference", REFERENCE, replace(REFERRED, signature=signature, samples=4, batches=2))
+    for number, length in enumerate((7, 3)):
+        x, y = numpy.ones((2, length), numpy.float32), numpy.ones((2, 3), numpy.float32)
+        write_batch(home, number, Batch(numpy.arange(2), {"x": x}, {}, {"y": y}))
+    return replace(MEASURE_RESULT, mix=MIX) if stage == "measure" else replace(PROFILE_RESULT, samples=4, mix=MIX)
+
+
+@pytest.mark.parametrize("stage", ["profile", "measure"])
+def test_the_shapes_of_the_references_samples_are_published(claim: Path, stage: str) -> None:
+    honest = lengths_vary(stage)
+    left(stage, REQUESTS[stage], honest)
+    assert publish(stage, REQUESTS[stage]).result == honest
+
+
+@pytest.mark.parametrize("stage", ["profile", "measure"])
+@pytest.mark.parametrize("lie", LIES)
+def test_other_shapes_than_those_of_the_references_samples_are_not_published(
+    claim: Path, stage: str, lie: Mix | None
+) -> None:
+    left(stage, REQUESTS[stage], replace(lengths_vary(stage), mix=lie))
+    assert "the shapes that it tells of are not those of the reference's samples" in refusal(stage, REQUESTS[stage])
+
+
+def test_a_candidate_that_failed_tells_of_no_shapes(claim: Path) -> None:
+    left("profile", PROFILE, replace(FAILED, mix=MIX))
+    assert "measurements of a candidate that failed" in refusal("profile", PROFILE)

@@ -142,7 +142,7 @@ def test_a_first_axis_that_counts_no_samples_is_a_part_of_every_request(
     assert (profile.offline.batch_sizes, profile.online.batch_sizes) == ((1,), (1,))
     reference = layout.reference_directory(ran.requests["reference"].key)
     signature = signature_of(ran)
-    _, document = load_input.prepare(reference, reference, (), signature)
+    document = load_input.prepare(reference, reference, (), signature).of_shapes[0].document
     assert [list(each.dims) for each in load_input.varying_shapes(document, signature)] == [sample]
     assert list(load_input.first_request(document, signature)["x"].shape) == sample
 

@@ -1,6 +1,9 @@
 """The load's input: real samples as they are, or their values in the shapes the spec asks for."""
 
 import json
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import InputShape
+from triton_converters.contract.measurement_requests import InputShape, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import Signature, Tensor
-from triton_converters.measuring.load_input import check_shapes, first_request, prepare, reshape, varying_shapes
+from triton_converters.contract.results import Lengths, Mix, Signature, Tensor
+from triton_converters.measuring.load_input import (
+    LoadInput,
+    OneShape,
+    check_shapes,
+    describe,
+    first_request,
+    prepare,
+    reshape,
+    varying_shapes,
+)
 from triton_converters.measuring.perf_input import PerfInput
 
 SIGNATURE = Signature(
@@ -21,6 +34,22 @@ SIGNATURE = Signature(
     (Tensor("OUT", "FP32", (-1,)),),
     4,
 )
+
+
+SWEEP = Sweep((1,), (1,), False)
+
+
+def write(reference: Path, lengths: Sequence[int], batched: bool = True) -> None:
+    """Write a batch of each length: two samples, or one request. FLAG numbers them."""
+    for number, length in enumerate(lengths):
+        rows = (2,) if batched else ()
+        flags = numpy.array([2 * number, 2 * number + 1] if batched else number, numpy.float32)
+        inputs = {
+            "TOKENS": numpy.ones((*rows, length), numpy.int64),
+            "MASK": numpy.ones((*rows, 2, length), numpy.float32),
+            "FLAG": flags,
+        }
+        write_batch(reference, number, Batch(numpy.arange(2), inputs, {}, {"OUT": numpy.ones(2)}))
 
 
 def document(length: int = 3) -> str:
@@ -31,15 +60,23 @@ def document(length: int = 3) -> str:
     return collector.to_json()
 
 
+def first() -> str:
+    return json.dumps({"data": json.loads(document())["data"][:1]}, separators=(",", ":"))
+
+
 def test_without_batch_dimension_each_size_has_a_file_of_its_own(tmp_path: Path) -> None:
     unbatched = replace(SIGNATURE, max_batch_size=0)
     (tmp_path / "perf-256.json").write_text(document())
-    assert prepare(tmp_path, tmp_path, (), unbatched, 256) == (str(tmp_path / "perf-256.json"), document())
+    found = prepare(tmp_path, tmp_path, (), unbatched, 256)
+    assert found == LoadInput((OneShape(str(tmp_path / "perf-256.json"), first()),))
 
 
 def test_without_shapes_the_references_own_file_is_used(tmp_path: Path) -> None:
     (tmp_path / "perf.json").write_text(document())
-    assert prepare(tmp_path, tmp_path / "nowhere", (), SIGNATURE) == (str(tmp_path / "perf.json"), document())
+    write(tmp_path, [3, 3])
+    found = prepare(tmp_path, tmp_path / "nowhere", (), SIGNATURE)
+    assert found == LoadInput((OneShape(str(tmp_path / "perf.json"), first()),))
+    assert describe(tmp_path, (), SIGNATURE, SWEEP) is None
 
 
 def test_with_shapes_a_file_of_its_own_is_named_without_a_folder(tmp_path: Path) -> None:
@@ -47,10 +84,59 @@ def test_with_shapes_a_file_of_its_own_is_named_without_a_folder(tmp_path: Path)
     reference.mkdir()
     directory.mkdir()
     (reference / "perf.json").write_text(document())
-    name, text = prepare(reference, directory, [InputShape("TOKENS", (5,))], SIGNATURE)
-    assert name == "perf.json"
-    assert (directory / name).read_text() == text
+    write(reference, [3, 7])
+    (found,) = prepare(reference, directory, [InputShape("TOKENS", (5,))], SIGNATURE).of_shapes
+    assert found.file == "perf.json"
+    text = (directory / found.file).read_text()
     assert [step["TOKENS"]["shape"] for step in json.loads(text)["data"]] == [[5], [5]]
+    assert json.loads(found.document)["data"] == json.loads(text)["data"][:1]
+
+
+def test_samples_of_several_shapes_are_sent_as_they_are_and_each_shape_has_a_file(tmp_path: Path) -> None:
+    reference, directory = tmp_path / "reference", tmp_path / "measurement"
+    directory.mkdir()
+    write(reference, [7, 3, 7, 5])
+    found = prepare(reference, directory, (), SIGNATURE)
+    assert (found.mixed_file, found.mixed_samples) == ("mixed.json", 8)
+    steps = json.loads((directory / "mixed.json").read_text())["data"]
+    assert Counter(step["TOKENS"]["shape"][0] for step in steps) == {7: 4, 3: 2, 5: 2}
+    assert all(step["MASK"]["shape"] == [2, *step["TOKENS"]["shape"]] for step in steps)
+    # Each sample is sent once, with its own values.
+    assert sorted(numpy.frombuffer(b64decode(step["FLAG"]["content"]["b64"]), "<f4").item() for step in steps) == [
+        *range(8)
+    ]
+    assert [(each.file, each.samples) for each in found.of_shapes] == [
+        ("shape-1.json", 2),
+        ("shape-2.json", 2),
+        ("shape-3.json", 4),
+    ]
+    for each, length in zip(found.of_shapes, (3, 5, 7), strict=True):
+        text = (directory / each.file).read_text()
+        assert varying_shapes(each.document, SIGNATURE) == (
+            InputShape("TOKENS", (length,)),
+            InputShape("MASK", (2, length)),
+        )
+        assert len(json.loads(text)["data"]) == each.samples
+    assert describe(reference, (), SIGNATURE, SWEEP) == Mix(8, 3, (Lengths("TOKENS", 0, 3, 5, 7, 7),))
+
+
+def test_a_file_is_named_from_where_perf_analyzer_runs(tmp_path: Path) -> None:
+    write(tmp_path, [7, 3])
+    found = prepare(tmp_path, tmp_path, (), SIGNATURE).below(Path("../inputs"))
+    assert (found.mixed_file, found.of_shapes[0].file) == ("../inputs/mixed.json", "../inputs/shape-1.json")
+    theirs = LoadInput((OneShape("/repository/perf.json", ""),))
+    assert theirs.below(Path("../inputs")) == theirs
+
+
+def test_without_batch_dimension_single_samples_keep_their_shapes(tmp_path: Path) -> None:
+    unbatched = replace(SIGNATURE, max_batch_size=0)
+    write(tmp_path, [7, 3, 7], batched=False)
+    (tmp_path / "perf-1.json").write_text(document())
+    assert prepare(tmp_path, tmp_path, (), unbatched, 1).mixed_samples == 3
+    # With other sizes, the reference's batches are requests of the largest.
+    (tmp_path / "perf-8.json").write_text(document())
+    assert prepare(tmp_path, tmp_path, (), unbatched, 1).mixed_file == ""
+    assert describe(tmp_path, (), unbatched, SWEEP) is None
 
 
 @given(st.integers(1, 9), st.integers(1, 20))

@@ -17,7 +17,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import InputShape, Measurement, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import MeasureResult, ProfileResult, Row
+from triton_converters.contract.results import Lengths, MeasureResult, Mix, ProfileResult, Row
 from triton_converters.contract.saturation import Ended, is_saturated, request_rate, saturation, sustained
 from triton_converters.measuring.server import Server
 
@@ -197,14 +197,21 @@ def test_a_true_fp16_file_passes_as_fp16(pod: Pod) -> None:
     assert found.max_absolute_error > 1e-5
 
 
-def test_inputs_that_vary_are_measured_in_the_references_first_shape(pod: Pod) -> None:
+def test_inputs_that_vary_are_measured_in_the_samples_own_shapes(pod: Pod) -> None:
     request = profile_request("varying", "varying", pod.ports, "varying")
-    found = profile(pod, replace(request, load=load(pod.ports, ALWAYS_STABLE)))
+    rated = replace(request, load=load(pod.ports, ALWAYS_STABLE), open_loop=OpenLoop((50,)))
+    found = profile(pod, rated)
     assert found.passed, found.message
     assert [(row.batch_size, row.stable) for row in found.offline if row.throughput > 0] == [(1, True), (4, True)]
-    assert "--shape X:7" in found.environment.perf_analyzer[0]
-    # Four bytes for each of seven elements: the largest output in the reference.
-    assert "--output-shared-memory-size 28" in found.environment.perf_analyzer[0]
+    for command in found.environment.perf_analyzer:
+        assert "--input-data mixed.json" in command
+        assert "--shape" not in command
+    # Twice the largest output of a request.
+    assert "--output-shared-memory-size 56" in found.environment.perf_analyzer[0]
+    assert found.mix == Mix(8, 3, (Lengths("X", 0, 3, 5, 7, 7),))
+    names = {path.name for path in pod.measurement("varying").iterdir()}
+    assert {f"offline-batch4-concurrency1-shape{number}.csv" for number in (1, 2, 3)} < names
+    assert {"mixed.json", "shape-1.json", "shape-2.json", "shape-3.json"} < names
 
 
 def test_inputs_that_vary_are_measured_in_the_shape_of_the_spec(pod: Pod) -> None:
@@ -230,6 +237,8 @@ def test_a_model_without_batch_dimension_is_verified_and_measured(pod: Pod) -> N
     found = profile(pod, profile_request("whole", "whole", pod.ports, "whole"))
     assert (found.passed, found.samples) == (True, 2)
     assert all(row.throughput > 0 for row in found.offline + found.online)
+    assert found.mix == Mix(2, 2, (Lengths("X", 0, 2, 2, 5, 5),))
+    assert "--input-data mixed.json" in found.environment.perf_analyzer[0]
 
 
 def test_strings_are_verified_and_measured_through_shared_memory_too(pod: Pod) -> None:

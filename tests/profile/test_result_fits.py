@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.results import Environment, ProfileResult, Row
+from triton_converters.contract.results import Environment, Lengths, Mix, ProfileResult, Row
 
 COMMAND = (
     "perf_analyzer -m some-model-name -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 16"
@@ -30,5 +30,6 @@ def test_the_largest_sweeps_fit() -> None:
         *(True, "Passed", message, 1.1920928955078125e-07, 256, rows[:8], rows[8:], environment),
         seen="a" * 64,
         request_rate=rates,
+        mix=Mix(100, 100, tuple(Lengths("an_input_of_a_graph", each, each, 128, 4096, 65536) for each in range(4))),
     )
     Outcome("profile", "0123456789abcdef", result).to_json()

@@ -12,11 +12,11 @@ import pytest
 from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import Constraint, OpenLoop, Sweep
+from triton_converters.contract.measurement_requests import Constraint, InputShape, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
 from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
-from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
+from triton_converters.measuring.sweep import Invocation, OfShape, Plan, measure, points, rates, run_process
 from triton_plugin.job_log import latest_line
 
 
@@ -92,6 +92,65 @@ def test_a_sweep_ends_once_the_throughput_no_longer_rises(tmp_path: Path, capsys
     assert "the throughput no longer rises; 2 points are not measured" in capsys.readouterr().out
     whole = measure(Plan(TARGET, COUNT, tmp_path), wanted, Saturating(1))
     assert len(whole.rows) == 7
+
+
+class OfShapes(Tool):
+    """Answers 1,000, 500 or 100 requests a second, by the number in the input's name; 200 for the mixed file."""
+
+    def __call__(self, argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        super().__call__(argv, directory, seconds)
+        report, name = directory / value(argv, "-f"), value(argv, "--input-data")
+        throughput = {"shape-1.json": 1000, "shape-2.json": 500, "shape-3.json": 100, "mixed.json": 200}[name]
+        report.write_text(report.read_text().replace(",1000,", f",{throughput},"))
+        return Invocation(0, "fine")
+
+
+def mixed_plan(directory: Path) -> Plan:
+    of_shapes = tuple(
+        OfShape(replace(TARGET, input_data=f"shape-{number}.json", shapes=(InputShape("X", (length,)),)), samples)
+        for number, length, samples in ((1, 3, 6), (2, 5, 3), (3, 9, 1))
+    )
+    return Plan(replace(TARGET, input_data="mixed.json", samples=64), COUNT, directory, of_shapes=of_shapes)
+
+
+def test_requests_of_one_sample_are_sent_in_their_own_shapes_in_windows_that_hold_all_of_them(tmp_path: Path) -> None:
+    tool = OfShapes(1)
+    (found,) = measure(mixed_plan(tmp_path), [Point("online", 1, 1)], tool).rows
+    (argv,) = tool.argvs
+    assert (value(argv, "--input-data"), value(argv, "-b")) == ("mixed.json", "1")
+    assert "--shape" not in argv
+    assert value(argv, "--measurement-request-count") == "64"
+    # The server sees each shape before it counts.
+    assert value(argv, "--warmup-request-count") == "64"
+    assert found.throughput == 200
+
+
+def test_requests_of_several_samples_are_measured_for_each_shape_and_make_one_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = OfShapes(1)
+    found = measure(mixed_plan(tmp_path), points("offline", Sweep((1, 8), (1,), False)), tool)
+    assert [(value(argv, "--input-data"), value(argv, "-f")) for argv in tool.argvs] == [
+        ("mixed.json", "offline-batch1-concurrency1.csv"),
+        ("shape-1.json", "offline-batch8-concurrency1-shape1.csv"),
+        ("shape-2.json", "offline-batch8-concurrency1-shape2.csv"),
+        ("shape-3.json", "offline-batch8-concurrency1-shape3.csv"),
+    ]
+    assert [value(argv, "--shape") for argv in tool.argvs[1:]] == ["X:3", "X:5", "X:9"]
+    assert [row.batch_size for row in found.rows] == [1, 8]
+    # Ten samples take 6/1000 + 3/500 + 1/100 seconds.
+    assert found.rows[1].throughput == pytest.approx(10 / 0.022)
+    assert "--input-data mixed.json" in found.command
+    assert "offline 2/2: batch 8, concurrency 1: 454.5 inferences/s" in capsys.readouterr().out
+
+
+def test_the_time_of_a_load_counts_all_of_its_shapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = mixed_plan(tmp_path)
+    slow = tuple(replace(each, target=replace(each.target, sample_seconds=0.1)) for each in plan.of_shapes)
+    plan = replace(plan, target=replace(plan.target, sample_seconds=0.1), of_shapes=slow)
+    measure(plan, [Point("offline", 2, 1)], OfShapes(1))
+    # For each shape, three windows of 50 requests of two samples, and perf_analyzer's start.
+    assert "so this point takes about 93 s" in capsys.readouterr().out
 
 
 def test_a_request_rate_confirms_the_saturation(tmp_path: Path) -> None:

@@ -87,7 +87,6 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
     assert spec["models"][0]["entrypoint"] == "model.py"
     assert spec["models"][0]["arguments"] == {"checkpoint": "digits.safetensors"}
     assert spec["models"][0]["config"]["maxBatchSize"] == 32
-    assert spec["performance"]["offline"]["batchSizes"] == [1, 32]
     assert spec["dataloader"] == {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATASET)"}}
     assert spec["dataset"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
@@ -107,11 +106,11 @@ def test_every_pod_requests_some_cpu_so_that_a_busy_node_does_not_starve_it(tmp_
 def test_a_first_run_is_short_and_the_object_says_how_to_measure_more(tmp_path: Path) -> None:
     FOLDERS["pyt"](tmp_path)
     spec, text = first(tmp_path, max_batch_size=64)
-    assert spec["performance"] == {
-        "offline": {"batchSizes": [1, 64]},
-        "online": {"concurrency": {"start": 1, "end": 4}},
-    }
-    assert "# A short first run. For more points, add batch sizes and raise end (set step for a wide range)." in text
+    assert "performance" not in spec
+    assert "# A short first run: batch sizes 1 and maxBatchSize, and 1 to 4 requests in flight." in text
+    measuring_more = yaml.safe_load(text.replace("# performance:", "performance:"))
+    assert check(measuring_more) == []
+    assert measuring_more["spec"]["performance"] == {"online": {"concurrency": {"start": 1}}}
 
 
 # What only the user knows -------------------------------------------------------------------------------------------
@@ -143,18 +142,17 @@ def test_a_graph_shows_its_batch_dimension_itself(tmp_path: Path, form: str) -> 
     FOLDERS[form](tmp_path)
     spec, text = first(tmp_path)
     assert "config" not in spec["models"][0]
-    assert "offline" not in spec["performance"]
+    assert "performance" not in spec
     assert "--max-batch-size" not in text
     spec, text = first(tmp_path, max_batch_size=16)
     assert spec["models"][0]["config"] == {"maxBatchSize": 16, "dynamicBatching": {}}
-    assert spec["performance"]["offline"] == {"batchSizes": [1, 16]}
 
 
 def test_a_model_of_a_repository_says_everything_itself(tmp_path: Path) -> None:
     FOLDERS["triton-repository"](tmp_path)
     spec, text = first(tmp_path)
     assert spec["models"] == [{"name": spec["models"][0]["name"], "path": "ocr"}]
-    assert "offline" not in spec["performance"]
+    assert "performance" not in spec
     assert "# The settings of config.pbtxt in that folder are taken." in text
     assert "Inputs are generated from what config.pbtxt or the graph declares" in text
 

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, saturated, searched
+from tests.report.subjects import HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
 from triton_converters.contract.results import Row
 from triton_operator.api.measured_status import RowStatus
 from triton_plugin import columns
+from triton_plugin.explain import explain
 from triton_plugin.report.as_csv import as_csv
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown, drawings
 from triton_plugin.report.document import Report, report
 from triton_plugin.report.plots import tradeoff
 from triton_plugin.source import read_file
-from triton_plugin.subject import Subject
+from triton_plugin.subject import Subject, parse
 
 # The headings of the offline and online tables in NVIDIA's READMEs.
 OFFLINE_HEADINGS = (
@@ -54,6 +55,21 @@ def test_request_rates_and_the_saturation_are_in_every_form() -> None:
     assert any(path.name.endswith("-saturation.svg") for path in drawings(made))
     assert "saturated: concurrency 8" in page
     assert "request rate (open loop)" in page
+
+
+def test_how_long_the_samples_were_is_in_the_report_of_an_object_whose_samples_differ() -> None:
+    subject = parse(*golden("mixed-shapes"))
+    made = report(subject)
+    (candidate,) = [each for each in made.candidates if each.measured is not None][:1]
+    assert candidate.measured is not None
+    assert made.performance is not None
+    assert candidate.measured.mixed_shapes == made.performance.mixed_shapes is not None
+    plain = "INPUT__0, dimension 0, is 3 to 128 long, in half of them at most 17, in nine of ten at most 64"
+    for form in (as_markdown(made, with_plots=False).replace("\\", ""), as_html(made), explain(subject)):
+        assert plain in form
+        assert "64 samples, 12 different ones" in form
+    for form in (as_markdown(report(ready()), with_plots=False), as_html(report(ready())), explain(ready())):
+        assert "different ones" not in form
 
 
 @pytest.mark.parametrize("scenario", ["Online", "Offline", "RequestRate"])

@@ -19,8 +19,10 @@ from triton_converters.contract.results import (
     ConvertResult,
     Counters,
     Environment,
+    Lengths,
     MeasureResult,
     MetricsResult,
+    Mix,
     PackagesResult,
     ProfileResult,
     ReferenceResult,
@@ -113,11 +115,14 @@ class Script:
     """Whether the user's code fell back to the CPU."""
     engines: int = 0
     """How many engines the client of a private server finds."""
+    mix: Mix | None = None
+    """The shapes of the samples that measurements sent; None: they have one."""
     content: str = ""
     """What else tells the content of a source from what was at its URI at first."""
 
 
 GOOD = Script()
+MIX = Mix(64, 12, (Lengths("INPUT__0", 0, 3, 17, 64, 128),))
 FINAL = Script(exit_code=EXIT_FINAL, reason=Reason.USER_CODE_FAILED, message="model.py, line 3: no")
 Scripts = Callable[[str, str, Any], Script]
 """(stage, candidate, request) -> script."""
@@ -126,6 +131,11 @@ Scripts = Callable[[str, str, Any], Script]
 def all_good(stage: str, candidate: str, request: Any) -> Script:
     """Nothing goes wrong."""
     return GOOD
+
+
+def samples_vary(stage: str, candidate: str, request: Any) -> Script:
+    """Samples have different shapes."""
+    return Script(mix=MIX)
 
 
 @dataclass(frozen=True)
@@ -221,7 +231,7 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
-        return MeasureResult(_online(request, 1000 * script.speed, script), environment)
+        return MeasureResult(_online(request, 1000 * script.speed, script), environment, script.mix)
     if stage == "metrics":
         computed = script.metrics or request.required or ("accuracy",)
         served = (script.accuracy,) * len(computed)
@@ -244,6 +254,7 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         seen=SEEN,
         request_rate=_at_rates(request, online, script),
         engines=script.engines,
+        mix=script.mix,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import answers
-from tests.simulation.answers import Script, when
+from tests.simulation.answers import MIX, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from tests.simulation.edits import another_source
@@ -333,6 +333,11 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
     [
         (Script(speed=0.5, cpu="another CPU"), {}, "processor differs"),
         (
+            Script(speed=0.5, mix=MIX),
+            {},
+            "the samples' shapes differ: one shape and 12 shapes, INPUT__0 3 to 128 (median 17)",
+        ),
+        (
             Script(speed=0.5),
             {"online": {"concurrency": {"start": 5, "end": 6}}},
             "no load was measured for both: batch size/concurrency 1/1, 1/2, 1/3, 1/4 and 1/5, 1/6",
@@ -349,7 +354,7 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
             "the inputs' shape differs: none and X:3,8 Y:4",
         ),
     ],
-    ids=["processor", "concurrencies", "batch size", "protocol", "shapes"],
+    ids=["processor", "samples", "concurrencies", "batch size", "protocol", "shapes"],
 )
 def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
     serving: Cluster, script: Script, fields: dict[str, Any], obstacle: str

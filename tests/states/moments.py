@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tests.simulation.answers import FINAL, Script, Scripts, when
+from tests.simulation.answers import FINAL, Script, Scripts, samples_vary, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
 from tests.simulation.made_jobs import WEB
@@ -147,6 +147,7 @@ MOMENTS: dict[str, State] = {
         "Ready"
     ),
     "saturated": a_deployment().one_candidate().asking(performance={"online": SATURATING}).until_has("Ready"),
+    "mixed-shapes": ONE.faring(samples_vary).until_has("Ready"),
     "several-servers": ONE.asking(serving={"replicas": 2}, repository=SEVERAL_NODES).until_has("Ready"),
     "flags-and-clients": ONE.asking(
         serving={

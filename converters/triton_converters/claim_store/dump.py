@@ -68,12 +68,24 @@ def read_all(directory: Path) -> Iterator[Batch]:
     yield from read_sizes(directory)
 
 
-def read_batches(directory: Path) -> Iterator[Batch]:
-    """Yield every batch in the reference's directory, in order; raises FileNotFoundError if there is none."""
+def read_inputs(directory: Path) -> Iterator[Arrays]:
+    """Yield the inputs of every batch in the reference's directory; raises FileNotFoundError if there is none."""
+    for path in _batches(directory):
+        with numpy.load(path, allow_pickle=False) as arrays:
+            names = (key.partition("/") for key in arrays.files)
+            yield {name: arrays[f"{group}/{name}"] for group, _, name in names if group == "inputs"}
+
+
+def _batches(directory: Path) -> list[Path]:
     paths = sorted((directory / "batches").glob("*.npz"))
     if not paths:
         raise FileNotFoundError(f"there are no batches in {directory}")
-    for path in paths:
+    return paths
+
+
+def read_batches(directory: Path) -> Iterator[Batch]:
+    """Yield every batch in the reference's directory, in order; raises FileNotFoundError if there is none."""
+    for path in _batches(directory):
         with numpy.load(path, allow_pickle=False) as arrays:
             groups: dict[str, dict[str, Array]] = {group: {} for group in _GROUPS}
             for key in arrays.files:

@@ -9,7 +9,7 @@ place::
                    site/                    Python packages that the user's code imports
     references/<key>/result.json            signature, counts
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
-                     perf.json              perf_analyzer's --input-data, made of real samples
+                     perf.json              perf_analyzer's --input-data: real samples of the first one's shape
                      perf-<n>.json          instead, without a batch dimension: requests of n samples
                      sizes/batches/*.npz    the first request of each other size
                      members/<model>/       the reference of one model of an ensemble

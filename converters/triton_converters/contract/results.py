@@ -203,6 +203,31 @@ class ConvertResult(Document):
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """How long a dimension of an input is over samples, in elements; half of them are at most ``median`` long."""
+
+    input: str
+    dimension: int
+    """Counted from 0, without the batch dimension."""
+    minimum: int
+    median: int
+    p90: int
+    """Nine of ten samples are at most this long."""
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The samples that requests of one sample send in turn, in their own shapes."""
+
+    samples: int
+    shapes: int
+    """How many different shapes they have, at least 2."""
+    lengths: tuple[Lengths, ...]
+    """Lengths of dimensions that vary, as many as fit into an answer; inputs that are equally long count as one."""
+
+
+@dataclass(frozen=True)
 class ProfileResult(Document):
     """The gates' verdict and the sweeps of one candidate; if a gate failed, the sweeps are empty."""
 
@@ -222,6 +247,8 @@ class ProfileResult(Document):
     engines: int = 0
     """How many engines TensorRT inside ONNX Runtime built in the server's pod; 0 without that accelerator, and if the
     pod kept them on the claim."""
+    mix: Mix | None = None
+    """The shapes in which the samples were sent; None: all in one."""
 
     def rows(self, scenario: str) -> tuple[Row, ...]:
         """Return the measurements of a scenario, a key of SCENARIOS."""
@@ -263,6 +290,8 @@ class MeasureResult(Document):
 
     online: tuple[Row, ...]
     environment: Environment
+    mix: Mix | None = None
+    """The shapes in which the samples were sent; None: all in one."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Sweeps against one server, as the profile, search and measure stages need them."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,14 +9,15 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from triton_converters.contract.measurement_requests import InputShape, Load, OpenLoop, Sweep
+from triton_converters.contract.measurement_requests import Load, OpenLoop, Sweep
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import device, memory_bytes
+from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
-from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
+from triton_converters.measuring.sweep import Measured, OfShape, Plan, measure, points, rates, run_process
 from triton_converters.model_config.data_types import wire_bytes
 
 ROOM = 2
@@ -43,6 +45,8 @@ class Alone:
     """In bytes."""
     output_bytes: int = 0
     """All outputs together."""
+    input_bytes: int = 0
+    """All inputs together."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,10 @@ class Bench:
     directory: Path
     """perf_analyzer's working directory."""
     pace: Pace = field(default_factory=Pace)
+    inputs: Path | None = None
+    """Directory of perf_analyzer's input, if something has to be made; None: ``directory``."""
+    made: dict[int, LoadInput] = field(default_factory=dict)
+    """The input that there is already, by batch size; benches whose directories are neighbours may share it."""
 
     def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0, later: tuple[Point, ...] = ()) -> Measured:
         """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
@@ -88,39 +96,64 @@ class Bench:
     def _measure(
         self, sweep: Sweep, wanted: Sequence[Point], output_bytes: int, later: tuple[Point, ...] = ()
     ) -> Measured:
-        shapes: Sequence[InputShape] = self.load.input_shapes
-        batched = self.signature.max_batch_size > 0
-        input_data, document = load_input.prepare(
-            self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
-        )
-        alone, region = Alone(), None
+        found = self._input(sweep.batch_sizes[0])
+        varies = bool(self.load.input_shapes or found.mixed_file)
         # It needs gRPC, which is avoided if possible for a server that is measured over HTTP.
-        if self.load.protocol == "grpc" or (sweep.shared_memory and shapes):
-            alone = self._one_request(document)
-        if sweep.shared_memory:
-            region = max(output_bytes, ROOM * alone.largest_output) if shapes else output_bytes
-        samples = 1 if batched else sweep.batch_sizes[0]
-        memory = memory_bytes()
-        inputs = sum(map(wire_bytes, load_input.first_request(document, self.signature).values()))
-        target = Target(
-            self.server.model,
-            str(self.server.load),
-            self.load.protocol,
-            input_data,
-            load_input.varying_shapes(document, self.signature),
-            alone.seconds / samples,
-            0 if sweep.shared_memory else ceil((inputs + alone.output_bytes) / samples),
-            memory // 2,
+        asks = self.load.protocol == "grpc" or (sweep.shared_memory and varies)
+        alone = [self._one_request(each.document, asks) for each in found.of_shapes]
+        of_shapes = tuple(
+            OfShape(self._target(sweep, each.file, of_one, each.document), each.samples)
+            for each, of_one in zip(found.of_shapes, alone, strict=True)
         )
+        whole = _whole(alone, [each.samples for each in found.of_shapes])
+        target = of_shapes[0].target
+        if found.mixed_file:
+            target = replace(self._target(sweep, found.mixed_file, whole), samples=found.mixed_samples)
+        region = None
+        if sweep.shared_memory:
+            region = max(output_bytes, ROOM * whole.largest_output) if varies else output_bytes
         used_memory = partial(self.server.used_memory, device(self.server.configs()))
-        plan = Plan(target, self.load.measurement, self.directory, region, used_memory, later, self.pace)
-        most = memory * MOST_PERCENT // 100
+        shapes = of_shapes if found.mixed_file else ()
+        plan = Plan(target, self.load.measurement, self.directory, region, used_memory, later, self.pace, shapes)
+        most = memory_bytes() * MOST_PERCENT // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)
 
-    def _one_request(self, document: str) -> Alone:
-        """Send one real request in the spec's shapes, and again while that takes little time."""
+    def _input(self, batch_size: int) -> LoadInput:
+        """Return perf_analyzer's input, named from its working directory. Raises StageError(InvalidSpec)."""
+        if batch_size in self.made:
+            return self.made[batch_size]
+        written = self.inputs or self.directory
+        written.mkdir(exist_ok=True)
+        found = load_input.prepare(self.reference, written, self.load.input_shapes, self.signature, batch_size)
+        if self.inputs is not None:
+            found = found.below(Path(os.path.relpath(written, self.directory)))
+        self.made[batch_size] = found
+        return found
+
+    def _target(self, sweep: Sweep, file: str, alone: Alone, document: str = "") -> Target:
+        """Return what is measured with a file; ``document``: its content, if all of its samples have one shape."""
+        samples = 1 if self.signature.max_batch_size else sweep.batch_sizes[0]
+        return Target(
+            self.server.model,
+            str(self.server.load),
+            self.load.protocol,
+            file,
+            load_input.varying_shapes(document, self.signature) if document else (),
+            alone.seconds / samples,
+            0 if sweep.shared_memory else ceil((alone.input_bytes + alone.output_bytes) / samples),
+            memory_bytes() // 2,
+        )
+
+    def _one_request(self, document: str, asks: bool) -> Alone:
+        """Send one real request in the document's shapes, and again while that takes little time; unless not ``asks``.
+
+        The size of the request is known in any case.
+        """
         request = load_input.first_request(document, self.signature)
+        inputs = sum(map(wire_bytes, request.values()))
+        if not asks:
+            return Alone(input_bytes=inputs)
         names = tuple(tensor.name for tensor in self.signature.outputs)
         times: list[float] = []
         while len(times) < ALONE_REQUESTS and sum(times) < ALONE_SECONDS:
@@ -128,4 +161,11 @@ class Bench:
             answer = self.server.infer(request, names)
             times.append(time.monotonic() - started)
         outputs = [wire_bytes(array) for array in answer.values()]
-        return Alone(min(times), max(outputs), sum(outputs))
+        return Alone(min(times), max(outputs), sum(outputs), inputs)
+
+
+def _whole(alone: Sequence[Alone], counts: Sequence[int]) -> Alone:
+    """Return the mean time of requests of several shapes, and the most bytes; ``counts``: how many have each shape."""
+    seconds = sum(each.seconds * count for each, count in zip(alone, counts, strict=True)) / sum(counts)
+    largest = max(alone, key=lambda each: each.input_bytes + each.output_bytes)
+    return replace(largest, seconds=seconds, largest_output=max(each.largest_output for each in alone))

@@ -1,21 +1,63 @@
-"""The input of the load: the reference's real samples, or the same values in the shapes that the spec asks for."""
+"""The input of the load: the reference's real samples, or the same values in the shapes that the spec asks for.
+
+Requests of one sample have the samples' own shapes; if these differ, larger requests have a file for each shape
+(``mixed_shapes``).
+"""
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy
 
-from triton_converters.claim_store.dump import Array
+from triton_converters.claim_store.dump import Array, read_inputs
+from triton_converters.claim_store.replay import read_reference
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import InputShape
+from triton_converters.contract.measurement_requests import InputShape, Load, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import Signature, Tensor
-from triton_converters.measuring import perf_input
-from triton_converters.measuring.perf_input import file_name
+from triton_converters.contract.results import Mix, Signature, Tensor
+from triton_converters.incoming.files import unfit
+from triton_converters.measuring import mixed_shapes, perf_input
+from triton_converters.measuring.mixed_shapes import Group, Sample
+from triton_converters.measuring.perf_input import FILES_OF_SIZES, LIMIT_BYTES, file_name
 from triton_converters.model_config.data_types import BYTES, numpy_type
+from triton_converters.model_config.shapes import requested
+
+MIXED_FILE = "mixed.json"
+"""perf_analyzer's input with samples of different shapes."""
+
+
+@dataclass(frozen=True)
+class OneShape:
+    """A file for --input-data whose samples all have one shape."""
+
+    file: str
+    """The value of --input-data."""
+    document: str
+    """The file's content, as far as its first sample."""
+    samples: int = 1
+    """How many of all samples it stands for."""
+
+
+@dataclass(frozen=True)
+class LoadInput:
+    """What requests are made of."""
+
+    of_shapes: tuple[OneShape, ...]
+    """A file for each shape that is measured, the smallest first; one if all samples have one shape."""
+    mixed_file: str = ""
+    """The value of --input-data for samples in their own shapes; empty: they all have one."""
+    mixed_samples: int = 0
+    """How many samples the mixed file holds."""
+
+    def below(self, folder: Path) -> "LoadInput":
+        """Return the files as they are named from where ``folder`` leads to them; the reference's keep their names."""
+        of_shapes = tuple(replace(each, file=str(folder / each.file)) for each in self.of_shapes)
+        return replace(self, of_shapes=of_shapes, mixed_file=self.mixed_file and str(folder / self.mixed_file))
 
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
@@ -68,21 +110,84 @@ def first_request(document: str, signature: Signature) -> dict[str, Array]:
 
 def prepare(
     reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int = 1
-) -> tuple[str, str]:
-    """Return the value of --input-data and the document itself.
+) -> LoadInput:
+    """Return the files for perf_analyzer.
 
-    ``batch_size``: for a model without a batch dimension, the samples in each request that the dataloader made. With
-    ``shapes``, a new file is written to ``directory``, perf_analyzer's working directory, and named without a folder,
-    so that the command line stays valid wherever the directory is moved. Raises StageError(InvalidSpec).
+    ``batch_size``: for a model without a batch dimension, the samples in each request that the dataloader made. What is
+    not the reference's own file is written to ``directory`` and named without a folder, so that the command line stays
+    valid wherever perf_analyzer's working directory is moved. Raises StageError(InvalidSpec).
     """
     check_shapes(shapes, signature)
+    if chosen := _mixed(reference, shapes, signature, batch_size):
+        return _write_mixed(reference, directory, signature, chosen)
     file = file_name(signature.max_batch_size, batch_size)
     document = (reference / file).read_text(encoding="utf-8")
     if not shapes:
-        return str(reference / file), document
+        return LoadInput((OneShape(str(reference / file), _first(document)),))
     document = reshape(document, shapes, signature)
     (directory / file).write_text(document, encoding="utf-8")
-    return file, document
+    return LoadInput((OneShape(file, _first(document)),))
+
+
+def _first(document: str) -> str:
+    return perf_input.to_json(json.loads(document)["data"][:1])
+
+
+def describe(reference: Path, shapes: Sequence[InputShape], signature: Signature, sweep: Sweep) -> Mix | None:
+    """Return the shapes that the samples of a sweep have; None if all have one."""
+    chosen = _mixed(reference, shapes, signature, max(sweep.batch_sizes, default=1))
+    return mixed_shapes.describe(chosen, signature) if chosen else None
+
+
+def check_mix(told: Mix | None, key: str, load: Load, sweep: Sweep, what: Path) -> None:
+    """Raise StageError(Crashed) if what a client says of the shapes is not what the reference with that key holds."""
+    signature = read_reference(key).signature
+    if told != describe(layout.reference_directory(key), load.input_shapes, signature, sweep):
+        raise unfit(what, "the shapes that it tells of are not those of the reference's samples")
+
+
+def _mixed(reference: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int) -> tuple[Sample, ...]:
+    """Return the samples to send in their own shapes, in their order; none if they have one shape.
+
+    Without a batch dimension, the reference holds single samples only if nothing else was asked for.
+    """
+    if shapes or not any(-1 in tensor.dims for tensor in signature.inputs):
+        return ()
+    if not signature.max_batch_size and (batch_size > 1 or len(list(reference.glob(FILES_OF_SIZES))) > 1):
+        return ()
+    chosen = mixed_shapes.sent([sample for sample, _ in _samples(reference, signature)], LIMIT_BYTES)
+    return chosen if mixed_shapes.is_mixed(chosen) else ()
+
+
+def _samples(reference: Path, signature: Signature) -> Iterator[tuple[Sample, dict[str, Array]]]:
+    """Yield each sample of the reference, in its order, and its inputs."""
+    for number, inputs in enumerate(read_inputs(reference)):
+        for index, sample in enumerate(perf_input.samples_of(inputs, signature.max_batch_size > 0)):
+            sizes = tuple(requested(tensor, sample[tensor.name].shape) for tensor in signature.inputs)
+            yield Sample(number, index, sizes, perf_input.encoded_bytes(sample)), dict(sample)
+
+
+def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen: Sequence[Sample]) -> LoadInput:
+    declared, wanted = {tensor.name: tensor for tensor in signature.inputs}, set(chosen)
+    steps = {
+        sample: perf_input.step(inputs, declared)
+        for sample, inputs in _samples(reference, signature)
+        if sample in wanted
+    }
+    (directory / MIXED_FILE).write_text(perf_input.to_json([steps[each] for each in chosen]), encoding="utf-8")
+
+    def one_shape(number: int, group: Group) -> OneShape:
+        file, left = f"shape-{number}.json", LIMIT_BYTES // mixed_shapes.MOST_SHAPES
+        taken: list[dict[str, Any]] = []
+        for each in chosen:
+            if each.shapes == group.shapes and (not taken or each.size <= left):
+                taken.append(steps[each])
+                left -= each.size
+        (directory / file).write_text(perf_input.to_json(taken), encoding="utf-8")
+        return OneShape(file, perf_input.to_json(taken[:1]), group.samples)
+
+    parts = tuple(one_shape(number, group) for number, group in enumerate(mixed_shapes.groups(chosen), start=1))
+    return LoadInput(parts, MIXED_FILE, len(chosen))
 
 
 def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:

@@ -88,6 +88,8 @@ class Point:
     """Requests per second that arrive, whatever the server has answered; 0: ``concurrency`` are in flight."""
     distribution: str = "Poisson"
     """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
+    shape: int = 0
+    """Number of the shape that the samples have, from 1; 0: they have one, or each has its own."""
 
     @property
     def client_batch_size(self) -> int:
@@ -98,7 +100,8 @@ class Point:
     def name(self) -> str:
         """The stem of the point's file names."""
         load = f"rate{self.rate}" if self.rate else f"concurrency{self.concurrency}"
-        return f"{self.scenario}-batch{self.batch_size}-{load}"
+        shape = f"-shape{self.shape}" if self.shape else ""
+        return f"{self.scenario}-batch{self.batch_size}-{load}{shape}"
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -161,13 +164,15 @@ class Target:
     input_data: str
     """The file for --input-data."""
     shapes: tuple[InputShape, ...]
-    """Shapes of the inputs whose dimensions vary."""
+    """Shapes of the inputs whose dimensions vary; none if the samples of the file have several."""
     sample_seconds: float = 0.0
     """Seconds that a single request took, divided by its samples; 0.0 if unknown."""
     sample_bytes: int = 0
     """Bytes of a sample's inputs and outputs; 0 if unknown, or in shared memory."""
     memory_bytes: int = 0
     """What all requests of an invocation may take; with ``sample_bytes``."""
+    samples: int = 1
+    """How many requests show all shapes of the file, which perf_analyzer sends in turn."""
 
 
 def arguments(target: Target, point: Point, windows: Windows, output_bytes: int | None = None) -> tuple[str, ...]:
@@ -186,28 +191,29 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
         *("--input-data", target.input_data),
         *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
         *shared_memory,
-        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds))),
+        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds, target.samples))),
         *windows.arguments,
         *("-v", "--verbose-csv", "-f", f"{point.name}.csv"),
     )
 
 
-def warmup_requests(point: Point, sample_seconds: float) -> int:
+def warmup_requests(point: Point, sample_seconds: float, samples: int = 1) -> int:
     """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model.
 
-    An open loop has one for each of its many threads.
+    An open loop has one for each of its many threads. ``samples``: how many requests show all shapes of the file; a
+    server may plan, or optimize, when it sees a shape for the first time.
     """
-    seconds = sample_seconds * point.batch_size
-    affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
+    seconds, wanted = sample_seconds * point.batch_size, max(WARMUP_REQUESTS, samples)
+    affordable = WARMUP_SECONDS / seconds if seconds else wanted
     workers = point.workers if point.rate else 2 * point.concurrency
-    return max(workers, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
+    return max(workers, min(wanted, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
-def first_windows(measurement: Measurement, point: Point) -> Windows:
-    """Return the windows that the spec asks for; longer ones if requests arrive at random.
+def first_windows(measurement: Measurement, point: Point, samples: int = 1) -> Windows:
+    """Return the windows that the spec asks for; longer ones if requests arrive at random, or differ.
 
     The number of Poisson arrivals in a window scatters by its square root, and twice that has to be within the
-    stability percentage.
+    stability percentage. Windows of a few requests of many shapes differ by their shapes, so each has all ``samples``.
     """
     by_count = measurement.mode == "CountWindows"
     size = measurement.request_count if by_count else measurement.interval_milliseconds
@@ -215,6 +221,8 @@ def first_windows(measurement: Measurement, point: Point) -> Windows:
         enough = (2 * 100 / measurement.stability_percentage) ** 2
         seconds = min(enough / point.rate, RANDOM_WINDOW_SECONDS)
         size = max(size, ceil(seconds * (point.rate if by_count else 1000)))
+    if by_count:
+        size = samples * ceil(size / samples)
     return Windows(by_count, size, measurement.stability_percentage, TRIALS)
 
 
@@ -240,7 +248,12 @@ def affordable(windows: Windows, point: Point, target: Target, rate: float = 0.0
     if not windows.by_count or not seconds:
         return windows
     most = max(fewest_requests(point), int(POINT_SECONDS / (STABLE_WINDOWS * seconds)))
-    return replace(windows, size=min(windows.size, most))
+    return windows if windows.size <= most else replace(windows, size=_whole_rounds(most, target.samples))
+
+
+def _whole_rounds(requests: int, samples: int) -> int:
+    """Return the most requests up to ``requests`` that hold all samples equally often, if they hold all of them."""
+    return requests - requests % samples if requests >= samples else requests
 
 
 def _within_memory(windows: Windows, point: Point, target: Target, rate: float) -> Windows:
@@ -302,9 +315,10 @@ def least_seconds(windows: Windows, sample_seconds: float, point: Point) -> floa
     return START_SECONDS + max(STABLE_WINDOWS * shortest, stable_seconds(windows, sample_seconds, point))
 
 
-def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:
+def most_seconds(windows: Windows, point: Point, sample_seconds: float, samples: int = 1) -> float:
     """How long warm-up and windows may take; the server may do one request at a time, whatever the load."""
-    requests = warmup_requests(point, sample_seconds) + (windows.trials * windows.size if windows.by_count else 0)
+    warmup = warmup_requests(point, sample_seconds, samples)
+    requests = warmup + (windows.trials * windows.size if windows.by_count else 0)
     intervals = 0.0 if windows.by_count else TIME_WINDOW * windows.trials * windows.size / 1000
     arrivals = requests / point.rate if point.rate else 0.0
     return intervals + SLOWER * (arrivals + requests * sample_seconds * point.batch_size)

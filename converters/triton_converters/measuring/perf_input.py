@@ -6,7 +6,7 @@ its raw little-endian bytes and its shape without the batch dimension; strings s
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from triton_converters.claim_store.dump import Array, Arrays
@@ -18,13 +18,20 @@ LIMIT_BYTES = 32 * 2**20
 """Largest file: perf_analyzer keeps it decoded in memory, and once more for each shared memory region."""
 
 
+FILES_OF_SIZES = "perf-*.json"
+"""The files of a model without a batch dimension, one for each size of its requests."""
+
+
 def file_name(max_batch_size: int, batch_size: int) -> str:
     """Return the file's name below the reference; with a batch dimension perf_analyzer batches samples itself."""
     return "perf.json" if max_batch_size else f"perf-{batch_size}.json"
 
 
 class PerfInput:
-    """Collects samples of one shape, since perf_analyzer refuses to batch different shapes."""
+    """Collects samples of one shape, since perf_analyzer refuses to batch different shapes.
+
+    If there are others, ``load_input`` makes another file, of the reference's batches.
+    """
 
     def __init__(self, batched: bool, declared: Sequence[Tensor] = (), limit_bytes: int = LIMIT_BYTES) -> None:
         """``declared``: the inputs whose shape in requests is declared."""
@@ -36,28 +43,43 @@ class PerfInput:
 
     def add(self, inputs: Arrays) -> None:
         """Add the samples of a batch that fit; the very first one always does."""
-        count = len(next(iter(inputs.values()))) if self.batched else 1
-        for index in range(count):
-            sample = {name: array[index] if self.batched else array for name, array in inputs.items()}
+        for sample in samples_of(inputs, self.batched):
             shapes = {name: array.shape for name, array in sample.items()}
             self.shapes = self.shapes or shapes
-            size = sum(_encoded_bytes(array) for array in sample.values())
+            size = encoded_bytes(sample)
             if shapes != self.shapes or (self.steps and size > self.left):
                 continue
-            self.steps.append({name: self._content(name, array) for name, array in sample.items()})
+            self.steps.append(step(sample, self.declared))
             self.left -= size
-
-    def _content(self, name: str, array: Array) -> dict[str, Any]:
-        tensor = self.declared.get(name)
-        return content(array, requested(tensor, array.shape) if tensor else array.shape)
 
     def to_json(self) -> str:
         """Return the file's content."""
-        return json.dumps({"data": self.steps}, separators=(",", ":"))
+        return to_json(self.steps)
 
 
-def _encoded_bytes(array: Array) -> int:
-    return 4 * ((wire_bytes(array) + 2) // 3)
+def samples_of(inputs: Arrays, batched: bool) -> Iterator[Arrays]:
+    """Yield the samples of a batch; without a batch dimension it is one request."""
+    for index in range(len(next(iter(inputs.values()))) if batched else 1):
+        yield {name: array[index] if batched else array for name, array in inputs.items()}
+
+
+def encoded_bytes(sample: Arrays) -> int:
+    """Return how many bytes the values of a sample take in the file."""
+    return sum(4 * ((wire_bytes(array) + 2) // 3) for array in sample.values())
+
+
+def step(sample: Arrays, declared: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Return a sample as a step of the file; ``declared``: the inputs whose shape in requests is declared."""
+    return {name: content(array, _shape(declared.get(name), array)) for name, array in sample.items()}
+
+
+def to_json(steps: Sequence[dict[str, Any]]) -> str:
+    """Return the file's content."""
+    return json.dumps({"data": list(steps)}, separators=(",", ":"))
+
+
+def _shape(tensor: Tensor | None, array: Array) -> tuple[int, ...]:
+    return requested(tensor, array.shape) if tensor else array.shape
 
 
 def content(array: Array, shape: tuple[int, ...]) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from triton_converters.contract.saturation import is_saturated, request_rate, sa
 from triton_converters.measuring import perf_analyzer, perf_output
 from triton_converters.measuring.environment import resident_bytes
 from triton_converters.measuring.memory import MemoryWatch
+from triton_converters.measuring.mixed_shapes import combined
 from triton_converters.measuring.pace import Pace, in_words
-from triton_converters.measuring.perf_analyzer import Point, Target, Windows
+from triton_converters.measuring.perf_analyzer import Point, Target, Windows, most_requests_per_second
 from triton_converters.measuring.perf_output import ReportError
 
 BASE_SECONDS = 600
@@ -108,6 +109,15 @@ def _end(process: "subprocess.Popen[str]", deadline: float, most_bytes: int) -> 
 
 
 @dataclass(frozen=True)
+class OfShape:
+    """Requests whose samples all have one shape."""
+
+    target: Target
+    samples: int
+    """How many of all samples the shape stands for."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """How the points of a sweep are measured."""
 
@@ -122,6 +132,17 @@ class Plan:
     later: tuple[Point, ...] = ()
     """The points of sweeps that come after this one."""
     pace: Pace = field(default_factory=Pace)
+    of_shapes: tuple[OfShape, ...] = ()
+    """What is sent instead in requests of several samples, one after the other; empty: all samples have one shape."""
+
+    def parts(self, point: Point) -> tuple[tuple[Target, Point, int], ...]:
+        """Return what is measured for a point: where, as what, and how many of all samples it stands for."""
+        if not self.of_shapes or point.client_batch_size == 1:
+            return ((self.target, point, 1),)
+        return tuple(
+            (each.target, replace(point, shape=number), each.samples)
+            for number, each in enumerate(self.of_shapes, start=1)
+        )
 
 
 def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
@@ -158,16 +179,19 @@ def measure(
     """
     rows: list[Row] = []
     commands: list[tuple[str, ...]] = []
+    before: dict[int, Row] = {}
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
         where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
-        rate = perf_analyzer.most_requests_per_second(point, plan.target, rows[-1] if rows else None)
-        first = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, plan.target, rate)
+        parts = _parts(plan, point, before)
         after = (*wanted[number:], *plan.later)
-        _announce(plan, point, first, after, where)
-        row, argv = _measure_point(plan, point, first, rate, invoke)
+        _announce(plan, point, parts, after, where)
+        for part in parts:
+            before[part.point.shape], argv = _measure_part(plan, part, invoke)
+            commands.append(argv)
+        row = combined([before[part.point.shape] for part in parts], [part.samples for part in parts])
         took = time.monotonic() - started
-        plan.pace.ended(perf_analyzer.least_seconds(first, plan.target.sample_seconds, point), took)
+        plan.pace.ended(sum(part.least_seconds for part in parts), took)
         left = plan.pace.seconds(_least_seconds(plan, after))
         print(
             f"{where}: {row.throughput:.1f} inferences/s,"
@@ -176,22 +200,57 @@ def measure(
             flush=True,
         )
         rows.append(row)
-        commands.append(argv)
         if until_saturated and is_saturated(rows):
             print(f"the throughput no longer rises; {len(wanted) - number} points are not measured", flush=True)
             break
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
-def _announce(plan: Plan, point: Point, windows: Windows, after: Sequence[Point], where: str) -> None:
+@dataclass(frozen=True)
+class _Part:
+    """What one or more invocations measure: a point, or the samples of one shape at a point."""
+
+    target: Target
+    point: Point
+    samples: int
+    """How many of all samples it stands for."""
+    windows: Windows
+    rate: float
+    """Requests per second that it will not exceed; 0.0 if unknown."""
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds that this takes if it settles at once."""
+        return perf_analyzer.least_seconds(self.windows, self.target.sample_seconds, self.point)
+
+    @property
+    def stable_seconds(self) -> float:
+        """The seconds that three windows take, by what a request takes alone; 0.0 if that is not known."""
+        return perf_analyzer.stable_seconds(self.windows, self.target.sample_seconds, self.point)
+
+
+def _part(plan: Plan, target: Target, point: Point, samples: int, rate: float = 0.0) -> _Part:
+    """Return a part with the windows that it affords."""
+    first = perf_analyzer.first_windows(plan.measurement, point, target.samples)
+    return _Part(target, point, samples, perf_analyzer.affordable(first, point, target, rate), rate)
+
+
+def _parts(plan: Plan, point: Point, before: Mapping[int, Row]) -> list[_Part]:
+    """Return what is measured for a point; ``before``: the last row of each shape in the same sweep, by its number."""
+    return [
+        _part(plan, target, each, samples, most_requests_per_second(each, target, before.get(each.shape)))
+        for target, each, samples in plan.parts(point)
+    ]
+
+
+def _announce(plan: Plan, point: Point, parts: Sequence[_Part], after: Sequence[Point], where: str) -> None:
     """Say how long a slow point takes, and all that come after it, by what a request and ended points took."""
-    alone = plan.target.sample_seconds
-    if perf_analyzer.stable_seconds(windows, alone, point) > LONG_SECONDS:
-        least = plan.pace.seconds(perf_analyzer.least_seconds(windows, alone, point))
+    if sum(part.stable_seconds for part in parts) > LONG_SECONDS:
+        least = plan.pace.seconds(sum(part.least_seconds for part in parts))
         whole = least + plan.pace.seconds(_least_seconds(plan, after))
         print(
-            f"{where}: a request takes about {alone * point.batch_size:.1f} s, so this point takes about"
-            f" {in_words(least)}, or {in_words(least * UNSETTLED)} if it does not settle"
+            f"{where}: a request takes about {plan.target.sample_seconds * point.batch_size:.1f} s, so this point takes"
+            f" about {in_words(least)}, or {in_words(least * UNSETTLED)} if it does not settle"
             f"{f'; with the {len(after)} after it {_between(whole)}' if after else ''}",
             flush=True,
         )
@@ -203,24 +262,17 @@ def _between(seconds: float) -> str:
 
 def _least_seconds(plan: Plan, wanted: Sequence[Point]) -> float:
     """Return how long points take together if each settles, by what a request takes alone."""
-    windows = ((each, perf_analyzer.first_windows(plan.measurement, each)) for each in wanted)
-    return sum(
-        perf_analyzer.least_seconds(
-            perf_analyzer.affordable(first, each, plan.target), plan.target.sample_seconds, each
-        )
-        for each, first in windows
-    )
+    return sum(_part(plan, *part).least_seconds for point in wanted for part in plan.parts(point))
 
 
-def _measure_point(
-    plan: Plan, point: Point, windows: Windows, most_rate: float, invoke: Invoke
-) -> tuple[Row, tuple[str, ...]]:
+def _measure_part(plan: Plan, part: _Part, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
     """Try the requested windows, then longer ones if there may be any, then three that are taken as they are.
 
     If one of these takes too long or too much memory, three windows of fewer requests are taken as they are.
-    ``most_rate``: requests per second that the point will not exceed; 0.0 if unknown.
     """
-    fit = partial(perf_analyzer.affordable, point=point, target=plan.target, rate=most_rate)
+    point, windows = part.point, part.windows
+    plan = replace(plan, target=part.target)
+    fit = partial(perf_analyzer.affordable, point=point, target=plan.target, rate=part.rate)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         longer = fit(perf_analyzer.longer(windows, rate))
@@ -235,7 +287,7 @@ def _measure_point(
         windows = perf_analyzer.fewer(windows, plan.measurement, point)
         if isinstance(much, MemoryError):
             less = replace(plan.target, memory_bytes=plan.target.memory_bytes // perf_analyzer.FEWER)
-            windows = perf_analyzer.affordable(windows, point, less, most_rate)
+            windows = perf_analyzer.affordable(windows, point, less, part.rate)
         try:
             row, _, argv = _attempt(plan, point, windows, invoke, stable=False)
         except TimeoutError as error:
@@ -254,7 +306,7 @@ def _attempt(
     argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
-    seconds = BASE_SECONDS + perf_analyzer.most_seconds(windows, point, plan.target.sample_seconds)
+    seconds = BASE_SECONDS + perf_analyzer.most_seconds(windows, point, plan.target.sample_seconds, plan.target.samples)
     for _ in range(CONNECTIONS):
         try:
             with MemoryWatch(plan.used_memory) as memory:

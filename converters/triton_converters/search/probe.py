@@ -15,6 +15,7 @@ from triton_converters.gates.answers import scales_of
 from triton_converters.gates.candidate import Trial, judge
 from triton_converters.gates.scale import Scale
 from triton_converters.measuring.bench import Bench
+from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.server import Server
 from triton_converters.model_config.model import retuned
 from triton_converters.search.path import Point
@@ -37,6 +38,10 @@ class Probe:
     """The loaded configuration; None: unknown."""
     output_bytes: int = 0
     """Largest output of a sample so far, in bytes, for shared memory."""
+    inputs: Path | None = None
+    """Directory for perf_analyzer's input, which all points share; None: each point's own."""
+    made: dict[int, LoadInput] = field(default_factory=dict)
+    """perf_analyzer's input that there is already, by batch size."""
     command: str = field(default="")
     """perf_analyzer's command line for the last point."""
 
@@ -67,7 +72,7 @@ class Probe:
             load = replace(load, measurement=_longer(load.measurement, at_least))
         directory.mkdir(parents=True, exist_ok=True)
         home = layout.reference_directory(self.request.reference)
-        bench = Bench(self.server, load, self.signature, home, directory)
+        bench = Bench(self.server, load, self.signature, home, directory, inputs=self.inputs, made=self.made)
         sweep = Sweep((point.load.batch_size,), (point.load.concurrency,), self.request.sweep.shared_memory)
         measured = bench.sweep(self.request.scenario, sweep, self.output_bytes)
         self.command = measured.command

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.measurement_requests import Constraint
-from triton_converters.contract.results import Row
+from triton_converters.contract.results import Mix, Row
 from triton_converters.contract.saturation import saturation, sustained
 from triton_converters.contract.text import is_time
 from triton_operator.api import quantity
@@ -157,6 +157,34 @@ class SaturationStatus(StatusType):
     Absent if no request rate was measured, or none was sustained."""
 
 
+class LengthsStatus(StatusType):
+    """How long a dimension of an input is, over the samples that were sent."""
+
+    input: str
+    """Name of the input. Inputs that are always equally long are named once."""
+    dimension: int
+    """The dimension, counted from 0, without the batch dimension."""
+    min: int
+    """The shortest, in elements."""
+    median: int
+    """Half of the samples are at most this long, in elements."""
+    p90: int
+    """Nine of ten samples are at most this long, in elements."""
+    max: int
+    """The longest, in elements."""
+
+
+class MixedShapesStatus(StatusType):
+    """The samples of different shapes that were sent."""
+
+    samples: int
+    """Number of samples, which are sent in turn, in an order by chance."""
+    shapes: int
+    """Number of different shapes."""
+    lengths: Annotated[list[LengthsStatus], Field(max_length=4)] = Field(default_factory=list)
+    """Lengths of the dimensions that differ between samples, at most 4."""
+
+
 class PerformanceStatus(StatusType):
     """The sweeps of the active revision."""
 
@@ -169,6 +197,10 @@ class PerformanceStatus(StatusType):
     """Measurements of request rates, made on the server inside the profile Job's pod."""
     saturation: SaturationStatus | None = None
     """The throughput at which one replica is saturated."""
+    mixed_shapes: MixedShapesStatus | None = None
+    """The shapes of the samples that were sent. Absent if all samples have one shape, or `performance.inputShapes` sets
+    it. Requests of one sample have the samples' own shapes. For larger ones, up to 3 shapes are measured one after the
+    other, and a measurement stands for all of them, in the samples' proportions."""
     environment: EnvironmentStatus | None = None
     """Where the measurements were made."""
     measured_at: Time = ""
@@ -220,6 +252,24 @@ def saturation_status(
         lower_bound=found.is_lower_bound or None,
         sustained_request_rate=sustained(rates, constraints) or None,
     )
+
+
+def mixed_shapes_status(mix: Mix | None) -> MixedShapesStatus | None:
+    """Return the status of the shapes in which samples were sent; None if all have one."""
+    if mix is None:
+        return None
+    lengths = [
+        LengthsStatus(
+            input=each.input,
+            dimension=each.dimension,
+            min=each.minimum,
+            median=each.median,
+            p90=each.p90,
+            max=each.maximum,
+        )
+        for each in mix.lengths
+    ]
+    return MixedShapesStatus(samples=mix.samples, shapes=mix.shapes, lengths=lengths)
 
 
 def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[AccuracyStatus]:

@@ -133,8 +133,9 @@ class Performance(ApiType):
     """The online sweep: measurements of several concurrencies, whose requests the dynamic batcher combines if it is on.
     Default: concurrencies 1 to 4 with batch size 1."""
     input_shapes: Annotated[list[InputDims], Field(max_length=16)] = Field(default_factory=list)
-    """Shapes to use when measuring inputs that have dimensions of any size, one for each input. Default: the shape of
-    the reference's first sample."""
+    """Shapes to use when measuring inputs that have dimensions of any size, one for each input. Default: requests of
+    one sample have the shapes of the reference's samples, in their proportions; for larger ones, up to 3 of these
+    shapes are measured one after the other."""
     measurement: MeasurementOptions = Field(default_factory=MeasurementOptions)
     """How perf_analyzer makes one measurement."""
     shared_memory: Literal["System", "None"] = "System"

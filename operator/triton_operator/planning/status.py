@@ -17,6 +17,7 @@ from triton_operator.api.measured_status import (
     RowStatus,
     accuracy_status,
     decimal,
+    mixed_shapes_status,
     row_status,
     saturation_status,
 )
@@ -259,6 +260,7 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         online=_rows(context, attempt, sweep.online),
         request_rate=_rows(context, attempt, profile.request_rate),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
+        mixed_shapes=mixed_shapes_status(sweep.mix),
         environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,
     )

@@ -11,7 +11,15 @@ from itertools import pairwise
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SCENARIOS, Environment, MeasureResult, ProfileResult, Row, SourceResult
+from triton_converters.contract.results import (
+    SCENARIOS,
+    Environment,
+    MeasureResult,
+    Mix,
+    ProfileResult,
+    Row,
+    SourceResult,
+)
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement, percent_words
 from triton_operator.context import Context
@@ -41,6 +49,7 @@ class Sweep:
 
     rows: Sequence[Row]
     environment: Environment
+    mix: Mix | None
 
 
 def compare(context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult) -> Compared | None:
@@ -102,8 +111,16 @@ def _measurements(context: Context, profile: Document | None, measure_result: Me
     """Return the judged scenario's measurements; None: they are not recorded."""
     scenario = context.spec.selection.scenario
     if scenario != "Online":
-        return Sweep(profile.rows(scenario), profile.environment) if isinstance(profile, ProfileResult) else None
-    return Sweep(measure_result.online, measure_result.environment) if measure_result is not None else None
+        return (
+            Sweep(profile.rows(scenario), profile.environment, profile.mix)
+            if isinstance(profile, ProfileResult)
+            else None
+        )
+    return (
+        Sweep(measure_result.online, measure_result.environment, measure_result.mix)
+        if measure_result is not None
+        else None
+    )
 
 
 def _obstacles(previous_sweep: Sweep, new_sweep: Sweep, scenario: str) -> Iterator[str]:
@@ -114,6 +131,15 @@ def _obstacles(previous_sweep: Sweep, new_sweep: Sweep, scenario: str) -> Iterat
         previous_values, new_values = (" ".join(each.get(flag, [])) or "none" for each in options)
         if previous_values != new_values:
             yield f"{option_name} differs: {previous_values} and {new_values}"
+    if previous_sweep.mix != new_sweep.mix:
+        yield f"the samples' shapes differ: {_mix_words(previous_sweep.mix)} and {_mix_words(new_sweep.mix)}"
+
+
+def _mix_words(mix: Mix | None) -> str:
+    if mix is None:
+        return "one shape"
+    lengths = (f", {each.input} {each.minimum} to {each.maximum} (median {each.median})" for each in mix.lengths[:1])
+    return f"{mix.shapes} shapes{''.join(lengths)}"
 
 
 def _options(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:

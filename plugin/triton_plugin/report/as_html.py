@@ -6,6 +6,7 @@ from hashlib import sha256
 from markupsafe import Markup, escape
 
 from triton_plugin import columns
+from triton_plugin.mixed_shapes import sentences
 from triton_plugin.report import plots
 from triton_plugin.report.document import CandidateReport, Report, environment_lines
 from triton_plugin.report.page import render
@@ -23,6 +24,7 @@ def as_html(report: Report) -> str:
         tradeoff=plots.tradeoff(report),
         saturation=plots.saturation(report),
         sentence=sentence,
+        sentences=sentences,
         sweep_name=columns.SWEEPS[report.scenario],
         offline=plots.offline(report),
         online=plots.components(online, "online-latency", "Average latency against concurrency") if online else None,

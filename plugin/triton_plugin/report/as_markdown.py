@@ -20,6 +20,7 @@ from triton_plugin.columns import (
     columns_with_values,
     milliseconds,
 )
+from triton_plugin.mixed_shapes import sentences
 from triton_plugin.report import plots
 from triton_plugin.report.document import PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
@@ -119,6 +120,8 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     device = [where.gpu_product or where.cpu] if where else []
     title = text(", ".join([*device, report.configuration]))
     parts = ["## Performance", "Latencies are in milliseconds."]
+    if measured.mixed_shapes is not None:
+        parts.append(text(sentences(measured.mixed_shapes)))
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []
         parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]

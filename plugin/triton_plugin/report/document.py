@@ -10,9 +10,11 @@ from triton_converters.contract.results import SCENARIOS, ConvertResult
 from triton_operator.api.measured_status import (
     AccuracyStatus,
     EnvironmentStatus,
+    MixedShapesStatus,
     RowStatus,
     SaturationStatus,
     accuracy_status,
+    mixed_shapes_status,
     saturation_status,
 )
 from triton_operator.api.model import Model
@@ -51,6 +53,8 @@ class Measured(ApiType):
     """Measurements of request rates."""
     saturation: SaturationStatus | None
     """Where one replica is saturated, on the profile pod's server."""
+    mixed_shapes: MixedShapesStatus | None
+    """The shapes of the samples that were sent; null: all had one shape."""
 
     def rows(self, scenario: str) -> list[RowStatus]:
         """Return the measurements of a scenario: Offline, Online or RequestRate."""
@@ -183,6 +187,7 @@ def report(subject: Subject) -> Report:
             online=found.online,
             request_rate=found.request_rate,
             saturation=found.saturation,
+            mixed_shapes=found.mixed_shapes,
             environment=found.environment,
             measured_at=found.measured_at,
         )
@@ -238,6 +243,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
             saturation=saturation_status(
                 profile.online, profile.request_rate, subject.spec.selection.constraints.asked
             ),
+            mixed_shapes=mixed_shapes_status(profile.mix),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
             measured_at=subject.finished_at("profile", status.profile_key),
         )

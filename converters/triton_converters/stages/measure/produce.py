@@ -8,6 +8,7 @@ from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult
 from triton_converters.gates.signature import check_signature
 from triton_converters.incoming import documents, measured
+from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
@@ -32,4 +33,5 @@ def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:
     server.wait_ready()
     check_signature(server.signature(), signature, request.max_batch_size)
     online = Bench(server, request.load, signature, home, directory).sweep("online", request.online)
-    return MeasureResult(online.rows, observe(server, (online.command,) if online.command else ()))
+    mix = load_input.describe(home, request.load.input_shapes, signature, request.online)
+    return MeasureResult(online.rows, observe(server, (online.command,) if online.command else ()), mix)

@@ -5,6 +5,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult
 from triton_converters.incoming import documents, measured, plausible
+from triton_converters.measuring.load_input import check_mix
 
 STAGE = "measure"
 
@@ -15,5 +16,6 @@ def run(request: MeasureRequest, incoming: Path) -> MeasureResult:
     def judge(result: MeasureResult, directory: Path) -> None:
         plausible.check_environment(result.environment, incoming / documents.RESULT)
         plausible.check_sweep(result.online, request.online, incoming / documents.RESULT)
+        check_mix(result.mix, request.reference, request.load, request.online, incoming / documents.RESULT)
 
     return measured.publish(STAGE, request.key, MeasureResult, incoming, judge)

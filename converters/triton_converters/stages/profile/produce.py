@@ -117,4 +117,11 @@ def _measure(request: ProfileRequest, bench: Bench, answers: Answers, result: Pr
     rates = bench.at_rates(request.open_loop, request.online, online.rows)
     commands = tuple(each.command for each in (offline, online, rates) if each.command)
     environment = replace(result.environment, perf_analyzer=commands)
-    return replace(result, offline=offline.rows, online=online.rows, request_rate=rates.rows, environment=environment)
+    return replace(
+        result,
+        offline=offline.rows,
+        online=online.rows,
+        request_rate=rates.rows,
+        environment=environment,
+        mix=load_input.describe(bench.reference, request.load.input_shapes, bench.signature, request.online),
+    )

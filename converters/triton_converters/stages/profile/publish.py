@@ -14,6 +14,7 @@ from triton_converters.gates.candidate import VERDICTS
 from triton_converters.gates.signature import fits
 from triton_converters.incoming import arrays, documents, measured, plausible
 from triton_converters.incoming.files import unfit
+from triton_converters.measuring.load_input import check_mix
 from triton_converters.model_config.data_types import triton_type
 
 STAGE = "profile"
@@ -46,7 +47,8 @@ def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileR
         plausible.check_sweep(result.offline, request.offline, what)
         plausible.check_sweep(result.online, request.online, what)
         plausible.check_rates(result.request_rate, request.open_loop, request.online, result.online, what)
-    elif result.offline or result.online or result.request_rate:
+        check_mix(result.mix, request.reference, request.load, request.online, what)
+    elif result.offline or result.online or result.request_rate or result.mix:
         raise unfit(what, "it has measurements of a candidate that failed")
 
 

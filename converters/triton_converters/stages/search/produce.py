@@ -41,6 +41,8 @@ LOST_TWICE = 2
 RESTART_SECONDS = 400
 """How long to wait for a server that ended: the kubelet restarts it after a pause of up to five minutes."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
+INPUTS = "inputs"
+"""Folder for perf_analyzer's input, which is the profile's and not published once more."""
 REFUSAL_CHARACTERS = 60
 """Longest refusal in the termination message, which 24 points share. The file of points has the whole text."""
 
@@ -76,7 +78,7 @@ def _search(request: SearchRequest, incoming: Path) -> SearchResult:
     space = Space.of(request)
     journal = Journal(incoming / FOLDER)
     # A server that an earlier Job left behind may serve any configuration.
-    probe = Probe(request, server, signature, None)
+    probe = Probe(request, server, signature, None, inputs=incoming / INPUTS)
     return Search(request, space, journal, probe, profiled).run()
 
 
