@@ -138,6 +138,61 @@ def test_many_long_config_maps_of_a_stranger_fit_into_the_charts_memory() -> Non
     assert peak < 400, f"{peak} MiB; the chart's limit is 512"
 
 
+LONG_PAGES = """
+import json, sys, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlsplit
+from kubernetes import client
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.connection import Connection
+from triton_operator.kube.kinds import NETWORK_POLICY
+from triton_operator.runtime.store import Key, Store
+
+LABELS = json.loads(sys.argv[1])
+COUNT = 28
+PEERS = [{"ipBlock": {"cidr": f"10.{number >> 8}.{number & 255}.0/32"}} for number in range(38_000)]
+SPEC = json.dumps({"ingress": [{"from": PEERS}]}, separators=(",", ":"))
+
+def text(number):
+    metadata = {"name": f"np-{number}", "namespace": "t", "uid": f"u{number}", "resourceVersion": str(number + 2)}
+    spec = "{}" if number % 4 == 3 else SPEC
+    return f'{{"metadata":{json.dumps(metadata | {"labels": LABELS})},"spec":{spec}}}'
+
+class ApiServer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        begin, limit = int(query.get("continue", 0)), int(query["limit"])
+        found = range(begin, min(COUNT, begin + limit))
+        self.send_response(200)
+        self.end_headers()
+        token = str(found.stop) if found.stop < COUNT else ""
+        try:
+            self.wfile.write(f'{{"metadata":{{"resourceVersion":"99","continue":"{token}"}},"items":['.encode())
+            for number in found:
+                self.wfile.write(("," * (number > begin) + text(number)).encode())
+            self.wfile.write(b"]}")
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), ApiServer)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+settings = client.Configuration(host=f"http://127.0.0.1:{server.server_port}")
+store = Store()
+store.replace(NETWORK_POLICY, None, *Cluster(Connection(settings, "test", 5.0)).list_all(NETWORK_POLICY, None))
+assert len(store.children(Key("t", "digits"))) == COUNT / 4, "what is short is known"
+print(int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024)
+"""
+
+
+def test_many_long_objects_of_a_stranger_fit_into_the_charts_memory() -> None:
+    command = [sys.executable, "-c", LONG_PAGES, json.dumps(LABELS)]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert peak < 250, f"{peak} MiB; the chart's limit is 512"
+
+
 @pytest.mark.parametrize("namespace", ["victim", "attacker"])
 def test_an_event_about_nothing_that_is_known_is_not_kept(namespace: str) -> None:
     store = Store()
