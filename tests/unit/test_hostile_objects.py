@@ -4,13 +4,15 @@ import json
 import random
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.store_facts import memory_of
 
 LABELS = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
 KEY = Key("victim", "digits")
@@ -88,6 +90,38 @@ def test_what_is_made_for_one_object_or_for_none_fills_no_memory(
     for number in range(19):
         store.remove(JOB, a_body(f"job-{number}", 50))
     assert store.put(JOB, a_body("job-19", 29, spec={"a": noise(19)})) is not None
+
+
+def test_what_is_short_only_while_it_is_compressed_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MOST_UNPACKED", 20_000_000)
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, a_body("digits"))
+    spec = {"ingress": [{"from": [{"ipBlock": {"cidr": "1.1.1.1/32"}}] * 13_000}]}
+    for number in range(20):
+        store.put(NETWORK_POLICY, a_body(f"np-{number}", 10 + number, spec=spec))
+    assert store._sizes[KEY] < 100_000, "compressed, all of them would be short"
+    tracemalloc.start()
+    children = store.children(KEY)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert children
+    assert taken < 20_000_000
+    # What was left out is there once there is room.
+    assert store.put(NETWORK_POLICY, a_body("np-0", 40)) == KEY
+    assert store.put(NETWORK_POLICY, a_body("np-19", 29, spec=spec)) == KEY
+
+
+@pytest.mark.parametrize(
+    "spec", [{"a": [{}] * 10_000}, {"a": {f"k{n}": "v" for n in range(10_000)}}, {"a": "b" * 10**5}]
+)
+def test_what_a_body_takes_is_not_taken_for_less(spec: Any) -> None:
+    text = json.dumps(spec)
+    tracemalloc.start()
+    parsed = json.loads(text)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert parsed == spec
+    assert taken < memory_of(text)
 
 
 def test_room_comes_back() -> None:
