@@ -222,7 +222,8 @@ def test_what_a_server_says_is_bounded_and_its_model_is_a_name() -> None:
     spec = monitor("PodMonitor", "triton-operator-servers", *on)
     limits = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit")
     assert [spec[each] > 0 for each in limits] == [True] * len(limits)
-    (kept,) = [each for each in spec["podMetricsEndpoints"][0]["metricRelabelings"] if each["sourceLabels"] == ["model"]]
+    (endpoint,) = spec["podMetricsEndpoints"]
+    (kept,) = [each for each in endpoint["metricRelabelings"] if each["sourceLabels"] == ["model"]]
     assert kept["action"] == "keep"
     names = ["", "digits", "Model_1-a", "m" * 63]
     assert [name for name in names if not re.fullmatch(kept["regex"], name)] == []
