@@ -29,6 +29,13 @@ def approved_revision(subject: Subject, name: str | None) -> CandidateStatus:
     if not found:
         names = ", ".join(f"{each.name} ({each.revision})" for each in candidates) or "none has passed"
         raise SubjectError(f"{whose} has no candidate {name} that passed; name one of these: {names}")
+    if len({each.revision for each in found}) > 1:
+        # Its author chose the name of the one, and whoever approves may mean the other.
+        keys = " or ".join(each.revision for each in found if each.revision != name)
+        raise SubjectError(
+            f"{whose} has a candidate with the name {name}, and another one whose revision has that key, so it is not"
+            f" clear which one is meant; rename the candidate, whose revision is {keys}, in spec.models"
+        )
     return found[0]
 
 

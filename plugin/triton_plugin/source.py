@@ -18,6 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.nesting import shallow
 from triton_plugin import bounded_yaml
 from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.job_log import LOGGED_STAGES, latest_line
@@ -98,16 +99,10 @@ class Cluster:
         kind = TRITON_DEPLOYMENT
         place = "all namespaces" if everywhere else f"namespace {self.namespace}"
         with translated_errors(f"the TritonDeployments of {place}"):
-            answer: Any = (
-                self._custom.list_cluster_custom_object(
-                    kind.group, kind.version, kind.plural, _request_timeout=TIMEOUT_SECONDS
-                )
-                if everywhere
-                else self._custom.list_namespaced_custom_object(
-                    kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
-                )
-            )
-        return list(answer["items"])
+            if everywhere:
+                return _items(self._custom.list_cluster_custom_object, kind.group, kind.version, kind.plural)
+            where = (kind.group, kind.version, self.namespace, kind.plural)
+            return _items(self._custom.list_namespaced_custom_object, *where)
 
     def subjects(self) -> list[Subject]:
         """Return all objects of the namespace, without their results. Raises SubjectError."""
@@ -133,12 +128,9 @@ class Cluster:
         kind = TRITON_DEPLOYMENT
         try:
             with translated_errors(f"TritonDeployment {name}"):
-                answer: Any = request(
-                    kind.group, kind.version, self.namespace, kind.plural, name, *body, _request_timeout=TIMEOUT_SECONDS
-                )
+                return _as_json(request, kind.group, kind.version, self.namespace, kind.plural, name, *body)
         except MissingError as error:
             raise MissingError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
-        return dict(answer)
 
     def last_measurement(self, name: str) -> str:
         """Return the last measurement of a running Job of the object, in words, from its pod's log.
@@ -249,18 +241,20 @@ class Cluster:
         """
         try:
             with translated_errors(f"ConfigMap {names.results(name)} cannot be read"):
-                config_map = self._core.read_namespaced_config_map(
-                    names.results(name), namespace or self.namespace, _request_timeout=TIMEOUT_SECONDS
-                )
+                where = (names.results(name), namespace or self.namespace)
+                config_map = _as_json(self._core.read_namespaced_config_map, *where)
         except MissingError:
             return None
-        return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": config_map.data or {}}
+        return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": config_map.get("data") or {}}
 
 
 def _as_json(request: Callable[..., Any], *arguments: Any, **options: str) -> dict[str, Any]:
-    """Send a request and return the answer as the API server wrote it."""
+    """Send a request and return the answer as the API server wrote it, with null for each value that is too deep.
+
+    One object of a list that is nested deeper than Python reads, which anybody may write, keeps no other away.
+    """
     answer = request(*arguments, **options, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
-    document: dict[str, Any] = json.loads(answer.data)
+    document: dict[str, Any] = json.loads(shallow(answer.data))
     return document
 
 

@@ -182,6 +182,25 @@ def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypa
     assert len(list_all(connected, kubectl.namespace)[0]) == 5, "what is not ours is not asked for"
 
 
+def test_a_list_whose_pages_get_shorter_and_longer_is_whole(
+    connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        connected.apply(a_config_map(kubectl, {"a": "b" * 20_000 if number in (2, 7) else ""}, f"c{number:02}"))
+    monkeypatch.setattr("triton_operator.kube.cluster.LONGEST_PAGE", 20_000)
+    asked = list[int]()
+    call = connected._connection.request
+
+    def request(method: str, path: str, query: Any, *others: Any) -> JSON:
+        asked.append(int(query["limit"]))
+        return call(method, path, query, *others)
+
+    monkeypatch.setattr(connected._connection, "request", request)
+    items, _ = list_all(connected, kubectl.namespace)
+    assert [item["metadata"]["name"] for item in items] == [f"c{number:02}" for number in range(12)]
+    assert len(set(asked)) > 2, asked
+
+
 def test_a_watch_says_what_became_of_what_is_ours(connected: Cluster, kubectl: Kubectl) -> None:
     _, version = list_all(connected, kubectl.namespace)
     kubectl("create", "configmap", "theirs")

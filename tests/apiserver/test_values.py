@@ -217,6 +217,20 @@ def test_servers_are_scraped_in_the_namespaces_of_the_release(settings: tuple[st
     assert "metrics" in ports
 
 
+def test_what_a_server_says_is_bounded_and_its_model_is_a_name() -> None:
+    on = ("--set", "servers.podMonitor.enabled=true,servers.podMonitor.labels.release=prometheus")
+    spec = monitor("PodMonitor", "triton-operator-servers", *on)
+    limits = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit")
+    assert [spec[each] > 0 for each in limits] == [True] * len(limits)
+    (endpoint,) = spec["podMetricsEndpoints"]
+    (kept,) = [each for each in endpoint["metricRelabelings"] if each["sourceLabels"] == ["model"]]
+    assert kept["action"] == "keep"
+    names = ["", "digits", "Model_1-a", "m" * 63]
+    assert [name for name in names if not re.fullmatch(kept["regex"], name)] == []
+    lies = ["a of prod/payments fail", "a\nb", "<https://evil.example|here>", "m" * 64]
+    assert [name for name in lies if re.fullmatch(kept["regex"], name)] == []
+
+
 CLUSTER_SCOPED = ("ClusterRole", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "Namespace")
 
 

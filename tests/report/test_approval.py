@@ -31,6 +31,16 @@ def test_the_one_that_would_be_selected_is_approved_unless_another_is_named() ->
     assert f"approvedRevision: {best.revision} " in condition.message
 
 
+def test_a_candidate_that_has_the_key_of_another_for_its_name_is_not_approved_in_its_place() -> None:
+    body, results = copy.deepcopy(golden("awaiting-approval"))
+    first, second = (each for each in body["status"]["candidates"] if each["state"] == "Passed")
+    first["name"] = second["revision"]
+    found = parse(body, results)
+    with pytest.raises(SubjectError, match=f"whose revision is {first['revision']}, in spec"):
+        approved_revision(found, second["revision"])
+    assert approved_revision(found, first["revision"]).revision == first["revision"]
+
+
 def test_what_failed_or_is_unknown_is_not_approved() -> None:
     with pytest.raises(SubjectError, match="has no candidate nix that passed; name one of these: "):
         approved_revision(subject(), "nix")

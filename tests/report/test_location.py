@@ -102,3 +102,18 @@ def test_logs_are_selected_by_labels(options: tuple[str | None, str | None, bool
 def test_logs_of_containers_that_were_started_again_and_of_some_time(asked: list[str]) -> None:
     given = arguments(parser(["logs"]).parse_args(["logs", "digits", *asked]))
     assert [each for each in given if each.startswith(("--previous", "--since", "--follow"))] == asked
+
+
+def test_a_program_begins_no_line_of_another_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\nprintf '[pod/a/run] x\\r[pod/b/profile] passed\\n[pod/a/run] \\377\\r\\n'\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(Cluster, "triton_deployment", lambda *_: {})
+    assert main(["logs", "digits", "--kubeconfig", kubeconfig(tmp_path)]) == Exit.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "[pod/a/run] x\N{REPLACEMENT CHARACTER}[pod/b/profile] passed",
+        "[pod/a/run] \N{REPLACEMENT CHARACTER}",
+    ]

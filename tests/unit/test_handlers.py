@@ -12,7 +12,7 @@ from triton_operator.kube import cluster
 from triton_operator.kube.cluster import ClusterError, NotFoundError, UnavailableError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime.controller import _log_end
-from triton_operator.runtime.handlers import START_AGAIN_SECONDS, configure, registry
+from triton_operator.runtime.handlers import FEW, START_AGAIN_SECONDS, configure, registry
 
 JSON = dict[str, Any]
 
@@ -111,7 +111,7 @@ def test_kopf_has_the_limits_of_the_other_watches() -> None:
     settings = kopf.OperatorSettings()
     configure(settings)
     watching, networking = settings.watching, settings.networking
-    assert (watching.chunk_size, watching.server_timeout) == (cluster.PAGE, cluster.WATCH_SECONDS)
+    assert (watching.chunk_size, watching.server_timeout) == (FEW, cluster.WATCH_SECONDS)
     assert (watching.connect_timeout, watching.inactivity_timeout) == (None, cluster.SILENT_SECONDS)
     assert (networking.connect_timeout, networking.request_timeout) == (cluster.CONNECT_SECONDS, cluster.READ_SECONDS)
 

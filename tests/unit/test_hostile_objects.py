@@ -4,13 +4,15 @@ import json
 import random
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.store_facts import memory_of
 
 LABELS = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
 KEY = Key("victim", "digits")
@@ -90,6 +92,38 @@ def test_what_is_made_for_one_object_or_for_none_fills_no_memory(
     assert store.put(JOB, a_body("job-19", 29, spec={"a": noise(19)})) is not None
 
 
+def test_what_is_short_only_while_it_is_compressed_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MOST_UNPACKED", 20_000_000)
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, a_body("digits"))
+    spec = {"ingress": [{"from": [{"ipBlock": {"cidr": "1.1.1.1/32"}}] * 13_000}]}
+    for number in range(20):
+        store.put(NETWORK_POLICY, a_body(f"np-{number}", 10 + number, spec=spec))
+    assert store._sizes[KEY] < 100_000, "compressed, all of them would be short"
+    tracemalloc.start()
+    children = store.children(KEY)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert children
+    assert taken < 20_000_000
+    # What was left out is there once there is room.
+    assert store.put(NETWORK_POLICY, a_body("np-0", 40)) == KEY
+    assert store.put(NETWORK_POLICY, a_body("np-19", 29, spec=spec)) == KEY
+
+
+@pytest.mark.parametrize(
+    "spec", [{"a": [{}] * 10_000}, {"a": {f"k{n}": "v" for n in range(10_000)}}, {"a": "b" * 10**5}]
+)
+def test_what_a_body_takes_is_not_taken_for_less(spec: Any) -> None:
+    text = json.dumps(spec)
+    tracemalloc.start()
+    parsed = json.loads(text)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert parsed == spec
+    assert taken < memory_of(text)
+
+
 def test_room_comes_back() -> None:
     store = Store()
     for number in range(3):
@@ -136,6 +170,61 @@ def test_many_long_config_maps_of_a_stranger_fit_into_the_charts_memory() -> Non
     command = [sys.executable, "-c", PROGRAM, json.dumps(LABELS)]
     peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert peak < 400, f"{peak} MiB; the chart's limit is 512"
+
+
+LONG_PAGES = """
+import json, sys, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlsplit
+from kubernetes import client
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.connection import Connection
+from triton_operator.kube.kinds import NETWORK_POLICY
+from triton_operator.runtime.store import Key, Store
+
+LABELS = json.loads(sys.argv[1])
+COUNT = 28
+PEERS = [{"ipBlock": {"cidr": f"10.{number >> 8}.{number & 255}.0/32"}} for number in range(38_000)]
+SPEC = json.dumps({"ingress": [{"from": PEERS}]}, separators=(",", ":"))
+
+def text(number):
+    metadata = {"name": f"np-{number}", "namespace": "t", "uid": f"u{number}", "resourceVersion": str(number + 2)}
+    spec = "{}" if number % 4 == 3 else SPEC
+    return f'{{"metadata":{json.dumps(metadata | {"labels": LABELS})},"spec":{spec}}}'
+
+class ApiServer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        begin, limit = int(query.get("continue", 0)), int(query["limit"])
+        found = range(begin, min(COUNT, begin + limit))
+        self.send_response(200)
+        self.end_headers()
+        token = str(found.stop) if found.stop < COUNT else ""
+        try:
+            self.wfile.write(f'{{"metadata":{{"resourceVersion":"99","continue":"{token}"}},"items":['.encode())
+            for number in found:
+                self.wfile.write(("," * (number > begin) + text(number)).encode())
+            self.wfile.write(b"]}")
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), ApiServer)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+settings = client.Configuration(host=f"http://127.0.0.1:{server.server_port}")
+store = Store()
+store.replace(NETWORK_POLICY, None, *Cluster(Connection(settings, "test", 5.0)).list_all(NETWORK_POLICY, None))
+assert len(store.children(Key("t", "digits"))) == COUNT / 4, "what is short is known"
+print(int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024)
+"""
+
+
+def test_many_long_objects_of_a_stranger_fit_into_the_charts_memory() -> None:
+    command = [sys.executable, "-c", LONG_PAGES, json.dumps(LABELS)]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert peak < 250, f"{peak} MiB; the chart's limit is 512"
 
 
 @pytest.mark.parametrize("namespace", ["victim", "attacker"])

@@ -33,6 +33,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE, HISTORY, is_record, read_record
 from triton_converters.contract.results import CleanResult, SearchResult, SourceResult
 from triton_converters.contract.stages import STAGES
+from triton_converters.contract.text import quoted
 from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_converters.search.journal import is_journal
 
@@ -63,6 +64,8 @@ CACHES = "caches"
 NFS = ".nfs"
 """How the names begin under which NFS keeps files that were removed while they are open."""
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
+_PLAIN = re.compile(r"[\w.%+-]{1,255}", re.ASCII)
+"""A file's name that is no sentence: whoever writes to the storage chooses names, and messages quote some."""
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"([0-9a-f]{16}|removed|damaged)-[a-z0-9_]{8}")
 
 
@@ -183,9 +186,11 @@ def _check(root: Path, is_needed: Callable[[Path], bool]) -> None:
             for directory in _entries(path):
                 # Another Job may just have renamed or removed it.
                 if not _is_known(directory, is_needed) and os.path.lexists(directory):
-                    raise _unknown(f"{directory} is none that a Job of this operator made, or it was changed since")
+                    raise _unknown(
+                        f"{_shown(directory)} is none that a Job of this operator made, or it was changed since"
+                    )
         elif not (path.name == layout.MARKER or (path.name == CACHES and _is_directory(path))):
-            raise _unknown(f"this operator does not know {path}")
+            raise _unknown(f"this operator does not know {_shown(path)}")
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -204,13 +209,21 @@ def _unknown(what: str) -> StageError:
 
 def _shared_storage(others: list[Path]) -> StageError:
     """Return the failure of storage that other claims have too: no record here says what their objects need."""
-    named = ", ".join(unquote(each.name) for each in others[:NAMED])
+    names = (each.name for each in others[:NAMED])
+    named = ", ".join(
+        unquote(name) if _PLAIN.fullmatch(unquote(name).replace("/", "", 1)) else quoted(name) for name in names
+    )
     message = (
         f"nothing was removed from the claim, because its storage is also that of claim {named}, whose objects are not"
         " known here; give each claim its own storage. If that claim is gone, or this one was restored from it, delete"
-        f" {others[0]}; then type: kubectl triton retry NAME"
+        f" {_shown(others[0])}; then type: kubectl triton retry NAME"
     )
     return StageError(Reason.REPOSITORY_UNKNOWN, message)
+
+
+def _shown(path: Path) -> str:
+    """Return a path for a message, with its last name in quotation marks if that could be taken for words of it."""
+    return str(path) if _PLAIN.fullmatch(path.name) else f"{quoted(path.name)} in {path.parent}"
 
 
 def _is_known(path: Path, is_needed: Callable[[Path], bool]) -> bool:

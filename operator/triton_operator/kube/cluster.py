@@ -16,6 +16,7 @@ ClusterError              a request failed
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from itertools import chain
 from typing import Any
 
 from triton_operator.kube.connection import (
@@ -25,10 +26,12 @@ from triton_operator.kube.connection import (
     ConfigurationError,
     Connection,
     NoAnswerError,
+    TooLongError,
     configuration,
 )
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
+from triton_operator.kube.pages import LONGEST_PAGE, pages
 
 CONNECT_SECONDS = 3.0
 """The longest that a connection may take, in seconds: a first packet that is lost is sent again after 1 s, and then has
@@ -51,10 +54,9 @@ EVENTS_WATCH_SECONDS = 60
 """How long the API server keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in
 its watch cache, and a longer silence would look broken (SILENT_SECONDS)."""
 PAGE = 100
-"""Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
+"""The most objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 LONG_BODIES = {CONFIG_MAP: 10}
-"""Objects in one page of a list, for each kind whose objects anybody may make long: a ConfigMap of 1 MiB takes 8 MiB
-once it is parsed, so ten of them take 80 MiB."""
+"""The most in a page of a kind whose objects are long by design, so that most pages are not asked for twice."""
 NEVER_A_VERSION = "1"
 """A resource version that no object has: etcd starts at 1, and every object comes later."""
 
@@ -168,20 +170,20 @@ class Cluster:
 
         The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
         """
-        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(LONG_BODIES.get(kind, PAGE))}
-        first = self._call(kind, "list", _path(kind, namespace), query)
+        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields}
 
-        def items() -> Iterator[dict[str, Any]]:
-            page = first
-            while True:
-                yield from page["items"]
-                following = page["metadata"].get("continue")
-                if not following:
-                    return
-                page = self._call(kind, "list", _path(kind, namespace), query | {"continue": following})
+        def ask(size: int, token: str) -> dict[str, Any] | None:
+            further = {"limit": str(size), **({"continue": token} if token else {})}
+            longest = LONGEST_PAGE if size > 1 else None
+            try:
+                return self._call(kind, "list", _path(kind, namespace), query | further, longest=longest)
+            except TooLongError:
+                return None
 
+        found = pages(ask, LONG_BODIES.get(kind, PAGE))
+        first = next(found)
         # Every page is of the first one's version.
-        return items(), first["metadata"]["resourceVersion"]
+        return (item for page in chain((first,), found) for item in page["items"]), first["metadata"]["resourceVersion"]
 
     def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the changes after a resource version: ADDED, MODIFIED or DELETED, and the object.
@@ -339,9 +341,10 @@ class Cluster:
         query: Mapping[str, str] = _NOTHING,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        longest: int | None = None,
     ) -> dict[str, Any]:
         self._allow(kind.verbs, verb, kind.plural)
-        return self._request(kind, verb, path, query, body, content_type)
+        return self._request(kind, verb, path, query, body, content_type, longest)
 
     def _request(
         self,
@@ -351,6 +354,7 @@ class Cluster:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None,
         content_type: str,
+        longest: int | None = None,
     ) -> dict[str, Any]:
         if verb not in READING and not self._may_write():
             raise NotLeaderError("this replica does not hold the Lease, so another one works")
@@ -359,7 +363,7 @@ class Cluster:
         # A late answer about the Lease is of no use either.
         seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
         with _translated():
-            return self._connection.request(_METHODS[verb], path, query, body, content_type, seconds)
+            return self._connection.request(_METHODS[verb], path, query, body, content_type, seconds, longest)
 
     @staticmethod
     def _allow(verbs: frozenset[str], verb: str, resource: str) -> None:

@@ -18,6 +18,8 @@ from triton_operator.kube.nesting import loads
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+READ_BYTES = 64 * 1024
+"""How much of an answer whose length is bounded is read at a time."""
 KEPT_CONNECTIONS = 16
 """Connections for the threads that make passes, and for lists at the same time."""
 
@@ -64,6 +66,10 @@ def configuration(kubeconfig: str | None = None) -> client.Configuration:
     return settings
 
 
+class TooLongError(Exception):
+    """The answer is longer than was asked for."""
+
+
 class NoAnswerError(Exception):
     """The API server did not answer: no connection, no credentials, a silence, or something that is no JSON."""
 
@@ -87,10 +93,15 @@ class Connection:
         body: Mapping[str, Any] | None,
         content_type: str,
         seconds: float,
+        longest: int | None = None,
     ) -> dict[str, Any]:
-        """Send one request and return the parsed answer. `seconds`: the longest silence of the API server."""
+        """Send one request and return the parsed answer. `seconds`: the longest silence of the API server.
+
+        Raises TooLongError for an answer of more than `longest` bytes, of which no more is read; None: of any length.
+        """
         with _no_answer():
-            text = self._answer(method, path, query, body, content_type, seconds).read()
+            answer = self._answer(method, path, query, body, content_type, seconds)
+            text = answer.read() if longest is None else _bounded(answer.response, longest)
         return _parsed(text)
 
     def stream(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[dict[str, Any]]:
@@ -132,6 +143,17 @@ class Connection:
             wait = answer.headers.get("Retry-After", "")
             raise _error(answer.status, answer.read(), float(wait) if wait.isdecimal() else 0.0)
         return answer
+
+
+def _bounded(response: Any, longest: int) -> bytes:
+    """Return the text of an answer. Raises TooLongError, and then gives its connection up."""
+    text = bytearray()
+    for chunk in response.stream(amt=READ_BYTES):
+        text += chunk
+        if len(text) > longest:
+            response.close()
+            raise TooLongError
+    return bytes(text)
 
 
 @contextmanager

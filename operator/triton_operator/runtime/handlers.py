@@ -11,7 +11,6 @@ import kopf
 
 from triton_operator.kube.cluster import (
     CONNECT_SECONDS,
-    PAGE,
     READ_SECONDS,
     SILENT_SECONDS,
     WATCH_SECONDS,
@@ -22,6 +21,9 @@ from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.kopf_session import with_shallow_answers
 from triton_operator.runtime.watches import backoffs
 
+FEW = 10
+"""TritonDeployments in a page of kopf's list, which it makes at its start: it reads pages of any length, and labels
+alone may make an object as long as the API server takes one."""
 START_AGAIN_SECONDS = 2.0
 """The pause before another try to start, in seconds: whoever installs the CRD next, or waits for the API server, should
 not wait for the operator."""
@@ -61,8 +63,8 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
 
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set what differs from kopf's defaults, each with its reason."""
+    settings.watching.chunk_size = FEW
     # The limits of the watches of all other kinds, for the reasons that kube/cluster.py gives.
-    settings.watching.chunk_size = PAGE
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
     # Of watches too, because they have no other.

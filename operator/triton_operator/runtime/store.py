@@ -16,7 +16,7 @@ from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
-from triton_operator.runtime.store_facts import Facts, facts_of
+from triton_operator.runtime.store_facts import Facts, facts_of, memory_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -31,6 +31,9 @@ MOST_BYTES = 16 * 1024 * 1024
 """The most compressed bytes that the children of one TritonDeployment may take, and all children without one together:
 who may make objects in a namespace may give them any name as their owner's. An object's own take some hundred KiB, of
 which the results are the most."""
+MOST_UNPACKED = 40 * 1024 * 1024
+"""The most memory, in bytes, that the children of one TritonDeployment may take once a pass unpacks them. Eight passes
+run at a time, and 16 MiB compressed may be gigabytes. 200 pods of servers, the most that there are, take half of it."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -54,6 +57,8 @@ class _PackedObject(NamedTuple):
     uid: str
     version: int
     packed: bytes
+    unpacked: int
+    """About how much memory the body takes, in bytes."""
 
 
 class _Member(NamedTuple):
@@ -240,15 +245,15 @@ class Store:
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
-        packed = self._packed(kind, body) if owner is not None else None
-        has_room = packed is None or owner is None or self._has_room(kind, owner, len(packed), known)
+        packed = self._packed(kind, body, uid, version) if owner is not None else None
+        has_room = packed is None or owner is None or self._has_room(kind, owner, packed, known)
         facts = facts_of(kind, body)
         if owner is None or packed is None or not has_room:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion. What has
             # no room and is not known exists, and a later list may find room for it.
             is_left = kind is EVENT or (not has_room and known is None)
             return None if is_left else self._remove(kind, key, uid, version)
-        self._link(former, owner, kind, key.name, _PackedObject(uid, version, packed))
+        self._link(former, owner, kind, key.name, packed)
         self._note(kind, key, owner, facts)
         return owner
 
@@ -337,18 +342,26 @@ class Store:
         if not self._sizes[key]:
             del self._sizes[key]
 
-    def _has_room(self, kind: Kind, owner: Key, size: int, known: _PackedObject | None) -> bool:
+    def _has_room(self, kind: Kind, owner: Key, new: _PackedObject, known: _PackedObject | None) -> bool:
         """Whether an object is taken in, in the place of the one that is known."""
+        if kind is TRITON_DEPLOYMENT:
+            return True
         taken = self._sizes.get(owner, 0) if owner in self._reasons else self._strays
-        return kind is TRITON_DEPLOYMENT or taken + size - (len(known.packed) if known else 0) <= MOST_BYTES
+        members = self._families[owner].members if owner in self._families else {}
+        unpacked = sum(each.unpacked for (other, _), each in members.items() if other is not TRITON_DEPLOYMENT)
+        return (
+            taken + len(new.packed) - (len(known.packed) if known else 0) <= MOST_BYTES
+            and unpacked + new.unpacked - (known.unpacked if known else 0) <= MOST_UNPACKED
+        )
 
-    def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes | None:
+    def _packed(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> _PackedObject | None:
         """The body as it is kept; None: the operator never made one of that size."""
-        text = dumps(trimmed(kind, body)).encode()
+        plain = dumps(trimmed(kind, body))
+        text = plain.encode()
         if len(text) > LARGEST_BYTES and kind not in (TRITON_DEPLOYMENT, CONFIG_MAP):
             return None
         compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
-        return compression.compress(text) + compression.flush()
+        return _PackedObject(uid, version, compression.compress(text) + compression.flush(), memory_of(plain))
 
     def _unpacked(self, kind: Kind, known: _PackedObject) -> dict[str, Any]:
         body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))

@@ -39,10 +39,11 @@ def run(options: argparse.Namespace) -> Exit:
     source.triton_deployment(options.name)
     command = source.kubectl(*arguments(options))
     try:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace") as process:
+        # As bytes: in text, a carriage return of a program would begin a line that seems to be another container's.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                say(line.rstrip("\r\n"))
+                say(line.decode(errors="replace").rstrip("\r\n"))
     except FileNotFoundError as error:
         raise SubjectError("kubectl is not on the PATH; install it") from error
     return Exit.FAILED if process.returncode else Exit.OK
