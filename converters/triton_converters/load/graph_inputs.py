@@ -23,11 +23,13 @@ class GraphInput:
     many rows; none: nothing is known."""
     special: tuple[int, ...] = ()
     """Integers below the limit that the graph asks for, such as the one that ends a text."""
+    categories: tuple[tuple[str | float, ...], ...] = ()
+    """What each column of a table may hold, in words or numbers, as far as the graph tells; none: nothing is known."""
 
     @property
     def is_table(self) -> bool:
         """Whether the input holds numbers whose columns are known, and no integers that choose something."""
-        return bool(self.points) and self.limit == FLAGS and self.type not in ("bool", "str")
+        return bool(self.points or self.categories) and self.limit == FLAGS and self.type not in ("bool", "str")
 
     @property
     def is_flags(self) -> bool:

@@ -85,13 +85,16 @@ class Recipe:
 
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
-            return random.choice(numpy.array(WORDS), shape)
+            words = random.choice(numpy.array(WORDS), shape).astype(object)
+            _categorize(words, declared, random)
+            return words.astype(str)
         is_float = declared.type in FLOATS
         if is_float or declared.is_table:
             values = random.random(shape, numpy.dtype(declared.type if is_float else "float64"))
             for column, points in enumerate(declared.points):
                 places = numpy.linspace(0, 1, len(points))
                 values[..., column] = numpy.interp(values[..., column], places, points)
+            _categorize(values, declared, random)
             return values if is_float else _whole(values, declared.type)
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
@@ -101,6 +104,15 @@ class Recipe:
             chosen = random.choice(numpy.array(declared.special, dtype=declared.type), shape)
             found = numpy.where(random.random(shape) < SPECIAL_SHARE, chosen, found)
         return found
+
+
+def _categorize(values: Array, declared: GraphInput, random: numpy.random.Generator) -> None:
+    """Fill the columns whose categories are known with some of these."""
+    for column, given in enumerate(declared.categories):
+        place = ... if len(declared.categories) == 1 else (..., column)
+        known = [each for each in given if isinstance(each, str) == (declared.type == "str")]
+        if known:
+            values[place] = random.choice(numpy.array(known, dtype=values.dtype), values[place].shape)
 
 
 def _whole(values: Array, kind: str) -> Array:
@@ -153,7 +165,7 @@ def _ending_black(
 
 def _may_be_black(declared: GraphInput) -> bool:
     """Whether zeros are what a camera or a microphone may give: a row of a table has its own range."""
-    return declared.is_bytes or (declared.type in FLOATS and not declared.points)
+    return declared.is_bytes or (declared.type in FLOATS and not declared.points and not declared.categories)
 
 
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
