@@ -177,10 +177,44 @@ def pixels(source: str = SOURCE) -> Any:
     return numpy.concatenate([batch.inputs["x"] for batch in batches(source)])
 
 
-def test_bytes_are_pixels_from_0_to_255(refer: Refer) -> None:
-    refer(identity(TensorProto.UINT8, ["batch", 16, 16, 3]))
-    assert (pixels().min(), pixels().max()) == (0, 255)
+@pytest.mark.parametrize("kind", [TensorProto.UINT8, TensorProto.INT8])
+def test_bytes_are_pixels_from_one_end_of_their_range_to_the_other(refer: Refer, kind: int) -> None:
+    refer(identity(kind, ["batch", 16, 16, 3]))
+    limits = numpy.iinfo(pixels().dtype)
+    assert (pixels().min(), pixels().max()) == (limits.min, limits.max)
     assert len(numpy.unique(pixels())) == 256
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"), [(TensorProto.INT16, -32000, 32000), (TensorProto.UINT16, 600, 65000)]
+)
+def test_a_sound_is_as_loud_as_its_type_allows(refer: Refer, kind: int, least: int, most: int) -> None:
+    refer(identity(kind, ["batch", 4000]))
+    assert pixels()[:-1].min() < least
+    assert pixels()[:-1].max() > most
+    assert not pixels()[-1].any()
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64])
+def test_a_mask_of_any_type_hides_or_does_not_and_never_all(refer: Refer, kind: int) -> None:
+    """A row of a mask that is nothing but 0 has no answer that two precisions share."""
+    graph = Graph()
+    whole = graph.add("Add", "x", graph.add("Cast", "attention_mask", to=TensorProto.FLOAT))
+    shape = ["batch", 64]
+    inputs = {"x": (TensorProto.FLOAT, shape), "attention_mask": (kind, shape)}
+    refer(graph.model(inputs, {"y": (whole, TensorProto.FLOAT, shape)}))
+    masks = numpy.concatenate([batch.inputs["attention_mask"] for batch in batches()])
+    assert set(numpy.unique(masks)) == {0, 1}
+    assert masks.any(axis=1).all()
+    assert not pixels()[-1].any()
+
+
+def test_a_masked_picture_is_no_mask(refer: Refer) -> None:
+    shape = ["batch", 3, 8, 8]
+    refer(
+        Graph().model({"masked_image": (TensorProto.FLOAT, shape)}, {"y": ("masked_image", TensorProto.FLOAT, shape)})
+    )
+    assert len(numpy.unique(batches()[0].inputs["masked_image"])) > 300
 
 
 def test_bytes_that_index_a_table_are_its_rows(refer: Refer) -> None:

@@ -1,10 +1,15 @@
 """What a model's graph declares of its inputs."""
 
+import re
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 FLAGS = 2
 """The limit of integers of which nothing is known: 0 and 1 are the likeliest to be valid."""
+AMOUNTS = ("uint8", "int8", "uint16", "int16")
+"""Types of pixels and of sounds."""
+MASK = re.compile("[Mm]asks?(?![a-z])|MASK")
+"""What the name of a mask has; ``masked_image`` is none."""
 
 
 @dataclass(frozen=True)
@@ -23,26 +28,34 @@ class GraphInput:
     many rows; none: nothing is known."""
     special: tuple[int, ...] = ()
     """Integers below the limit that the graph asks for, such as the one that ends a text."""
+    categories: tuple[tuple[str | float, ...], ...] = ()
+    """What each column of a table may hold, in words or numbers, as far as the graph tells; none: nothing is known."""
 
     @property
     def is_table(self) -> bool:
         """Whether the input holds numbers whose columns are known, and no integers that choose something."""
-        return bool(self.points) and self.limit == FLAGS and self.type not in ("bool", "str")
+        return bool(self.points or self.categories) and self.limit == FLAGS and self.type not in ("bool", "str")
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether the input seems, by its name, to hide a part of others: 0 hides, and 1 does not."""
+        return bool(MASK.search(self.name))
 
     @property
     def is_flags(self) -> bool:
-        """Whether the input holds integers or truth values of which nothing is known."""
-        return self.limit == FLAGS and not self.is_table and not self.type.startswith(("float", "str"))
+        """Whether the input holds integers or truth values of which nothing is known, or is a mask of any type."""
+        is_unknown = self.limit == FLAGS and not self.is_table and self.type != "str"
+        return is_unknown and (self.is_mask or not self.type.startswith("float"))
 
     @property
-    def is_bytes(self) -> bool:
-        """Whether the input holds bytes that choose nothing that is known: most are the pixels of a picture."""
-        return self.is_flags and self.type == "uint8"
+    def is_amounts(self) -> bool:
+        """Whether the input holds small integers that choose and hide nothing: most are pixels or a sound."""
+        return self.is_flags and self.type in AMOUNTS and not self.is_mask
 
     @property
     def is_lengths(self) -> bool:
         """Whether the input seems to hold lengths of sequences: integers, one a sample, with "len" in the name."""
-        counts = self.is_flags and self.type != "bool"
+        counts = self.is_flags and self.type != "bool" and not self.is_mask
         return counts and "len" in self.name.lower() and all(size == 1 for size in self.dims[1:])
 
 

@@ -17,6 +17,7 @@ from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
 from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
+from triton_converters.load.onnx_categories import categories
 from triton_converters.load.onnx_columns import points
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_session import ONLY_FATAL, session_options
@@ -147,7 +148,7 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
-    limits, columns, marks = rows(graph), points(graph), special(graph)
+    limits, columns, marks, listed = rows(graph), points(graph), special(graph), categories(graph)
     return tuple(
         GraphInput(
             value.name,
@@ -156,6 +157,7 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
             limits.get(value.name, FLAGS),
             columns.get(value.name, ()),
             tuple(each for each in marks.get(value.name, ()) if 0 <= each < limits.get(value.name, 0)),
+            listed.get(value.name, ()),
         )
         for value in values
     )

@@ -36,14 +36,14 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
     """
     # Weights in a file of their own are no table's: those are small.
     known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
-    widths = {each.name: count for each in graph.input if (count := _columns(each))}
+    widths = {each.name: count for each in graph.input if (count := width(each))}
     origins: dict[str, Columns] = {name: [(name, place) for place in range(count)] for name, count in widths.items()}
     found: dict[str, Numbers] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
     squared = {name for node in graph.node if node.op_type == "ReduceSumSquare" for name in node.input}
     for node in graph.node:
-        if (kept := _kept(node, origins, known)) is not None:
-            origins[node.output[0]] = kept
+        if (handed := kept(node, origins, known)) is not None:
+            origins[node.output[0]] = handed
             continue
         for name in node.input:
             columns = origins.get(name, [])
@@ -54,13 +54,13 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
     return {name: tuple(map(_points, whole)) for name, whole in found.items() if any(map(len, whole))}
 
 
-def _columns(value: Any) -> int:
+def width(value: Any) -> int:
     """Return the number of columns of a graph's input; 0: it is no table."""
     dims = value.type.tensor_type.shape.dim
     return dims[1].dim_value if len(dims) == 2 else 0
 
 
-def _kept(node: Any, origins: Mapping[str, Columns], known: Mapping[str, Any]) -> Columns | None:
+def kept(node: Any, origins: Mapping[str, Columns], known: Mapping[str, Any]) -> Columns | None:
     """Return the columns that the node hands on as they are; None: it does something else with them."""
     axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
     if node.op_type == "Concat" and axis in (1, -1) and all(name in origins for name in node.input):

@@ -41,25 +41,27 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Fill:
-    """What integers of which nothing is known are: from the first number of a pair to below the second."""
+    """What integers of which nothing is known are, and masks of any type."""
 
     flags: tuple[int, int]
-    pixels: tuple[int, int]
-    """What bytes are instead."""
+    """From the first number to below the second."""
+    is_wide: bool = False
+    """Whether amounts are of the whole range of their type instead."""
+    is_highest: bool = False
+    """Whether only the largest number is given."""
 
     def limits(self, declared: GraphInput) -> tuple[int, int]:
-        """Return the pair for an input."""
+        """Return the first number that an input may hold, and the one after the last."""
         if not declared.is_flags:
             return 0, declared.limit
-        return self.pixels if declared.is_bytes else self.flags
+        first, limit = self.flags
+        if self.is_wide and declared.is_amounts:
+            known = numpy.iinfo(declared.type)
+            first, limit = int(known.min), int(known.max) + 1
+        return (limit - 1, limit) if self.is_highest else (first, limit)
 
-    @property
-    def highest(self) -> "Fill":
-        """The fill of the largest numbers alone that this one may give."""
-        return Fill(*((limit - 1, limit) for _, limit in (self.flags, self.pixels)))
 
-
-FILLS = (Fill((0, 2), (0, 256)), Fill((0, 2), (0, 2)), Fill((1, 2), (1, 2)), Fill((0, 1), (0, 1)))
+FILLS = (Fill((0, 2), is_wide=True), Fill((0, 2)), Fill((1, 2)), Fill((0, 1)))
 """What is tried in turn. A text without a single word may have no answer, and neither has an edge without a node."""
 
 
@@ -85,13 +87,16 @@ class Recipe:
 
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
-            return random.choice(numpy.array(WORDS), shape)
-        is_float = declared.type in FLOATS
+            words = random.choice(numpy.array(WORDS), shape).astype(object)
+            _categorize(words, declared, random)
+            return words.astype(str)
+        is_float = declared.type in FLOATS and not declared.is_flags
         if is_float or declared.is_table:
             values = random.random(shape, numpy.dtype(declared.type if is_float else "float64"))
             for column, points in enumerate(declared.points):
                 places = numpy.linspace(0, 1, len(points))
                 values[..., column] = numpy.interp(values[..., column], places, points)
+            _categorize(values, declared, random)
             return values if is_float else _whole(values, declared.type)
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
@@ -101,6 +106,15 @@ class Recipe:
             chosen = random.choice(numpy.array(declared.special, dtype=declared.type), shape)
             found = numpy.where(random.random(shape) < SPECIAL_SHARE, chosen, found)
         return found
+
+
+def _categorize(values: Array, declared: GraphInput, random: numpy.random.Generator) -> None:
+    """Fill the columns whose categories are known with some of these."""
+    for column, given in enumerate(declared.categories):
+        place = ... if len(declared.categories) == 1 else (..., column)
+        known = [each for each in given if isinstance(each, str) == (declared.type == "str")]
+        if known:
+            values[place] = random.choice(numpy.array(known, dtype=values.dtype), values[place].shape)
 
 
 def _whole(values: Array, kind: str) -> Array:
@@ -139,8 +153,8 @@ def _ending_black(
 ) -> dict[str, Array]:
     """Return the inputs with zeros as the last sample's pictures or sounds, if the model answers that.
 
-    What divides by a norm may be NaN there and nowhere else, for one precision alone. Integers that choose or hide
-    something stay as they are: nobody asks about a text of nothing but padding.
+    What divides by a norm may be NaN there and nowhere else, for one precision alone. What chooses or hides something
+    stays as it is: nobody asks about a text of nothing but padding.
     """
     black = {each.name: inputs[each.name].copy() for each in declared if _may_be_black(each)}
     for array in black.values():
@@ -153,7 +167,8 @@ def _ending_black(
 
 def _may_be_black(declared: GraphInput) -> bool:
     """Whether zeros are what a camera or a microphone may give: a row of a table has its own range."""
-    return declared.is_bytes or (declared.type in FLOATS and not declared.points)
+    is_row = bool(declared.points or declared.categories)
+    return declared.is_amounts or (declared.type in FLOATS and not is_row and not declared.is_flags)
 
 
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
@@ -223,7 +238,7 @@ def _fills(inputs: Sequence[GraphInput]) -> tuple[Fill, ...]:
     """Return the fills that make a difference to these inputs."""
     if not any(each.is_flags for each in inputs):
         return FILLS[:1]
-    return FILLS if any(each.is_bytes for each in inputs) else (FILLS[0], *FILLS[2:])
+    return FILLS if any(each.is_amounts for each in inputs) else (FILLS[0], *FILLS[2:])
 
 
 def _refused_highest(
@@ -235,7 +250,8 @@ def _refused_highest(
     """
     if not any(each.is_flags for each in recipe.inputs):
         return None
-    _, error = _answered(model, replace(recipe, fill=recipe.fill.highest).make(batch_size, random), batch_size)
+    highest = replace(recipe, fill=replace(recipe.fill, is_highest=True))
+    _, error = _answered(model, highest.make(batch_size, random), batch_size)
     return error if error is not None and error.reason is Reason.FRAMEWORK_FAILED else None
 
 
