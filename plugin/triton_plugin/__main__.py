@@ -1,6 +1,7 @@
 """`kubectl triton COMMAND`: put files on a claim, inspect a TritonDeployment and its results, or check a file."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,9 +22,14 @@ Instead of a NAME, report, explain, history and compare also take a file with th
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    options = parser(words).parse_args(words)
     try:
-        return int(options.run(options))
+        options = parser(words).parse_args(words)
+        status = int(options.run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has what they wanted, as `| head` does. What is left is flushed at the exit, to nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
     except UnreachableError as error:
         return _failure(str(error), Exit.UNREACHABLE)
     except CommandError as error:
@@ -33,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failure(message, Exit.FAILED)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    return status
 
 
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """Reads a folder's Python files without running any of them."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,9 @@ LONGEST = 2**20
 """Bytes of a Python file; the longest of large frameworks have some hundred thousand. Parsed it may take 600 times."""
 LONGEST_TOGETHER = 64 * 2**20
 """Bytes of all Python files of a folder, which take a minute to parse; a whole framework has 30 MiB of them."""
+
+CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator")
+"""Matches the content of what may be one of the user's files (docs/user-files.md)."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ def is_hidden(name: PurePosixPath) -> bool:
 def parse(folder: Path) -> dict[str, Module]:
     """Parse all files that are not hidden; no more than one is in memory at a time.
 
-    Raises FolderError for one that is not valid Python, or too long, also together with those before it.
+    One that is not valid Python is left out if it names nothing of the contract: it may be a template, or of Python 2.
+
+    Raises FolderError for another that is not valid, and for one that is too long, also together with those before it.
     """
     modules: dict[str, Module] = {}
     total = 0
@@ -71,9 +77,12 @@ def parse(folder: Path) -> dict[str, Module]:
         if total > LONGEST_TOGETHER:
             message = f"the Python files of {folder} have more than {LONGEST_TOGETHER} bytes"
             raise FolderError(f"{message}: leave out those that the model does not import")
+        content = path.read_bytes()
         try:
-            modules[str(name)] = _module(ast.parse(path.read_bytes()))
+            modules[str(name)] = _module(ast.parse(content))
         except (SyntaxError, ValueError) as error:
+            if CONTRACT.search(content) is None:
+                continue
             raise FolderError(f"{path} is not valid Python: {error}") from error
         except (RecursionError, MemoryError) as error:
             raise FolderError(f"{path} is nested too deep to be read: leave it out of the folder") from error

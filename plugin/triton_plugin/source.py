@@ -64,15 +64,15 @@ class Cluster:
                 self._api = client.ApiClient(configuration)
                 own_namespace = OWN_NAMESPACE.read_text(encoding="utf-8").strip()
             else:
-                contexts, active = config.list_kube_config_contexts(kubeconfig)
-                entry = next((each for each in contexts if each["name"] == context), active)
                 self._api = config.new_client_from_config(kubeconfig, context)
+                entry = _active_context(kubeconfig, context)
                 self._options += ["--context", entry["name"]]
                 own_namespace = entry["context"].get("namespace", "")
-        except ConfigException as error:
+        # Of a kubeconfig of another form, the client raises whatever it stumbles over.
+        except (ConfigException, yaml.YAMLError, TypeError, ValueError, LookupError, AttributeError) as error:
+            words = " ".join(str(error).split()).rstrip(".")
             raise SubjectError(
-                f"no cluster is configured ({str(error).rstrip('.')}): set KUBECONFIG, or pass --kubeconfig FILE or a"
-                " --context of it"
+                f"no cluster is configured ({words}): set KUBECONFIG, or pass --kubeconfig FILE or a --context of it"
             ) from error
         self.namespace: str = namespace or own_namespace or "default"
         self._custom = client.CustomObjectsApi(self._api)
@@ -311,3 +311,12 @@ def read_file(path: str) -> Subject:
             return parse_saved(bounded_yaml.documents(bounded_yaml.text_of(file)))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise SubjectError(f"{path} is not a saved TritonDeployment: {error}") from error
+
+
+def _active_context(kubeconfig: str | None, context: str | None) -> Any:
+    """Return the context of that name, or else the current one. Raises ConfigException.
+
+    The client's own list of contexts needs a current one that exists.
+    """
+    merged = kube_config.KubeConfigMerger(kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    return kube_config.KubeConfigLoader(merged.config, active_context=context).current_context

@@ -113,6 +113,26 @@ def test_unannotated_parameters_have_the_type_of_their_default() -> None:
     assert list(take(get_model, {}).values()) == [3, 0.5, False, "x", None]
 
 
+@pytest.mark.parametrize(
+    ("default", "text", "value"),
+    [
+        ("(224, 224)", "128,256", (128, 256)),
+        ("(0.5, 0.5, 0.5)", "[0.1, 1]", (0.1, 1.0)),
+        ("(1, 0.5)", "2, 3", (2.0, 3.0)),
+        ("[8, 16]", "4", [4]),
+        ("['a']", "b c", ["b", "c"]),
+        ("{1}", "2", {2}),
+        ("(True,)", "false", (False,)),
+        ("(1, 'a')", "2,b", ("2", "b")),
+        ("()", "2", ("2",)),
+    ],
+)
+def test_a_list_has_elements_of_the_type_of_those_of_its_default(default: str, text: str, value: Any) -> None:
+    got = take(unannotated(f"def function(sizes={default}): return sizes"), {"sizes": text})
+    assert (got, type(got)) == (value, type(value))
+    assert list(map(type, got)) == list(map(type, value))
+
+
 def test_annotations_that_are_strings_are_resolved() -> None:
     def get_model(width: "int", names: "list[str]" = []) -> Any:  # noqa: B006 - as users write it
         return width, names

@@ -107,6 +107,7 @@ X = "np.zeros((2, 3), np.float32)"
         ("([0], {'x': np.float32(1)}, None)", ["no batch dimension", "maxBatchSize to 0"]),
         ("([], {'x': np.zeros((0, 3), np.float32)}, None)", ["holds no sample"]),
         (f"([0, object()], {{'x': {X}}}, None)", ["ids", "of the types int, object", "as text"]),
+        (f"([0, 1], {{'x': {X}}}, None), None, ([2, 3], {{'x': {X}}}, None)", ["(ids, inputs, labels), not NoneType"]),
     ],
 )
 def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, words: list[str]) -> None:

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
@@ -102,6 +103,26 @@ def test_a_file_named_like_a_library_does_not_replace_it(write_source: WriteSour
     source = write_source({"json.py": "def get_model(): return 'mine'"})
     assert call(source, entry("json.py"), "get_model") == "mine"
     assert sys.modules["json"] is json
+
+
+@pytest.mark.parametrize("place", ["top", "function"])
+def test_a_command_line_that_the_code_reads_is_that_of_a_script_without_arguments(
+    write_source: WriteSource, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["triton_converters/__main__.py", "produce", "reference"])
+    read = "parser.parse_args().size"
+    head = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--size', type=int, default=3)\n"
+    body = {"top": f"SIZE = {read}\ndef get_model(): return SIZE\n", "function": f"def get_model(): return {read}\n"}
+    assert call(write_source({"model.py": head + body[place]}), entry(), "get_model") == 3
+    assert sys.argv == ["triton_converters/__main__.py", "produce", "reference"]
+
+
+def test_what_the_code_asks_numpy_to_raise_is_not_raised_in_the_converters(write_source: WriteSource) -> None:
+    before = numpy.geterr()
+    text = "import numpy\nnumpy.seterr(all='raise')\ndef get_model(): return numpy.seterr(all='raise')\n"
+    call(write_source({"model.py": text}), entry(), "get_model")
+    assert numpy.geterr() == before
+    assert numpy.float32(1e-9).astype(numpy.float16) == 0, "many weights are as small"
 
 
 def test_the_working_directory_is_the_source(write_source: WriteSource) -> None:
@@ -236,6 +257,8 @@ UNFINISHED = {"model.py": "def get_model():\n    return (\n"}
 RAISES_BELOW = {"model.py": "import deep\ndef get_model():\n    deep.fail()", "deep.py": "def fail():\n    [].pop()"}
 LIBRARY_RAISES = {"model.py": "import json\ndef get_model():\n    json.loads('{')"}
 LACKS_PACKAGE = {"model.py": "import timm_is_not_here"}
+RELATIVE = {"nets/__init__.py": "", "nets/small.py": "WIDTH = 3", "model.py": "from .nets.small import WIDTH"}
+BESIDE = {"model.py": "import nets.net", "nets/net.py": "from ..width import WIDTH", "width.py": "WIDTH = 3"}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +270,8 @@ LACKS_PACKAGE = {"model.py": "import timm_is_not_here"}
         (RAISES_BELOW, "deep.py:2", "IndexError"),
         (LIBRARY_RAISES, "model.py:3", "JSONDecodeError"),
         (LACKS_PACKAGE, "model.py:1", "conversion.image"),
+        (RELATIVE, "model.py:1", "import it by its name, without the dots"),
+        (BESIDE, "nets/net.py:1", "import it by its name, without the dots"),
     ],
 )
 def test_exceptions_name_the_user_s_own_line(

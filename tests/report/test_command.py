@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.report.subjects import golden
 from triton_plugin.__main__ import main
 from triton_plugin.commands import COMMANDS
+from triton_plugin.exits import Exit
 
 
 @pytest.fixture
@@ -109,6 +111,39 @@ def test_validate_takes_standard_input(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("sys.stdin", io.StringIO(yaml.safe_dump(MINIMAL)))
     assert main(["validate", "-"]) == 0
     assert capsys.readouterr().out == "-: digits: valid\n"
+
+
+def test_validate_does_not_wait_for_a_person_to_type(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO(yaml.safe_dump(MINIMAL))
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert main(["validate"]) == Exit.USAGE
+    assert "name the files to check" in capsys.readouterr().err
+    assert main(["validate", "-"]) == Exit.OK, "it was asked for"
+
+
+@pytest.mark.parametrize("command", [["explain"], ["report", "-o", "csv"]])
+def test_whoever_reads_no_further_is_told_nothing(
+    saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """As where `| head -1` has what it wants."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w", encoding="utf-8") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        assert main([*command, saved]) == Exit.FAILED
+        out.flush()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_command_that_is_interrupted_as_it_starts_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("triton_plugin.__main__.import_module", interrupted)
+    assert main(["explain", "digits"]) == Exit.INTERRUPTED
 
 
 def test_to_check_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

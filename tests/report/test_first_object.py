@@ -288,6 +288,25 @@ def test_a_folder_that_does_not_tell_says_what_is_missing_or_which_option_tells(
         read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("scripts/old.py", "print 'of Python 2'\n"),
+        ("templates/{{name}}.py", "import {{name}}\n"),
+        ("venv/lib/bad_coding.py", "# -*- coding: uft-8 -*-\n"),
+        ("null.py", "x = 1\0\n"),
+    ],
+)
+def test_a_file_that_is_no_python_stops_nothing_if_it_can_be_none_of_the_users_files(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    write(tmp_path, {"a.py": "import torch\ndef get_model(): ...", name: text})
+    assert read(tmp_path).model.path == "a.py"
+    write(tmp_path, {name: f"{text}def get_dataloader_fn(): ...\n"})
+    with pytest.raises(FolderError, match="is not valid Python"):
+        read(tmp_path)
+
+
 def test_the_options_tell(tmp_path: Path) -> None:
     write(tmp_path, SEVERAL)
     assert read(tmp_path, "./b/c.py").model.format == "tf-keras"

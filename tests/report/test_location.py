@@ -74,6 +74,39 @@ def test_a_pod_without_a_kubeconfig_asks_its_own_cluster(tmp_path: Path, monkeyp
     assert Cluster(None, None).namespace == "vision", "a kubeconfig comes first, as for kubectl"
 
 
+@pytest.mark.parametrize("current", [None, "", "deleted"])
+def test_a_context_that_is_named_needs_no_current_one(tmp_path: Path, current: str | None) -> None:
+    """As of kubectl: a script names its context, and the current one may be one that was deleted since."""
+    file = Path(kubeconfig(tmp_path))
+    config = yaml.safe_load(file.read_text()) | {"current-context": current}
+    file.write_text(yaml.safe_dump({name: value for name, value in config.items() if value is not None}))
+    found = Cluster("y", None, str(file))
+    assert found.kubectl() == ["kubectl", "--kubeconfig", str(file), "--context", "y", "--namespace", "y"]
+    with pytest.raises(SubjectError, match="no cluster is configured"):
+        Cluster(None, None, str(file))
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "- a\n", "text", "contexts: 3\n", "contexts: [3]\ncurrent-context: a\n", "\xff"]
+)
+def test_a_kubeconfig_that_is_none_is_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    (tmp_path / "config").write_bytes(text.encode("latin-1"))
+    assert main(["explain", "digits", "--kubeconfig", str(tmp_path / "config")]) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert said.startswith("kubectl triton: no cluster is configured (")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["5", "300", "1h30m", "", "s", "-5s", "nans", "soon", "5 m"])
+def test_a_time_that_is_none_is_told_with_what_is_one(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", "digits", f"--timeout={text}"])
+    assert ended.value.code == Exit.USAGE
+    assert "a number and a unit (us, ms, s, m or h)" in capsys.readouterr().err
+
+
 def test_a_cluster_that_does_not_answer_has_an_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "digits", "--kubeconfig", kubeconfig(tmp_path)]) == Exit.UNREACHABLE
     assert "TritonDeployment digits: the API server cannot be reached: " in capsys.readouterr().err

@@ -67,6 +67,7 @@ def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
             "Did you mean spec.models[].config.maxBatchSize or spec.ensemble.maxBatchSize?",
         ),
         ("spec.serving.name", "a", ""),
+        ("sepc", {}, "Did you mean spec?"),
         ("spec.selection.constraints.p99Latency", 100, "Highest 99th percentile of the latency, such as 20ms."),
         ("spec.serving.replicas", "2", "Number of server pods."),
         ("spec.serving.replicas", -1, ""),
@@ -75,6 +76,41 @@ def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
 def test_what_is_wrong_or_misplaced_is_explained(place: str, value: object, expected: str) -> None:
     (fault,) = check(changed(FULL, {place: value}))
     assert hint(fault, schema(old_names=False)) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("labels", {"version": 1.0}, "metadata.labels.version: must be of type string"),
+        ("labels", {"released": True}, "metadata.labels.released: must be of type string"),
+        ("labels", {"team": "a team"}, "metadata.labels.team: should match"),
+        ("labels", {"team": "a" * 64}, "metadata.labels.team: Too long: may not be more than 63"),
+        ("labels", ["team"], "metadata.labels: must be of type object"),
+        ("annotations", {"released": True}, "metadata.annotations.released: must be of type string"),
+        ("namespace", "My_Team", "metadata.namespace: should match"),
+        ("namespace", 7, "metadata.namespace: must be of type string"),
+        ("lables", {"team": "vision"}, "metadata.lables: unknown field"),
+    ],
+)
+def test_metadata_that_kubernetes_refuses_is_refused(field: str, value: object, expected: str) -> None:
+    assert said(changed(MINIMAL, {f"metadata.{field}": value})).splitlines()[1].startswith(expected)
+
+
+def test_metadata_that_kubernetes_takes_is_taken() -> None:
+    metadata = {
+        "name": "digits",
+        "namespace": "vision-2",
+        "labels": {"team": "Vision_1.x", "empty": ""},
+        "annotations": {"note": "any text: ü\n", "example.com/empty": ""},
+        "finalizers": ["example.com/f"],
+        "ownerReferences": [{"kind": "Application", "name": "vision"}],
+        "resourceVersion": "1",
+        "uid": "x",
+        "creationTimestamp": None,
+        "generation": 1,
+        "managedFields": [],
+    }
+    assert check({**MINIMAL, "metadata": metadata}) == []
 
 
 def test_the_api_server_drops_what_is_null_and_so_does_this() -> None:

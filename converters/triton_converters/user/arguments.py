@@ -151,12 +151,20 @@ def _split(text: str) -> list[str]:
 
 def _typed(text: str, annotation: Any, default: Any, where: str) -> Any:
     if annotation is inspect.Parameter.empty:
-        # An unannotated parameter has the type of its default if that is a plain value.
-        annotation = type(default) if isinstance(default, bool | int | float | list | Path | Enum) else str
+        annotation = _type_of(default)
     try:
         return convert(text, annotation)
     except ValueError as error:
         raise _invalid(f"{where}: {error}") from error
+
+
+def _type_of(default: Any) -> Any:
+    """Return the type of a plain default, and of a list's elements if they have one or are numbers; else text."""
+    if not isinstance(default, list | tuple | set):
+        return type(default) if isinstance(default, bool | int | float | Path | Enum) else str
+    kinds = {_type_of(each) for each in default if not isinstance(each, list | tuple | set)} or {str}
+    element = kinds.pop() if len(kinds) == 1 else float if kinds == {int, float} else str
+    return {list: list[element], set: set[element]}.get(type(default), tuple[element, ...])  # type: ignore[valid-type]
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served
 from triton_converters.user.user_code import call, running
 
 NO_OUTPUTS: Mapping[str, Array] = {}
+_END = object()
+"""What the iterator gives at its end; an item that is None is a wrong one, such as of a collate function."""
 
 
 def batches(
@@ -36,8 +38,8 @@ def batches(
     iterator = _iterate(request, source, batch_size or request.largest_batch_size)
     while left > 0:
         with running(source, path):
-            item = next(iterator, None)
-        if item is None:
+            item = next(iterator, _END)
+        if item is _END:
             break
         batch = _checked(item, input_names, doubles, batch_dimension, f"{path}: ")
         if request.needs_labels and not batch.labels:

@@ -1,4 +1,4 @@
-"""What to do about a Python package or a library of the system that user code does not find. Pure."""
+"""What to do about a Python package, a file or a library of the system that user code does not find. Pure."""
 
 import re
 
@@ -31,6 +31,10 @@ PACKAGE = (
     "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
     " spec.conversion.image"
 )
+RELATIVE = (
+    "the file is not imported as a part of a package: import it by its name, without the dots, such as `from utils"
+    " import crop`; the entrypoint's folder and the source's directory are on the import path"
+)
 IMAGE = "install it in an image of your own, and name that in spec.conversion.image"
 
 
@@ -38,6 +42,8 @@ def advice(error: BaseException) -> str:
     """Return what to do; empty if the error is about nothing that is missing."""
     if isinstance(error, ModuleNotFoundError):
         return PACKAGE
+    if isinstance(error, ImportError) and str(error).startswith("attempted relative import"):
+        return RELATIVE
     found = LIBRARY.search(str(error)) if isinstance(error, ImportError | OSError) else None
     if found is None:
         return ""

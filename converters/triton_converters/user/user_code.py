@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy
+
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -79,14 +81,17 @@ def load(source: Path, path: str) -> ModuleType:
 def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -> Iterator[None]:
     """Wrap a call into user code: the source is the working directory, and exceptions become StageErrors.
 
-    The code imports the files next to ``path``. An exception becomes ``reason`` with the file and line of the user's
-    innermost frame; SystemExit, whatever its code, becomes UserCodeExited. A StageError passes.
+    The code imports the files next to ``path``, and its sys.argv is that of a script without arguments. What it asks
+    NumPy to raise is raised in it alone. An exception becomes ``reason`` with the file and line of the user's innermost
+    frame; SystemExit, whatever its code, becomes UserCodeExited. A StageError passes.
 
     Raises StageError with ``reason`` or UserCodeExited.
     """
-    siblings.enter_again(source, Path(os.path.abspath(source / path)).parent)
+    file, argv = Path(os.path.abspath(source / path)), sys.argv
+    siblings.enter_again(source, file.parent)
+    sys.argv = [str(file)]
     try:
-        with contextlib.chdir(source):
+        with contextlib.chdir(source), numpy.errstate():
             yield
     except StageError:
         raise
@@ -100,6 +105,8 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
         advice = missing.advice(error)
         words = f"{error}; {advice}" if advice else summary
         raise StageError(reason, f"{location(error, source, path)}: {words}") from error
+    finally:
+        sys.argv = argv
 
 
 def location(error: BaseException, source: Path, path: str) -> str:

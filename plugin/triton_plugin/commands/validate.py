@@ -1,6 +1,7 @@
 """`kubectl triton validate`."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from triton_plugin.exits import Exit
@@ -21,6 +22,9 @@ def run(options: argparse.Namespace) -> Exit:
     """Print the faults of each object, or that it has none."""
     files = [*options.files, *options.filename]
     if not files:
-        # `kustomize build | kubectl triton validate` is what is meant, unless a person types.
+        if sys.stdin.isatty():
+            say("kubectl triton: name the files to check, or - for standard input", sys.stderr)
+            return Exit.USAGE
+        # As in `kustomize build | kubectl triton validate`.
         files = [Path("-")]
     return Exit.OK if validate(files, say) else Exit.FAILED

@@ -30,7 +30,7 @@ def _belongs(path: str, schema: Schema) -> str:
     places = [each for each in _paths(schema, "") if each.rpartition(".")[2] == name]
     if not 0 < len(places) <= LONGEST_LIST:
         siblings = (_at(schema, parent) or {}).get("properties", {})
-        places = [f"{parent}.{each}" for each in difflib.get_close_matches(name, siblings, n=1)]
+        places = [f"{parent}.{each}".lstrip(".") for each in difflib.get_close_matches(name, siblings, n=1)]
     return f"Did you mean {' or '.join(places)}?" if places else ""
 
 

@@ -24,6 +24,31 @@ Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_TEXT = {"type": "string"}
+_ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+METADATA: Schema = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": _TEXT,
+        "generateName": _TEXT,
+        "namespace": {**_TEXT, "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+        "labels": {
+            "type": "object",
+            "additionalProperties": {
+                **_TEXT,
+                "maxLength": 63,
+                "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+            },
+        },
+        "annotations": {"type": "object", "additionalProperties": _TEXT},
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp", "resourceVersion", "selfLink", "uid"), _TEXT),
+        **{name: {"type": "integer"} for name in ("deletionGracePeriodSeconds", "generation")},
+        "finalizers": {"type": "array", "items": _TEXT},
+        **{name: {"type": "array", "items": _ANY} for name in ("managedFields", "ownerReferences")},
+    },
+}
+"""What Kubernetes takes as metadata; of what no person writes, the types alone."""
 _EXPONENT = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
 
@@ -58,13 +83,7 @@ def schema(*, old_names: bool = True) -> Schema:
     """Return the CRD's schema of the served version. ``old_names``: with those that are refused."""
     version: Mapping[str, Any] = crd(old_names=old_names)["spec"]["versions"][0]
     found: Schema = version["schema"]["openAPIV3Schema"]
-    metadata = {
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": {"type": "string"}},
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
-    properties = {**found["properties"], "metadata": metadata}
+    properties = {**found["properties"], "metadata": METADATA}
     return {**found, "required": [*found["required"], "metadata"], "properties": properties}
 
 
