@@ -127,6 +127,9 @@ RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
 RARE_PIXEL[5, 7] += 1
 PRICES = single(20_000 + 5 * RANDOM.normal(size=(64, 1)))
 PRICED = single(numpy.concatenate([PRICES, 20_000 + 5 * RANDOM.normal(size=(64, 1))], axis=1))
+NUMBERS = single(RANDOM.integers(0, 5000, (64, 1)))
+FEW_NUMBERS = single(RANDOM.integers(0, 1000, (64, 1)))
+IN_HALVES = half(1500 + 100 * normal(64, 1))
 MASK = RANDOM.random(LOGITS.shape) < 0.9
 HIDDEN, HIDDEN_IN_FP16 = (numpy.where(MASK, numpy.float32(value), LOGITS) for value in (-1e9, -1e4))
 LOST = numpy.where(MASK, HIDDEN, LOGITS[::-1])
@@ -208,6 +211,18 @@ CASES: dict[str, Case] = {
     ),
     "prices near 20,000, by the tolerance of the user": Case(
         PRICES, half(PRICES), precision="fp16", tolerance=Tolerance(10, 0)
+    ),
+    "class numbers in floating point": Case(NUMBERS, NUMBERS, precision="fp16"),
+    "class numbers in floating point, noise": Case(NUMBERS, noisy(NUMBERS)),
+    "class numbers in floating point, fp16": Case(NUMBERS, half(NUMBERS), "other whole numbers", "fp16"),
+    "class numbers in floating point, the next class": Case(
+        FEW_NUMBERS, FEW_NUMBERS + 1, "other whole numbers", "fp16"
+    ),
+    "amounts in whole numbers, by the tolerance of the user": Case(
+        NUMBERS, half(NUMBERS), precision="fp16", tolerance=Tolerance(2, 0)
+    ),
+    "whole numbers by chance, as halves beyond 1,024 are": Case(
+        IN_HALVES, IN_HALVES + single(RANDOM.integers(-1, 2, (64, 1))), precision="fp16"
     ),
     "most scores hidden, noise": Case(HIDDEN, numpy.where(MASK, HIDDEN, noisy(LOGITS))),
     "most scores hidden, fp16": Case(HIDDEN_IN_FP16, half(HIDDEN_IN_FP16), precision="fp16"),
