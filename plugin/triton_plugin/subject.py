@@ -1,6 +1,5 @@
 """The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -32,7 +31,6 @@ from triton_plugin.errors import SubjectError
 
 HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 """Reasons of what waits for its user, without anything being wrong."""
-_LINE_END = re.compile(r"\s*\n\s*")
 
 
 @dataclass(frozen=True)
@@ -243,7 +241,9 @@ def printable(value: Any) -> Any:
 def one_line(value: Any) -> Any:
     """Return JSON that is printable and has no line ends: the next line of a message would look like the plugin's."""
     if isinstance(value, str):
-        return _LINE_END.sub(" ", printable(value))
+        # Not by a regular expression: one that may begin with any space takes the square of their number.
+        lines = printable(value).split("\n")
+        return " ".join(filter(None, map(str.strip, lines))) if len(lines) > 1 else lines[0]
     if isinstance(value, Mapping):
         return {one_line(key): one_line(each) for key, each in value.items()}
     return [one_line(each) for each in value] if isinstance(value, list | tuple) else value

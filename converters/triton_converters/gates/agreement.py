@@ -3,9 +3,10 @@
 A floating point element agrees if |served - framework| <= absolute + relative * |framework|; those of other types are
 judged by ``gates.exact``. By the default tolerances, the absolute part is multiplied by the output's scale, a whole
 number is no other one, and the error of the whole output is held against its size: many small errors turn a vector as
-one large error does. NaN and infinity are counted in what the server sent, before anything is padded or cut. If a varying dimension has another size,
-the common prefix is compared. Zeros that only one side has are padding (a batch is as long as its longest sample, and
-the server makes its own batches); every other element that only one side has is outside.
+one large error does. NaN and infinity are counted in what the server sent, before anything is padded or cut. If a
+varying dimension has another size, the common prefix is compared. Zeros that only one side has are padding (a batch is
+as long as its longest sample, and the server makes its own batches); every other element that only one side has is
+outside.
 """
 
 import math
