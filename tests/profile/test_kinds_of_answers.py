@@ -9,7 +9,7 @@ import pytest
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.contract.measurement_requests import IntegerTolerance, Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import outputs
@@ -125,6 +125,8 @@ RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
 OFTEN = (numpy.arange(400) % 80 == 7).astype(numpy.int64)[:, None]
 RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
 RARE_PIXEL[5, 7] += 1
+REGIONS = RANDOM.choice([1, 2, 3], (8, 32, 32))
+SPOTS = numpy.where(RANDOM.random(REGIONS.shape) < 0.008, 4, REGIONS)
 PRICES = single(20_000 + 5 * RANDOM.normal(size=(64, 1)))
 PRICED = single(numpy.concatenate([PRICES, 20_000 + 5 * RANDOM.normal(size=(64, 1))], axis=1))
 NUMBERS = single(RANDOM.integers(0, 5000, (64, 1)))
@@ -249,6 +251,13 @@ CASES: dict[str, Case] = {
     "flags, one raised too often": Case(RARE == 2, RARE == 1, precision="fp16"),
     "a rare class in one sample, the first answer for ever": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], SAME),
     "a rare class in one sample, within that share": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], precision="fp16"),
+    "a class of few pixels, lost": Case(SPOTS, REGIONS, "elements in which the framework's is 4", "fp16"),
+    "a class of few pixels, a third of it lost": Case(
+        SPOTS, numpy.where(RANDOM.random(REGIONS.shape) < 0.3, REGIONS, SPOTS), precision="fp16"
+    ),
+    "a class of few pixels, lost, which the user allows": Case(
+        SPOTS, REGIONS, precision="fp16", tolerance=Tolerance(1e-2, 1e-2, IntegerTolerance(share=0.01))
+    ),
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
     "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
     "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),
