@@ -145,7 +145,7 @@ class Subject:
 
     def row(self, candidate: CandidateStatus, row: Row) -> RowStatus:
         """Return a measurement of a candidate with all its columns."""
-        members = [each.rsplit("-", 2) for each in candidate.members]
+        members = [member_parts(each) for each in candidate.members]
         shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
         precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
         return row_status(row, precision, accelerator, " ".join(shapes))
@@ -161,6 +161,12 @@ class Subject:
         if profile is None:
             return []
         return [self.row(candidate, row) for row in profile.rows(scenario)]
+
+
+def member_parts(name: str) -> tuple[str, str, str]:
+    """Return format, precision and accelerator of one model of a candidate; empty where its name does not tell."""
+    form, precision, accelerator = [*name.rsplit("-", 2), "", ""][:3]
+    return form, precision, accelerator
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:

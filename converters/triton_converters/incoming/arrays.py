@@ -89,7 +89,7 @@ def _read(file: IO[bytes], most: int) -> dict[str, Array]:
     """Return the arrays by name; raises whatever the file's content provokes."""
     arrays: dict[str, Array] = {}
     listed = _Listed(file, most * LONGEST_ENTRY)
-    with zipfile.ZipFile(listed) as archive:  # type: ignore[arg-type]  # a reader of ours
+    with zipfile.ZipFile(listed) as archive:
         listed.limit = None
         members = archive.infolist()
         if len(members) > most:
