@@ -145,7 +145,7 @@ class Subject:
 
     def row(self, candidate: CandidateStatus, row: Row) -> RowStatus:
         """Return a measurement of a candidate with all its columns."""
-        members = [each.rsplit("-", 2) for each in candidate.members]
+        members = [member_parts(each) for each in candidate.members]
         shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
         precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
         return row_status(row, precision, accelerator, " ".join(shapes))
@@ -161,6 +161,12 @@ class Subject:
         if profile is None:
             return []
         return [self.row(candidate, row) for row in profile.rows(scenario)]
+
+
+def member_parts(name: str) -> tuple[str, str, str]:
+    """Return format, precision and accelerator of one model of a candidate; empty where its name does not tell."""
+    form, precision, accelerator = [*name.rsplit("-", 2), "", ""][:3]
+    return form, precision, accelerator
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:
@@ -241,8 +247,9 @@ def printable(value: Any) -> Any:
 def one_line(value: Any) -> Any:
     """Return JSON that is printable and has no line ends: the next line of a message would look like the plugin's."""
     if isinstance(value, str):
+        # Not by a regular expression: one that may begin with any space takes the square of their number.
         lines = printable(value).split("\n")
-        return " ".join(filter(None, map(str.strip, lines))) if lines[1:] else lines[0]
+        return " ".join(filter(None, map(str.strip, lines))) if len(lines) > 1 else lines[0]
     if isinstance(value, Mapping):
         return {one_line(key): one_line(each) for key, each in value.items()}
     return [one_line(each) for each in value] if isinstance(value, list | tuple) else value

@@ -196,3 +196,12 @@ def test_the_source_tells_which_first_axis_seems_to_be_a_length(mount: Path) -> 
     (layout.SOURCE_MOUNT / "b.onnx").write_bytes(SMALL)
     result = source.run(SourceRequest("0" * 16, "pvc://models", "", "", (), graphs=("a.onnx", "b.onnx")))
     assert (result.batched, result.lengths) == ((True, True), (True, False))
+
+
+def test_a_file_of_zeros_has_no_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights may begin with so many: each pair of them would be a field of the number 0."""
+    monkeypatch.setattr(protobuf, "MOST_FIELDS", 10)
+    file = tmp_path / "weights.bin"
+    file.write_bytes(bytes(100))
+    with protobuf.opened(file) as message, pytest.raises(ValueError, match="number 0"):
+        list(message.fields())

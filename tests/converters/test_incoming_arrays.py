@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -167,6 +168,23 @@ def test_a_sparse_batch_that_is_longer_than_the_claim_is_refused(tmp_path: Path)
     with write(tmp_path, valid()).open("r+b") as file:
         file.truncate(2 * shutil.disk_usage(tmp_path).free)
     refusal(tmp_path, Reason.STORAGE_FULL)
+
+
+def test_a_long_list_of_arrays_is_refused_before_it_is_in_memory(tmp_path: Path) -> None:
+    """zipfile would read all of it, and keep ten times as many bytes: here 100 MiB for 12, and more for more."""
+    path = write(tmp_path, valid())
+    content = path.read_bytes()
+    (start,) = struct.unpack("<L", content[-6:-2])
+    entry, count = content[start:-22], 50_000
+    many = entry * count
+    end = b"PK\x05\x06" + struct.pack("<HHHHLLH", 0, 0, 3 * count % 65536, 3 * count % 65536, len(many), start, 0)
+    path.write_bytes(content[:start] + many + end)
+    tracemalloc.start()
+    message = refusal(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "its list of arrays is longer than" in message
+    assert peak < 2**22
 
 
 @pytest.mark.parametrize("leave", [lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])

@@ -300,6 +300,9 @@ def test_a_full_claim() -> None:
 
 
 def test_words_that_nobody_knows_are_quoted() -> None:
+    # A wheel may require a package of such a name.
+    error = pip_words.failure(f"ERROR: No matching distribution found for {'x' * 300_000}", "", "index.example")
+    assert error.message.startswith("pip failed: ERROR: No matching distribution found for xxx")
     error = pip_words.failure("Collecting compass\nERROR: the moon is in the way\n", "", "index.example")
     assert error.reason is Reason.CRASHED
     assert "the moon is in the way" in error.message

@@ -9,7 +9,7 @@ import pytest
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.contract.measurement_requests import IntegerTolerance, Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import outputs
@@ -125,8 +125,13 @@ RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
 OFTEN = (numpy.arange(400) % 80 == 7).astype(numpy.int64)[:, None]
 RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
 RARE_PIXEL[5, 7] += 1
+REGIONS = RANDOM.choice([1, 2, 3], (8, 32, 32))
+SPOTS = numpy.where(RANDOM.random(REGIONS.shape) < 0.008, 4, REGIONS)
 PRICES = single(20_000 + 5 * RANDOM.normal(size=(64, 1)))
 PRICED = single(numpy.concatenate([PRICES, 20_000 + 5 * RANDOM.normal(size=(64, 1))], axis=1))
+NUMBERS = single(RANDOM.integers(0, 5000, (64, 1)))
+FEW_NUMBERS = single(RANDOM.integers(0, 1000, (64, 1)))
+IN_HALVES = half(1500 + 100 * normal(64, 1))
 MASK = RANDOM.random(LOGITS.shape) < 0.9
 HIDDEN, HIDDEN_IN_FP16 = (numpy.where(MASK, numpy.float32(value), LOGITS) for value in (-1e9, -1e4))
 LOST = numpy.where(MASK, HIDDEN, LOGITS[::-1])
@@ -209,6 +214,18 @@ CASES: dict[str, Case] = {
     "prices near 20,000, by the tolerance of the user": Case(
         PRICES, half(PRICES), precision="fp16", tolerance=Tolerance(10, 0)
     ),
+    "class numbers in floating point": Case(NUMBERS, NUMBERS, precision="fp16"),
+    "class numbers in floating point, noise": Case(NUMBERS, noisy(NUMBERS)),
+    "class numbers in floating point, fp16": Case(NUMBERS, half(NUMBERS), "other whole numbers", "fp16"),
+    "class numbers in floating point, the next class": Case(
+        FEW_NUMBERS, FEW_NUMBERS + 1, "other whole numbers", "fp16"
+    ),
+    "amounts in whole numbers, by the tolerance of the user": Case(
+        NUMBERS, half(NUMBERS), precision="fp16", tolerance=Tolerance(2, 0)
+    ),
+    "whole numbers by chance, as halves beyond 1,024 are": Case(
+        IN_HALVES, IN_HALVES + single(RANDOM.integers(-1, 2, (64, 1))), precision="fp16"
+    ),
     "most scores hidden, noise": Case(HIDDEN, numpy.where(MASK, HIDDEN, noisy(LOGITS))),
     "most scores hidden, fp16": Case(HIDDEN_IN_FP16, half(HIDDEN_IN_FP16), precision="fp16"),
     "most scores hidden, the others of another sample": Case(HIDDEN, LOST, "outside", "fp16"),
@@ -234,6 +251,13 @@ CASES: dict[str, Case] = {
     "flags, one raised too often": Case(RARE == 2, RARE == 1, precision="fp16"),
     "a rare class in one sample, the first answer for ever": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], SAME),
     "a rare class in one sample, within that share": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], precision="fp16"),
+    "a class of few pixels, lost": Case(SPOTS, REGIONS, "elements in which the framework's is 4", "fp16"),
+    "a class of few pixels, a third of it lost": Case(
+        SPOTS, numpy.where(RANDOM.random(REGIONS.shape) < 0.3, REGIONS, SPOTS), precision="fp16"
+    ),
+    "a class of few pixels, lost, which the user allows": Case(
+        SPOTS, REGIONS, precision="fp16", tolerance=Tolerance(1e-2, 1e-2, IntegerTolerance(share=0.01))
+    ),
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
     "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
     "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),

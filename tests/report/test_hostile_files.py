@@ -20,6 +20,7 @@ from tests.report.subjects import golden
 from triton_converters.contract.envelope import Outcome
 from triton_plugin.__main__ import main
 from triton_plugin.progress import Picture
+from triton_plugin.report.document import report
 from triton_plugin.subject import parse
 
 HTML = "<img src=x onerror=alert(1)>"
@@ -82,6 +83,14 @@ def test_a_report_of_a_hostile_object_is_printable_in_every_form(
     if form == "md":
         code = [line for line in text.splitlines() if HTML in line]
         assert all(line.startswith("    ") for line in code), "HTML is only in code"
+
+
+def test_a_candidate_whose_models_have_other_names_is_reported() -> None:
+    """One object that another program wrote must not end the page of all objects."""
+    body, results = golden("ready")
+    for each in body["status"]["candidates"]:
+        each["members"] = ["onnx", "a-b"]
+    assert report(parse(body, results)).candidates
 
 
 @pytest.mark.parametrize("command", ["explain", "compare"])

@@ -27,7 +27,7 @@ from triton_plugin.model_folder import read
 from triton_plugin.progress import picture
 from triton_plugin.request import first_request
 from triton_plugin.source import read_file
-from triton_plugin.subject import parse
+from triton_plugin.subject import one_line, parse
 from triton_plugin.tables import Grid
 from triton_plugin.terminal import console
 from triton_plugin.validation.validate import check
@@ -64,6 +64,13 @@ def test_yaml_that_grows_is_refused_at_once(
     # The text of 16 MiB alone takes some of both.
     assert time.process_time() - start < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+def test_a_text_of_spaces_takes_no_longer_than_any_other() -> None:
+    """A record of some hundred bytes may hold 64 KiB of them, and a saved file 16 MiB."""
+    start = time.process_time()
+    assert one_line({"a": [" " * 10**6 + "x", f"x\n{' ' * 10**6}\n y"]}) == {"a": [" " * 10**6 + "x", "x y"]}
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a device", "a folder", "a link to nothing"])

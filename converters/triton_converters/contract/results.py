@@ -81,6 +81,10 @@ class Row:
     """Requests per second that were to arrive, whatever the server had answered; 0: a fixed number was in flight."""
 
 
+PERF_ANALYZER = "perf_analyzer"
+"""The program that measures."""
+
+
 @dataclass(frozen=True)
 class Environment(Document):
     """Where a measurement was taken; results are comparable only if their environments agree."""

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, inliner, numpy_helper
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.convert import onnx_constants
-from triton_converters.convert.onnx_counts import kept_outputs
+from triton_converters.convert.onnx_counts import Interface, kept_outputs
 from triton_converters.convert.onnx_types import element_types, light
 from triton_converters.convert.task import ConversionWarning
 from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
@@ -52,8 +52,8 @@ def to_fp16(model: Any) -> Any:
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning; a mask is clamped. A single number
     that is too small for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a
     warning too. A graph whose weights are mostly fp16 is returned as it is; one of which nothing can be fp16 has a
-    warning. What counts sizes and positions stays fp32. Raises StageError(ConversionUnsupported) for operators whose
-    types onnx does not know, and if the result is not a valid graph.
+    warning. What counts sizes, positions and classes stays fp32. Raises StageError(ConversionUnsupported) for operators
+    whose types onnx does not know, and if the result is not a valid graph.
     """
     if onnx_constants.is_half(model.graph.initializer):
         return model
@@ -115,8 +115,12 @@ def _known(model: Any, types: Mapping[str, int]) -> _Known:
     nodes = [node for graph in inside_last for node in graph.node]
     weights = {tensor.name: tensor for graph in inside_last for tensor in graph.initializer}
     names = Names(model.graph)
-    interface = dict.fromkeys(value.name for values in (model.graph.input, model.graph.output) for value in values)
-    twins = {name: names.unused(name + HALF) for name in interface if types.get(name) == TensorProto.FLOAT}
+    interface = Interface(*([value.name for value in values] for values in (model.graph.input, model.graph.output)))
+    twins = {
+        name: names.unused(name + HALF)
+        for name in dict.fromkeys([*interface.inputs, *interface.outputs])
+        if types.get(name) == TensorProto.FLOAT
+    }
     single = {name: tensor for name, tensor in weights.items() if tensor.data_type == TensorProto.FLOAT}
     known = _Known(types, single, onnx_constants.factors(nodes), frozenset(), by_domain(model), names, twins)
 
@@ -124,7 +128,7 @@ def _known(model: Any, types: Mapping[str, int]) -> _Known:
         declared = known.schema(node)
         return declared is None or (not _stays(node) and allows_half(declared.inputs, index, declared))
 
-    return replace(known, kept=kept_outputs(nodes, types, weights.keys(), takes_half))
+    return replace(known, kept=kept_outputs(nodes, types, weights.keys(), interface, takes_half))
 
 
 class _Cast:

@@ -45,8 +45,8 @@ class Message:
     def fields(self) -> Iterator[Field]:
         """Yield each field; other parts of the file may be read in between.
 
-        Raises CutError if the message is cut, and ValueError if it has too many fields or a wire type that protobuf
-        does not know.
+        Raises CutError if the message is cut, and ValueError if it has too many fields, or one of a number or a wire
+        type that protobuf does not know.
         """
         place = self.start
         while place < self.end:
@@ -55,6 +55,9 @@ class Message:
             self.file.seek(place)
             tag = _varint(self.file)
             number, wire_type = tag >> 3, tag & 7
+            if not number:
+                # A file of zeros would be a million fields.
+                raise ValueError("a field has the number 0")
             value = size = 0
             if wire_type == VARINT:
                 value = _varint(self.file)

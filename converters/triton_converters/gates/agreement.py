@@ -1,11 +1,12 @@
 """How far served outputs are from the framework's: counts that add up over requests. Pure NumPy.
 
 A floating point element agrees if |served - framework| <= absolute + relative * |framework|; those of other types are
-judged by ``gates.exact``. By the default tolerances, the absolute part is multiplied by the output's scale, and the
-error of the whole output is held against its size: many small errors turn a vector as one large error does. NaN and
-infinity are counted in what the server sent, before anything is padded or cut. If a varying dimension has another size,
-the common prefix is compared. Zeros that only one side has are padding (a batch is as long as its longest sample, and
-the server makes its own batches); every other element that only one side has is outside.
+judged by ``gates.exact``. By the default tolerances, the absolute part is multiplied by the output's scale, a whole
+number is no other one, and the error of the whole output is held against its size: many small errors turn a vector as
+one large error does. NaN and infinity are counted in what the server sent, before anything is padded or cut. If a
+varying dimension has another size, the common prefix is compared. Zeros that only one side has are padding (a batch is
+as long as its longest sample, and the server makes its own batches); every other element that only one side has is
+outside.
 """
 
 import math
@@ -35,6 +36,9 @@ CHANGE_SHARE = 0.25
 
 What ERROR_SHARE passes may be larger than all that an output says: fp16 has steps of 16 near 20,000.
 """
+
+SAME_NUMBER = 0.49
+"""Largest error of an output that holds nothing but whole numbers: by a larger one, a number is taken for another."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Agreement:
     """Sum of squares of as many elements of the whole reference, in the same unit."""
     usual_change: float = 0.0
     """Sum of squares of the changes between samples of as many elements of the whole reference, in the same unit."""
+    other_numbers: int = 0
+    """Elements that are outside because they are other whole numbers, and for no other reason."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """Add the counts; raises ValueError if the outputs are not the same."""
@@ -113,6 +119,7 @@ class Agreement:
             self.squared_size + other.squared_size,
             self.usual_size + other.usual_size,
             self.usual_change + other.usual_change,
+            self.other_numbers + other.other_numbers,
         )
 
     @property
@@ -211,6 +218,7 @@ def _compare(
         squared_size=counts.squared_size,
         usual_size=counts.sized * scale.mean_square,
         usual_change=counts.sized * scale.mean_square_change,
+        other_numbers=counts.other_numbers,
     )
 
 
@@ -239,6 +247,8 @@ class _Counts:
     squared_size: float = 0.0
     sized: int = 0
     """Elements of the two sums of squares."""
+    other_numbers: int = 0
+    """``Agreement.other_numbers``."""
     units: Array = field(default_factory=lambda: numpy.ones(1))
     """What the absolute part was multiplied by, for each element or in a shape that broadcasts to that."""
 
@@ -255,6 +265,8 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     relative = tolerance.relative * size
     seen = ~scale.masked(expected)
     allowed = tolerance.absolute * units + relative
+    other_number = both & (error > SAME_NUMBER) & (error <= allowed) & scale.is_whole
+    allowed = numpy.where(other_number, SAME_NUMBER, allowed)
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
     # An error exactly at the bound is inside: the subtraction must not round the equality away.
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
@@ -267,6 +279,7 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
         squared_error=_squares(error[seen], scale),
         squared_size=_squares(size[seen], scale),
         sized=int(numpy.count_nonzero(seen)),
+        other_numbers=int(numpy.count_nonzero(other_number)),
         units=units,
     )
 
@@ -330,6 +343,8 @@ def describe(agreement: Agreement, tolerance: Tolerance, rule: Rule) -> str:
         if agreement.change_share > CHANGE_SHARE:
             shares += f", and {agreement.change_share:.2g} times what it varies by between samples"
         return f"output {agreement.output}: the errors are {shares}; {largest}"
+    if agreement.other_numbers == agreement.outside:
+        return f"{count} are other whole numbers, and the framework's are whole in all samples{where}; {largest}"
     unit = 1.0 if worst is None else worst.unit
     scaled = "" if unit == 1.0 else f" ({tolerance.absolute:g} * {unit:.3g}, the output's scale)"
     absolute = f"{tolerance.absolute * unit:.4g}{scaled}"

@@ -1,10 +1,12 @@
-"""Answers that few samples have: a flag that is never raised must not pass because most samples lack it. Pure NumPy.
+"""Values that are rare: a flag that is never raised must not pass because most samples lack it. Pure NumPy.
 
 The share of elements that may differ is for near ties, and these lose few of any kind. So of the elements that have
-one value, at least half must be right; and of those that have not the most frequent value, too. Only for outputs with
-few elements: in the others, ``gates.exact`` tells background from the rest in each sample.
+one value, at least half must be right; and of those that have not the most frequent value, too. In an output with few
+elements, each place is judged alone. In one with many, ``gates.exact`` tells background from the rest in each sample,
+and a value is judged over all places: the smallest class of a picture must not be lost.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,44 +16,52 @@ from triton_converters.claim_store.dump import Array
 from triton_converters.gates.exact import FEWEST, Part
 
 TIES = 2
-"""Elements of one value that must be there before they are judged alone: one may be a near tie."""
+"""Elements of one value that must be in a place before they are judged alone: one may be a near tie."""
+ENOUGH = 16
+"""The same for those in all places together: between two classes of a picture, many elements are near ties."""
+MOST_VALUES = 1000
+"""Values of an output that are counted. One that has more holds no classes."""
 
 
 @dataclass
 class Rare:
-    """The values of an output that is no floating point, in each place of a sample, over all samples."""
+    """The values of an output that is no floating point, in each place of a sample and in all, over all samples."""
 
     shape: tuple[int, ...] | None = None
-    """The shape of the first sample; those of other shapes are left out."""
+    """The shape of the first sample; in those of other shapes, places are not judged."""
     places: list[dict[Any, Part]] = field(default_factory=list)
     """How many elements have a value, and how many of these differ, in each place."""
+    everywhere: dict[Any, Part] | None = field(default_factory=dict)
+    """The same in all places together; None: there are more than MOST_VALUES values."""
 
     def add(self, framework: Array, differs: Array) -> None:
         """Add samples that were not added before, [samples, ...]; ``differs``: which elements do, of the same shape."""
         if self.shape is None:
             self.shape = framework.shape[1:]
             self.places = [{} for _ in range(framework[0].size if framework[0].size < FEWEST else 0)]
-        if framework.shape[1:] != self.shape:
-            return
-        rows, wrong = (each.reshape(len(each), -1) for each in (framework, differs))
-        for place, known in enumerate(self.places):
-            values, numbers = numpy.unique(rows[:, place], return_inverse=True)
-            counted = numpy.bincount(numbers), numpy.bincount(numbers, weights=wrong[:, place])
-            for value, count, lost in zip(values.tolist(), *counted, strict=True):
-                before = known.get(value, Part())
-                known[value] = Part(before.differing + int(lost), before.counted + int(count))
+        if self.everywhere is not None:
+            _count(self.everywhere, framework.ravel(), differs.ravel())
+            self.everywhere = self.everywhere if len(self.everywhere) <= MOST_VALUES else None
+        if framework.shape[1:] == self.shape:
+            rows, wrong = (each.reshape(len(each), -1) for each in (framework, differs))
+            for place, known in enumerate(self.places):
+                _count(known, rows[:, place], wrong[:, place])
 
     def complaint(self) -> str:
         """Return in words which rare value is mostly lost; empty: none."""
         for place, known in enumerate(self.places):
-            usual = max(known, key=lambda value: known[value].counted)
+            usual = _usual(known)
             for value, part in known.items():
-                if part.counted >= TIES and 2 * part.differing > part.counted:
+                if part.counted >= TIES and _is_lost(part):
                     return self._words(place, part, f"is {value}")
             rare = [part for value, part in known.items() if value != usual]
             others = Part(sum(each.differing for each in rare), sum(each.counted for each in rare))
-            if 2 * others.differing > others.counted:
+            if _is_lost(others):
                 return self._words(place, others, f"is not {usual}")
+        for value, part in (self.everywhere or {}).items():
+            if part.counted >= ENOUGH and _is_lost(part):
+                right = part.counted - part.differing
+                return f"is right in only {right} of the {part.counted} elements in which the framework's is {value}"
         return ""
 
     def _words(self, place: int, part: Part, has: str) -> str:
@@ -59,3 +69,21 @@ class Rare:
         right = part.counted - part.differing
         element = f"element {where} " if where else ""
         return f"{element}is right in only {right} of the {part.counted} samples in which the framework's {has}"
+
+
+def _count(known: dict[Any, Part], values: Array, wrong: Array) -> None:
+    """Add elements to the numbers of their values."""
+    found, numbers = numpy.unique(values, return_inverse=True)
+    counts = numpy.bincount(numbers), numpy.bincount(numbers, weights=wrong)
+    for value, count, lost in zip(found[: MOST_VALUES + 1].tolist(), *counts, strict=False):
+        before = known.get(value, Part())
+        known[value] = Part(before.differing + int(lost), before.counted + int(count))
+
+
+def _usual(known: Mapping[Any, Part]) -> Any:
+    """Return the most frequent value."""
+    return max(known, key=lambda value: known[value].counted)
+
+
+def _is_lost(part: Part) -> bool:
+    return 2 * part.differing > part.counted

@@ -6,7 +6,7 @@ coordinates in hundreds next to scores below 1: it grows only for an element tha
 of small ones. Nor does it grow with a few outliers, which say nothing of the elements next to them, nor with a mask.
 
 What clients read off an output may be small next to it: prices near 20,000 differ by a few. So the change between
-samples is measured too.
+samples is measured too. And the number of a class or of a row is another one if it is 1 off, however large it is.
 """
 
 import math
@@ -32,6 +32,12 @@ FEWEST = 8
 """Elements that a sample must have to tell its mask."""
 FARTHER = 8.0
 """How much farther from 0 a mask is than all that it does not hide."""
+LARGEST_WHOLE = 2.0**20
+"""Beyond it, fp32 has so few digits behind the point that a number may be whole by chance."""
+SMALL_WHOLE = 256.0
+"""Below it, even fp16 has several bits behind the point."""
+TELLING = 4
+"""Elements that must be whole although the digits of their type are no reason for it."""
 MOST_MASKS = 4
 """Numbers of masks that are kept: each is looked for in all elements."""
 SLICE = 1 << 18
@@ -96,6 +102,10 @@ class Scale:
     """Largest finite magnitude of what no mask hides."""
     masks: set[float] = field(default_factory=set)
     """The numbers by which masks hide elements."""
+    _fractions: int = 0
+    """The number of elements that are not whole."""
+    _telling: int = 0
+    """The number of whole elements, other than 0, that would not be whole by chance."""
     _columns: list["_Columns"] = field(default_factory=list)
     """The scales of each axis after the first, which counts samples, and then one of all elements."""
     _change: _Change = field(default_factory=_Change)
@@ -116,12 +126,29 @@ class Scale:
         seen = ~self.masked(array)
         finite = numpy.where(seen & numpy.isfinite(array), array, 0.0).astype(numpy.float64)
         self._change.add(finite, seen)
+        self._count_whole(finite)
         wide, seen = (each.reshape(*array.shape, 1) for each in (numpy.abs(finite), seen))
         self.largest = max(self.largest, float(numpy.max(wide, initial=0.0)))
         self._columns = self._columns or [_Columns() for _ in array.shape]
         for axis, columns in enumerate(self._columns if wide.size else [], start=1):
             values, counted = (numpy.moveaxis(each, axis, 0).reshape(wide.shape[axis], -1) for each in (wide, seen))
             columns.add(values, counted)
+
+    def _count_whole(self, finite: Array) -> None:
+        self._fractions += int(numpy.count_nonzero(finite != numpy.rint(finite)))
+        if not self._fractions:
+            with numpy.errstate(over="ignore"):
+                is_half = finite == finite.astype(numpy.float16)
+            small = (finite != 0) & (numpy.abs(finite) < SMALL_WHOLE)
+            self._telling += int(numpy.count_nonzero(small | ~is_half))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the output holds whole numbers: of classes or rows, or amounts.
+
+        A model in fp16 gives nothing else beyond 1,024, so some must be small, or have more digits.
+        """
+        return not self._fractions and self._telling >= TELLING and self.largest < LARGEST_WHOLE
 
     @property
     def mean_square(self) -> float:

@@ -20,6 +20,8 @@ from triton_converters.incoming.files import unfit
 
 ARRAYS = 4096
 """Most arrays in a file."""
+LONGEST_ENTRY = 2048
+"""Bytes of an entry in a file's list of arrays: its name has at most a quarter of them in letters."""
 _GROUPS = ("inputs", "labels", "outputs")
 _SUFFIX = ".npy"
 
@@ -86,7 +88,9 @@ def check_names(names: Names, path: Path) -> None:
 def _read(file: IO[bytes], most: int) -> dict[str, Array]:
     """Return the arrays by name; raises whatever the file's content provokes."""
     arrays: dict[str, Array] = {}
-    with zipfile.ZipFile(file) as archive:
+    listed = _Listed(file, most * LONGEST_ENTRY)
+    with zipfile.ZipFile(listed) as archive:
+        listed.limit = None
         members = archive.infolist()
         if len(members) > most:
             raise ValueError(f"it holds more than {most} arrays")
@@ -102,6 +106,21 @@ def _read(file: IO[bytes], most: int) -> dict[str, Array]:
             with archive.open(member) as content:
                 arrays[name] = _array(content, name, member.file_size)
     return arrays
+
+
+class _Listed:
+    """A file whose list of arrays is bounded: zipfile reads it in one piece, and keeps ten times as many bytes."""
+
+    def __init__(self, file: IO[bytes], limit: int) -> None:
+        self._file = file
+        self.limit: int | None = limit
+        """Most bytes that are read at once; None: any number, of arrays."""
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if self.limit is not None and size > self.limit:
+            raise ValueError(f"its list of arrays is longer than {self.limit} bytes")
+        return self._file.read(size)
 
 
 def _array(content: IO[bytes], name: str, size: int) -> Array:

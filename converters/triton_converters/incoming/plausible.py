@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
-from triton_converters.contract.results import SCENARIOS, Environment, Row
+from triton_converters.contract.results import PERF_ANALYZER, SCENARIOS, Environment, Row
 from triton_converters.contract.saturation import request_rate, saturation
 from triton_converters.incoming.files import unfit
 
@@ -27,14 +27,19 @@ def is_possible(row: Row) -> bool:
 
 
 def check_environment(environment: Environment, what: Path) -> None:
-    """Raise StageError(Crashed) for more command lines than one of each scenario, or for what is none."""
+    """Raise StageError(Crashed) for more command lines than one of each scenario, or for what is none.
+
+    Who repeats a measurement gives it to a shell, which must start one program and do nothing else.
+    """
     if len(environment.perf_analyzer) > len(SCENARIOS):
         raise unfit(what, f"it has {len(environment.perf_analyzer)} command lines")
     for command in environment.perf_analyzer:
         try:
-            shlex.split(command)
+            words = shlex.split(command)
         except ValueError as error:
-            raise unfit(what, f"it has no command line of perf_analyzer: {error}") from error
+            raise unfit(what, f"it has no command line of {PERF_ANALYZER}: {error}") from error
+        if words[:1] != [PERF_ANALYZER] or shlex.join(words) != command:
+            raise unfit(what, f"it has no command line of {PERF_ANALYZER} alone")
 
 
 def check_sweep(rows: Sequence[Row], asked: Sweep, what: Path) -> None:

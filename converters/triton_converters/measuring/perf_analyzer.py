@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from triton_converters.contract.measurement_requests import InputShape, Measurement
-from triton_converters.contract.results import Row
+from triton_converters.contract.results import PERF_ANALYZER, Row
 
-PROGRAM = "perf_analyzer"
 TRIALS = 5
 """--max-trials: windows before perf_analyzer gives up; five give three chances of three windows in a row."""
 TIME_WINDOW = 1.2
@@ -185,7 +184,7 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
     if output_bytes is not None:
         shared_memory = ("--shared-memory", "system", "--output-shared-memory-size", str(max(1, output_bytes)))
     return (
-        PROGRAM,
+        PERF_ANALYZER,
         *("-m", target.model, "-u", target.url, "-i", target.protocol),
         *("-b", str(point.client_batch_size), *point.arguments),
         *("--input-data", target.input_data),

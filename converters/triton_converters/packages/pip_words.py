@@ -26,7 +26,8 @@ _BROKEN = re.compile(
 _LACKING = re.compile(r"satisfies the requirement (.+?) \(from versions: (.*?)\)?$", re.MULTILINE)
 _PYTHON = re.compile(r"Ignored the following versions that require a different python version: (.*)$", re.MULTILINE)
 _BY_URL = re.compile(rf"ERROR: (.* by a URL; {BY_URL})")
-_REDIRECTS = re.compile(rf"\S+ {REDIRECTS}")
+_REDIRECTS = re.compile(rf"(?<!\S)\S+ {REDIRECTS}")
+"""A word begins after a space: a search that may begin anywhere in a long one takes the square of its length."""
 _REFUSED_WHEEL = re.compile(r"ERROR: For req: (.*)")
 _CONFLICT = re.compile(r"The conflict is caused by:\n((?:[ \t]+\S.*\n?)+)")
 

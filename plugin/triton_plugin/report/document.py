@@ -29,7 +29,7 @@ from triton_operator.api.status import (
     SourceStatus,
 )
 from triton_plugin.advice import advice
-from triton_plugin.subject import Subject
+from triton_plugin.subject import Subject, member_parts
 from triton_plugin.tables import by_rank
 
 
@@ -324,7 +324,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
 
 def _of_members(shown: CandidateStatus | None) -> tuple[str, str, str]:
     """Return the formats, precisions and accelerators of a candidate's models."""
-    members = [each.rsplit("-", 2) for each in shown.members] if shown else []
+    members = [member_parts(each) for each in shown.members] if shown else []
     formats, precisions, accelerators = zip(*members, strict=True) if members else ((), (), ())
     return " + ".join(formats), " + ".join(precisions), " + ".join(accelerators)
 
