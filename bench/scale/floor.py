@@ -75,6 +75,7 @@ class Recording(Connection):
         body: Mapping[str, Any] | None,
         content_type: str,
         seconds: float,
+        longest: int | None = None,
     ) -> dict[str, Any]:
         """Record one request; return its body as the new object."""
         assert body is not None, f"the operator reads in a burst: {method} {path}"
