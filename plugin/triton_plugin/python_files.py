@@ -81,7 +81,8 @@ def parse(folder: Path) -> dict[str, Module]:
         try:
             modules[str(name)] = _module(ast.parse(content))
         except (SyntaxError, ValueError) as error:
-            if CONTRACT.search(content) is None:
+            # In UTF-16, which Python does not read, zeros are between the letters.
+            if CONTRACT.search(content.replace(b"\0", b"")) is None:
                 continue
             raise FolderError(f"{path} is not valid Python: {error}") from error
         except (RecursionError, MemoryError) as error:

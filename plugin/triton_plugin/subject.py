@@ -248,8 +248,10 @@ def one_line(value: Any) -> Any:
     """Return JSON that is printable and has no line ends: the next line of a message would look like the plugin's."""
     if isinstance(value, str):
         # Not by a regular expression: one that may begin with any space takes the square of their number.
-        lines = printable(value).split("\n")
-        return " ".join(filter(None, map(str.strip, lines))) if len(lines) > 1 else lines[0]
+        first, *others = printable(value).split("\n")
+        if not others:
+            return first
+        return " ".join([first.rstrip(), *filter(None, map(str.strip, others[:-1])), others[-1].lstrip()])
     if isinstance(value, Mapping):
         return {one_line(key): one_line(each) for key, each in value.items()}
     return [one_line(each) for each in value] if isinstance(value, list | tuple) else value

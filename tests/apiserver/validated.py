@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.apiserver import test_crd, test_crd_ensemble
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
+from triton_operator.api.server_flags import NUMBERS, WORDS
 from triton_plugin.validation.validate import schema
 
 JSON = dict[str, Any]
@@ -43,7 +44,16 @@ def objects() -> dict[str, JSON]:
     ensemble = test_crd_ensemble.BODY
     refused = {case: changed(FULL, changes) for case, (changes, _) in test_crd.REFUSED.items()}
     ensembles = {case: changed(ensemble, changes) for case, (changes, _) in test_crd_ensemble.REFUSED.items()}
-    return {**GOOD, "an ensemble": ensemble, **refused, **ensembles, **dict(_formats())}
+    return {**GOOD, "an ensemble": ensemble, **refused, **ensembles, **dict(_formats()), **dict(_servings())}
+
+
+def _servings() -> Iterator[tuple[str, JSON]]:
+    """Every flag with a value that it does not take, and what else a server's flags and peers may not be."""
+    every = {f"--{name} of no value": ({name: "-1"}, "") for name in [*NUMBERS, *WORDS]}
+    for case, (flags, _) in {**test_crd.FLAGS, **every}.items():
+        yield f"flags: {case}", changed(MINIMAL, {"spec.serving": {"flags": flags}})
+    for case, (peers, _) in test_crd.PEERS.items():
+        yield f"peers: {case}", changed(MINIMAL, {"spec.serving": {"networkPolicy": {"from": peers}}})
 
 
 def _formats() -> Iterator[tuple[str, JSON]]:

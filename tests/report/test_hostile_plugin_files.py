@@ -267,7 +267,15 @@ def test_a_name_that_no_spec_takes_is_to_be_changed(
     assert main(["init", str(tmp_path)]) == 0, "a file that the spec does not name may have any name"
 
 
-@pytest.mark.parametrize("code", [b"x = '\xe9'", b"# -*- coding: nope -*-", b"\xff\xfea\x00", b"print 'two'"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"def get_model(): return '\xe9'",
+        b"# -*- coding: nope -*-\ndef get_model(): ...",
+        "def get_model(): ...".encode("utf-16"),
+        b"def get_model(): print 'two'",
+    ],
+)
 def test_a_file_that_is_not_read_as_python_is_a_sentence(
     code: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,8 @@ READY = {
     "newer-files",
     "newer-files-fail",
     "newer-images",
+    "flags-and-clients",
+    "mixed-shapes",
 }
 FAILED = {
     "approval-invalid",

@@ -65,16 +65,28 @@ def kept_outputs(
             kept.update(node.output)
             needed += counted
         else:
-            needed += [name for index, name in enumerate(node.input) if name in made and not takes_half(node, index)]
-        # A layer that reads the inputs counts nothing.
-        goes_on = counts and node.op_type in ARITHMETIC and not (by_clients and node.op_type == "MatMul")
-        if goes_on or (node.op_type in SOURCES and set(given) <= set(constants)):
+            needed += _read_in_fp32(node, made, takes_half)
+        is_source = node.op_type in SOURCES and set(given) <= set(constants)
+        if is_source or (counts and _gives_counts(node, by_clients)):
             made |= dict.fromkeys(results, node)
             given_by_clients.update(results if by_clients else ())
             moved = node.op_type in MOVING and computed.isdisjoint(counted)
             computed.update(results if is_scored or (by_clients and not moved) else ())
-    needed += [name for name in interface.outputs if made.get(name) is not None and name not in computed]
+    needed += _answers(interface, made, computed)
     return frozenset(kept | _origins(needed, made)) - {""}
+
+
+def _gives_counts(node: Any, by_clients: bool) -> bool:
+    """Whether a node makes counts of counts; a layer that reads the model's inputs makes features of them."""
+    return node.op_type in ARITHMETIC and not (by_clients and node.op_type == "MatMul")
+
+
+def _answers(interface: Interface, made: Mapping[str, Any], computed: Collection[str]) -> list[str]:
+    return [name for name in interface.outputs if made.get(name) is not None and name not in computed]
+
+
+def _read_in_fp32(node: Any, made: Collection[str], takes_half: Callable[[Any, int], bool]) -> list[str]:
+    return [name for index, name in enumerate(node.input) if name in made and not takes_half(node, index)]
 
 
 def _gives_others(node: Any, types: Mapping[str, int]) -> bool:

@@ -18,7 +18,7 @@ from triton_converters.gates.exact import FEWEST, Part
 TIES = 2
 """Elements of one value that must be in a place before they are judged alone: one may be a near tie."""
 ENOUGH = 16
-"""The same for those in all places together: between two classes of a picture, many elements are near ties."""
+"""Elements of one value in all places together before they are judged: between two classes, many are near ties."""
 MOST_VALUES = 1000
 """Values of an output that are counted. One that has more holds no classes."""
 
@@ -32,7 +32,7 @@ class Rare:
     places: list[dict[Any, Part]] = field(default_factory=list)
     """How many elements have a value, and how many of these differ, in each place."""
     everywhere: dict[Any, Part] | None = field(default_factory=dict)
-    """The same in all places together; None: there are more than MOST_VALUES values."""
+    """How many elements of all places have a value, and how many of these differ; None: beyond MOST_VALUES values."""
 
     def add(self, framework: Array, differs: Array) -> None:
         """Add samples that were not added before, [samples, ...]; ``differs``: which elements do, of the same shape."""

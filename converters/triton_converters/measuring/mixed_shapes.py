@@ -68,7 +68,7 @@ def sent(samples: Sequence[Sample], limit_bytes: int) -> tuple[Sample, ...]:
     if len(ordered) > MOST_REQUESTS:
         last = len(ordered) - 1
         ordered = [ordered[number * last // (MOST_REQUESTS - 1)] for number in range(MOST_REQUESTS)]
-    Random(SEED).shuffle(ordered)  # noqa: S311 (the same order each time, and no secret)
+    Random(SEED).shuffle(ordered)  # noqa: S311 - the same order each time, and no secret
     taken, left = ordered[:1], limit_bytes - sum(each.size for each in ordered[:1])
     for each in ordered[1:]:
         left -= each.size

@@ -164,7 +164,7 @@ def _type_of(default: Any) -> Any:
         return type(default) if isinstance(default, bool | int | float | Path | Enum) else str
     kinds = {_type_of(each) for each in default if not isinstance(each, list | tuple | set)} or {str}
     element = kinds.pop() if len(kinds) == 1 else float if kinds == {int, float} else str
-    return {list: list[element], set: set[element]}.get(type(default), tuple[element, ...])  # type: ignore[valid-type]
+    return {list: list[element], set: set[element]}.get(type(default), tuple[element, ...])  # type: ignore[valid-type]  # known when it runs
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:

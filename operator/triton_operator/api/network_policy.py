@@ -1,6 +1,6 @@
 """Who may send requests to the servers, as Kubernetes' NetworkPolicies write it."""
 
-from ipaddress import ip_network
+from ipaddress import IPv6Network, ip_network
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
@@ -12,6 +12,16 @@ MatchLabels = Annotated[dict[str, LabelValue], Field(max_length=16, json_schema_
 VALUES = "operator In and NotIn take values, Exists and DoesNotExist take none: add or remove the values"
 ONE_KIND = "a peer must have an ipBlock, or a namespaceSelector, a podSelector or both: correct it"
 A_BLOCK = "cidr must be a block of addresses, such as 10.0.0.0/8 or 2001:db8::/64: correct it"
+
+
+def is_block(text: str) -> bool:
+    """Whether a text is a block of addresses to CEL's ``isCIDR``, which takes neither 10.0.0.0/08 nor IPv4 in IPv6."""
+    try:
+        block = ip_network(text, strict=False)
+    except ValueError:
+        return False
+    is_mapped = isinstance(block, IPv6Network) and block.network_address.ipv4_mapped is not None
+    return not is_mapped and text.rpartition("/")[2] == str(block.prefixlen)
 
 
 class LabelRequirement(ApiType):
@@ -57,10 +67,8 @@ class AddressBlock(ApiType):
     @classmethod
     def _check_block(cls, cidr: str) -> str:
         """Refuse what the CRD's rule refuses where there is no API server."""
-        try:
-            ip_network(cidr, strict=False)
-        except ValueError as error:
-            raise ValueError(A_BLOCK) from error
+        if not is_block(cidr):
+            raise ValueError(A_BLOCK)
         return cidr
 
 

@@ -34,8 +34,7 @@ from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 from triton_operator.kube.pages import LONGEST_PAGE, pages
 
 CONNECT_SECONDS = 3.0
-"""The longest that a connection may take, in seconds: a first packet that is lost is sent again after 1 s, and then has
-2 s for its answer."""
+"""The longest that a connection may take, in seconds: a lost first packet is sent again after 1 s, and has 2 s then."""
 READ_SECONDS = 30.0
 """The longest silence of the API server before the answer to a read, in seconds: a page of a list of a large cluster
 takes it some seconds, and a read that is late harms nobody."""

@@ -7,6 +7,7 @@ from typing import Any
 import celpy
 from celpy.adapter import json_to_cel
 
+from triton_operator.api.network_policy import is_block
 from triton_plugin.validation.structural import Fault, Schema
 
 
@@ -56,4 +57,8 @@ def _holds(rule: str, given: Any) -> bool:
 @cache
 def _program(rule: str) -> celpy.Runner:
     environment = celpy.Environment()
-    return environment.program(environment.compile(rule))
+    return environment.program(environment.compile(rule), functions={"isCIDR": _is_cidr})
+
+
+def _is_cidr(text: celpy.celtypes.StringType) -> celpy.celtypes.BoolType:
+    return celpy.celtypes.BoolType(is_block(text))
