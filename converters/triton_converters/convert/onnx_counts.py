@@ -57,7 +57,7 @@ def kept_outputs(
     needed: list[str] = []
     for node in nodes:
         given, results = (_single(names, types) for names in (node.input, node.output))
-        counted = [name for name in given if name in made]
+        counted = made.keys() & set(given)
         counts = len(counted) > 0 and all(name in made or name in constants for name in given)
         by_clients = not given_by_clients.isdisjoint(counted)
         is_scored = not by_clients and (node.op_type == "MatMul" or not computed.isdisjoint(counted))
