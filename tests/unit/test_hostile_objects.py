@@ -99,7 +99,7 @@ def test_what_is_short_only_while_it_is_compressed_fills_no_memory(monkeypatch: 
     spec = {"ingress": [{"from": [{"ipBlock": {"cidr": "1.1.1.1/32"}}] * 13_000}]}
     for number in range(20):
         store.put(NETWORK_POLICY, a_body(f"np-{number}", 10 + number, spec=spec))
-    assert store._sizes[KEY] < 100_000, "compressed, all of them would be short"
+    assert store._families[KEY].packed < 100_000, "compressed, all of them would be short"
     tracemalloc.start()
     children = store.children(KEY)
     taken, _ = tracemalloc.get_traced_memory()
@@ -131,9 +131,9 @@ def test_room_comes_back() -> None:
     store.put(TRITON_DEPLOYMENT, a_body("digits", 20))
     assert store._strays == 0
     store.remove(TRITON_DEPLOYMENT, a_body("digits", 21))
-    assert store._strays == sum(store._sizes.values()) > 200_000
+    assert store._strays == sum(each.packed for each in store._families.values()) > 200_000
     store.remove(JOB, a_body("job", 22))
-    assert (store._strays, store._sizes) == (0, {})
+    assert (store._strays, store._families) == (0, {})
 
 
 PROGRAM = """

@@ -6,7 +6,6 @@ elements, each place is judged alone. In one with many, ``gates.exact`` tells ba
 and a value is judged over all places: the smallest class of a picture must not be lost.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +49,7 @@ class Rare:
     def complaint(self) -> str:
         """Return in words which rare value is mostly lost; empty: none."""
         for place, known in enumerate(self.places):
-            usual = _usual(known)
+            usual = max(known, key=lambda value: known[value].counted)
             for value, part in known.items():
                 if part.counted >= TIES and _is_lost(part):
                     return self._words(place, part, f"is {value}")
@@ -78,11 +77,6 @@ def _count(known: dict[Any, Part], values: Array, wrong: Array) -> None:
     for value, count, lost in zip(found[: MOST_VALUES + 1].tolist(), *counts, strict=False):
         before = known.get(value, Part())
         known[value] = Part(before.differing + int(lost), before.counted + int(count))
-
-
-def _usual(known: Mapping[Any, Part]) -> Any:
-    """Return the most frequent value."""
-    return max(known, key=lambda value: known[value].counted)
 
 
 def _is_lost(part: Part) -> bool:

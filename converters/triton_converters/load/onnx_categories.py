@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import TensorProto, numpy_helper
 
-from triton_converters.load.onnx_columns import Columns, kept, width
+from triton_converters.load.onnx_columns import Columns, constants, kept, readers, width, widths_by
 
 MOST = 256
 """Categories of a column that are kept."""
@@ -42,15 +42,10 @@ def categories(graph: Any) -> Mapping[str, tuple[Categories, ...]]:
 
     An input of one axis is one column. ``graph``: a GraphProto; its nodes are in the order of computation.
     """
-    known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
-    widths = {each.name: count for each in graph.input if (count := _width(each))}
-    origins: dict[str, Columns] = {name: [(name, place) for place in range(count)] for name, count in widths.items()}
+    known, widths = constants(graph), widths_by(_width, graph)
     found: dict[str, list[dict[Category, None]]] = {}
     splits = any(node.op_type in _SPLITTING for node in graph.node)
-    for node in graph.node:
-        if (handed := _handed_on(node, origins, known)) is not None:
-            origins[node.output[0]] = handed
-            continue
+    for node, origins in readers(graph, widths, known, _handed_on):
         looked_up = dict.fromkeys(_looked_up(node, known, splits))
         for source, place in (column for name in node.input for column in origins.get(name, ()) if looked_up):
             found.setdefault(source, [{} for _ in range(widths[source])])[place].update(looked_up)

@@ -5,7 +5,7 @@ between 0 and 1 are all in one leaf of a tree that was made of prices. A column 
 so that one that is far from the others does not hide them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -25,6 +25,8 @@ Points = tuple[float, ...]
 """Numbers of a column in ascending order, at least two: between each two lie as many of its rows."""
 Columns = list[tuple[str, int]]
 """The columns of a table inside the graph: the input that each comes from, and its place there."""
+HandedOn = Callable[[Any, Mapping[str, Columns], Mapping[str, Any]], Columns | None]
+"""Returns the columns that a node hands on as they are, by those of tensors and by weights; None: it does not."""
 Numbers = list[Array]
 """The numbers that are known of each column; empty: none."""
 
@@ -34,17 +36,11 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
 
     ``graph``: a GraphProto; its nodes are in the order of computation.
     """
-    # Weights in a file of their own are no table's: those are small.
-    known = {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
-    widths = {each.name: count for each in graph.input if (count := width(each))}
-    origins: dict[str, Columns] = {name: [(name, place) for place in range(count)] for name, count in widths.items()}
+    known, widths = constants(graph), widths_by(width, graph)
     found: dict[str, Numbers] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
     squared = {name for node in graph.node if node.op_type == "ReduceSumSquare" for name in node.input}
-    for node in graph.node:
-        if (handed := kept(node, origins, known)) is not None:
-            origins[node.output[0]] = handed
-            continue
+    for node, origins in readers(graph, widths, known, kept):
         for name in node.input:
             columns = origins.get(name, [])
             if node.op_type != "Gemm" or name in squared:
@@ -52,6 +48,31 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
                     whole = found.setdefault(source, [numpy.zeros(0)] * widths[source])
                     whole[place] = numpy.concatenate([whole[place], numbers])
     return {name: tuple(map(_points, whole)) for name, whole in found.items() if any(map(len, whole))}
+
+
+def constants(graph: Any) -> dict[str, Any]:
+    """Return the graph's weights by name, but for those in a file of their own: what a table needs is small."""
+    return {each.name: each for each in graph.initializer if each.data_location != TensorProto.EXTERNAL}
+
+
+def widths_by(columns: Callable[[Any], int], graph: Any) -> dict[str, int]:
+    """Return how many columns each input has that is a table. ``columns``: counts them; 0: the input is no table."""
+    return {each.name: count for each in graph.input if (count := columns(each))}
+
+
+def readers(
+    graph: Any, widths: Mapping[str, int], known: Mapping[str, Any], handed_on: HandedOn
+) -> Iterator[tuple[Any, Mapping[str, Columns]]]:
+    """Yield the nodes that do something with what they read, and the columns of each tensor that is known by then.
+
+    ``widths``: the number of columns by input; ``known``: weights by name; ``handed_on``: see HandedOn.
+    """
+    origins: dict[str, Columns] = {name: [(name, place) for place in range(count)] for name, count in widths.items()}
+    for node in graph.node:
+        if (handed := handed_on(node, origins, known)) is not None:
+            origins[node.output[0]] = handed
+        else:
+            yield node, origins
 
 
 def width(value: Any) -> int:

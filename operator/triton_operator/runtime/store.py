@@ -9,6 +9,7 @@ import logging
 import threading
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, Kind
@@ -68,12 +69,17 @@ class _Member(NamedTuple):
     name: str
 
 
-class _Family(NamedTuple):
+@dataclass
+class _Family:
     """A TritonDeployment and its children, as last known."""
 
     key: Key
-    members: dict[tuple[Kind, str], _PackedObject]
+    members: dict[tuple[Kind, str], _PackedObject] = field(default_factory=dict)
     """The objects by kind and name."""
+    packed: int = 0
+    """Compressed bytes of all members."""
+    unpacked: int = 0
+    """About how much memory the children take once a pass unpacks them, in bytes."""
 
 
 class Store:
@@ -94,8 +100,6 @@ class Store:
         """The compression's dictionary by kind; it never changes."""
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
-        self._sizes: dict[Key, int] = {}
-        """Compressed bytes of each family."""
         self._strays = 0
         """Compressed bytes of all families without a TritonDeployment."""
         self._claims: dict[_Member, str] = {}
@@ -261,7 +265,7 @@ class Store:
         """Keep what is asked of an object without unpacking it."""
         if kind is TRITON_DEPLOYMENT:
             if key not in self._reasons:
-                self._strays -= self._sizes[key]
+                self._strays -= self._families[key].packed
             self._reasons[key] = facts.reason
             self._use(_Member(key, ""), facts.claim)
         if kind is DEPLOYMENT:
@@ -283,7 +287,7 @@ class Store:
             return None
         if kind is TRITON_DEPLOYMENT:
             del self._reasons[key]
-            self._strays += self._sizes[key]
+            self._strays += family.packed
             self._use(_Member(key, ""), None)
         self._unlink(family, kind, key.name)
         return family.key
@@ -315,18 +319,18 @@ class Store:
         known = self._known(former, kind, name)
         if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
             self._unlink(former, kind, name)
-        family = self._families.setdefault(owner, _Family(owner, {}))
+        family = self._families.setdefault(owner, _Family(owner))
         if (replaced := family.members.get((kind, name))) is not None:
-            self._grow(owner, -len(replaced.packed))
+            self._count(family, kind, replaced, -1)
         family.members[kind, name] = new
-        self._grow(owner, len(new.packed))
+        self._count(family, kind, new, 1)
         if kind is not TRITON_DEPLOYMENT:
             self._family_of[new.uid] = family
 
     def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
         gone = family.members.pop((kind, name))
         self._family_of.pop(gone.uid, None)
-        self._grow(family.key, -len(gone.packed))
+        self._count(family, kind, gone, -1)
         if kind is HTTP_ROUTE:
             self._take(_Member(family.key, name), "", frozenset())
         if kind is DEPLOYMENT:
@@ -334,25 +338,24 @@ class Store:
         if not family.members:
             del self._families[family.key]
 
-    def _grow(self, key: Key, size: int) -> None:
-        """Count the bytes that a family has more; fewer, if negative."""
-        self._sizes[key] = self._sizes.get(key, 0) + size
-        if key not in self._reasons:
+    def _count(self, family: _Family, kind: Kind, member: _PackedObject, sign: int) -> None:
+        """Count the bytes of a family's member in; out again, if ``sign`` is -1."""
+        size = sign * len(member.packed)
+        family.packed += size
+        if family.key not in self._reasons:
             self._strays += size
-        if not self._sizes[key]:
-            del self._sizes[key]
+        if kind is not TRITON_DEPLOYMENT:
+            family.unpacked += sign * member.unpacked
 
     def _has_room(self, kind: Kind, owner: Key, new: _PackedObject, known: _PackedObject | None) -> bool:
         """Whether an object is taken in, in the place of the one that is known."""
         if kind is TRITON_DEPLOYMENT:
             return True
-        taken = self._sizes.get(owner, 0) if owner in self._reasons else self._strays
-        members = self._families[owner].members if owner in self._families else {}
-        unpacked = sum(each.unpacked for (other, _), each in members.items() if other is not TRITON_DEPLOYMENT)
-        return (
-            taken + len(new.packed) - (len(known.packed) if known else 0) <= MOST_BYTES
-            and unpacked + new.unpacked - (known.unpacked if known else 0) <= MOST_UNPACKED
-        )
+        family = self._families.get(owner, _Family(owner))
+        taken = family.packed if owner in self._reasons else self._strays
+        packed, unpacked = (len(known.packed), known.unpacked) if known else (0, 0)
+        fits = taken + len(new.packed) - packed <= MOST_BYTES
+        return fits and family.unpacked + new.unpacked - unpacked <= MOST_UNPACKED
 
     def _packed(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> _PackedObject | None:
         """The body as it is kept; None: the operator never made one of that size."""
