@@ -100,8 +100,9 @@ def test_the_default_level_refuses_what_waits_too_long(server: Server) -> None:
 def test_a_full_queue_refuses_at_once_and_the_first_level_has_its_own(server: Server) -> None:
     """All of them are sent before the first has waited for the timeout.
 
-    Triton looks at timeouts when it forms a batch. Requests may be in the batch that it takes at the end of the delay,
-    and are served. This was seen once, next to other work.
+    The first is always late. Others may be served: Triton takes a batch at the end of the delay, and also when it looks
+    at the queue in the last microsecond before the next timeout, because it waits in whole microseconds
+    (GetDynamicBatch of its dynamic_batch_scheduler.cc). Both were seen, each once.
     """
     client = server.client()
     usual = send(client, ROOM + 4)
@@ -116,7 +117,6 @@ def test_a_full_queue_refuses_at_once_and_the_first_level_has_its_own(server: Se
     assert all("UNAVAILABLE" in error for error, _ in answers if error)
     assert max(full) < min(late)
     assert min(late) >= TIMEOUT_SECONDS
-    assert min(served, default=DELAY_SECONDS) >= DELAY_SECONDS
     assert [error for error, _ in taken(urgent, 2)] == ["", ""]
 
 
