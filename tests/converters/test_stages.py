@@ -8,7 +8,6 @@ import pwd
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from hashlib import sha512
 from importlib.util import find_spec
@@ -325,10 +324,8 @@ def run(request, incoming):
     process = start(tmp_path, body)
     assert process.stdout is not None
     assert process.stdout.readline() == "working\n"
-    began = time.monotonic()
     process.send_signal(number)
     process.communicate(timeout=60)
-    assert time.monotonic() - began < 5
     assert process.returncode == 128 + signal.SIGTERM
     assert list((tmp_path / "repository" / layout.ROOT.name / "references").iterdir()) == []
     assert not (tmp_path / "termination-log").exists()

@@ -398,7 +398,7 @@ def test_a_real_process_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError, match="started"):
         run_process([sys.executable, "-c", code], tmp_path, 1)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 50
 
 
 def test_a_real_process_that_takes_too_much_memory_is_killed(tmp_path: Path) -> None:

@@ -141,9 +141,9 @@ def test_a_hostile_log_is_read_quickly_and_gives_one_short_printable_line() -> N
     names = "\\u001b[2J" + "\x1b]0;owned\x07" + "y" * 5000
     lines = logged("x] " * 20) + "| " * 2000 + "\n" + "|" * 5000 + "\n" + "E1122 " * 3000 + "\n"
     log = (lines * 50) + escaped("").replace('""', f"\"failed to load 'm' version 1: {names}\"") + "|\n" * 20000 + END
-    begin = time.monotonic()
+    begin = time.process_time()
     found = refusal(log)
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
     assert found is not None
     assert found.sentence.startswith("failed to load 'm' version 1: ")
     assert found.sentence.isprintable()

@@ -17,8 +17,18 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs for `python3 -m`; each `sleeper` writes its own and its child's process number."""
-    (tmp_path / "ends.py").write_text("import sys, time; time.sleep(float(sys.argv[1])); sys.exit(int(sys.argv[2]))")
+    """Programs for `python3 -m`; each `sleeper` writes its own and its child's process number.
+
+    `meets FILE OTHER STATUS` writes a file, and ends with the status once the other's is there.
+    """
+    (tmp_path / "meets.py").write_text(
+        "import pathlib, sys, time\n"
+        "mine, other, status = sys.argv[1:]\n"
+        "pathlib.Path(mine).touch()\n"
+        "while not pathlib.Path(other).exists():\n"
+        "    time.sleep(0.02)\n"
+        "sys.exit(int(status))"
+    )
     (tmp_path / "sleeper.py").write_text(
         "import os, pathlib, subprocess, sys\n"
         "child = subprocess.Popen(['sleep', '300'])\n"
@@ -47,15 +57,16 @@ def started(file: Path) -> list[int]:
     return [int(word) for word in file.read_text().split()]
 
 
-def test_they_run_at_the_same_time() -> None:
-    begin = time.monotonic()
-    together(("ends", "2", "0"), ("ends", "2", "0"))
-    assert time.monotonic() - begin < 3.9
+def test_they_run_at_the_same_time(tmp_path: Path) -> None:
+    """Each waits for the other, so that one after the other would never end."""
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    together(("meets", one, two, "0"), ("meets", two, one, "0"))
 
 
 def test_the_first_failure_is_told_and_ends_the_others_with_their_children(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"`python3 -m ends 1 3` failed with status 3: see above"):
-        together(("sleeper", str(tmp_path / "numbers")), ("ends", "1", "3"))
+    numbers = str(tmp_path / "numbers")
+    with pytest.raises(CommandError, match=r"`python3 -m meets .* 3` failed with status 3: see above"):
+        together(("sleeper", numbers), ("meets", str(tmp_path / "one"), numbers, "3"))
     assert not any(map(is_running, started(tmp_path / "numbers")))
 
 
@@ -76,7 +87,7 @@ def test_nothing_is_left_of_who_is_interrupted(tmp_path: Path, number: signal.Si
     assert not any(map(is_running, numbers))
 
 
-def test_signals_mean_afterwards_what_they_meant_before() -> None:
+def test_signals_mean_afterwards_what_they_meant_before(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    together(("ends", "0", "0"))
+    together(("meets", str(tmp_path / "one"), str(tmp_path / "one"), "0"))
     assert signal.getsignal(signal.SIGTERM) is before
