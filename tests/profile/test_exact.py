@@ -156,6 +156,23 @@ def test_a_picture_that_rounds_otherwise_is_told_of_steps_and_passes_with_them()
     assert "differ by more than 1" in verdict(framework, framework // 2, "fp32", IntegerTolerance(steps=1))
 
 
+@pytest.mark.parametrize(
+    ("values", "step", "share", "fails"),
+    [(256, 1, 0.007, False), (256, 1, 0.02, True), (256, 2, 0.007, True), (60, 1, 0.007, True)],
+    ids=["a last step", "too many", "two steps", "few values"],
+)
+def test_a_few_amounts_may_round_to_the_other_side_in_fp32(values: int, step: int, share: float, fails: bool) -> None:
+    framework = RANDOM.integers(0, values - 2, (8, 64, 64)).astype(numpy.uint8)
+    served = (framework + step * (RANDOM.random(framework.shape) < share)).astype(numpy.uint8)
+    assert bool(verdict(framework, served, "fp32")) is fails
+
+
+def test_a_class_that_is_taken_for_its_neighbour_is_lost_however_many_classes_there_are() -> None:
+    framework = RANDOM.integers(0, 200, (8, 64, 64))
+    served = numpy.where(framework == 77, 78, framework)
+    assert "the framework's is 77" in verdict(framework, served, "fp32")
+
+
 def test_a_share_of_the_spec_replaces_the_default() -> None:
     framework = RANDOM.integers(0, 10, (100, 1))
     served = framework.copy()

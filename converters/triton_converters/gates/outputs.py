@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
+from triton_converters.gates import exact
 from triton_converters.gates.agreement import CHANGE_SHARE, ERROR_SHARE, Agreement, describe
 from triton_converters.gates.answers import Answers
-from triton_converters.gates.exact import rule_of
 
 MOST_STEPS = 4
 """Farther apart, integers are no amounts that only round differently."""
@@ -44,7 +44,9 @@ class Judged:
 
     def described(self, worst: Failed) -> str:
         """Return how much of the worst output disagrees."""
-        return describe(worst.agreement, self.tolerance, rule_of(self.precision, self.tolerance.integers))
+        return describe(
+            worst.agreement, self.tolerance, _rule(self.answers, worst.agreement, self.precision, self.tolerance)
+        )
 
     def range_of_halves(self) -> str:
         """Return what may have made values infinite."""
@@ -137,9 +139,15 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candid
             raise StageError(rule.reason, f"{words}{also}{_composed('', rule.advice, judged)}")
 
 
+def _rule(answers: Answers, agreement: Agreement, precision: str, tolerance: Tolerance) -> exact.Rule:
+    rare = answers.rare.get(agreement.output)
+    rounds = agreement.largest_step == 1 and rare is not None and rare.number_of_values >= exact.AMOUNTS
+    return exact.rule_of(precision, tolerance.integers, rounds)
+
+
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(rule_of(precision, tolerance.integers), ERROR_SHARE, CHANGE_SHARE)
+        holds = agreement.holds(_rule(answers, agreement, precision, tolerance), ERROR_SHARE, CHANGE_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""

@@ -6,6 +6,7 @@ elements, each place is judged alone. In one with many, ``gates.exact`` tells ba
 and a value is judged over all places: the smallest class of a picture must not be lost.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,11 @@ class Rare:
             rows, wrong = (each.reshape(len(each), -1) for each in (framework, differs))
             for place, known in enumerate(self.places):
                 _count(known, rows[:, place], wrong[:, place])
+
+    @property
+    def number_of_values(self) -> float:
+        """How many different values the framework's elements have; infinite beyond MOST_VALUES."""
+        return math.inf if self.everywhere is None else len(self.everywhere)
 
     def complaint(self) -> str:
         """Return in words which rare value is mostly lost; empty: none."""
