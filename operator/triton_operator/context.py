@@ -140,6 +140,15 @@ class Context:
         return (self.images.commands_version or 1) >= 3
 
     @property
+    def finds_limits(self) -> bool:
+        """Whether a sweep that the spec leaves out looks for the limit of the server, within a time.
+
+        `status.images.commandsVersion` says so from version 4 on. Older clients refuse the fields that it needs, and
+        the figures of objects that are pinned to them stay.
+        """
+        return (self.images.commands_version or 1) >= 4
+
+    @property
     def arithmetic_inputs(self) -> list[str]:
         """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
         return ["without TF32"] if self.images.tf32 is False else []

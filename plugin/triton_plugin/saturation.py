@@ -5,8 +5,8 @@ from triton_operator.api.measured_status import SaturationStatus
 LIMITS = {
     "Constraint": "a higher concurrency breaks a latency constraint",
     "Plateau": "a higher concurrency brings less than 5 % more",
-    "RangeEnd": "the sweep ended before the server was saturated; to find the limit, leave out end of"
-    " performance.online.concurrency",
+    "RangeEnd": "the sweep ended before the server was saturated; to find the limit, set"
+    " performance.online.concurrency without an end",
 }
 
 

@@ -14,6 +14,7 @@ from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Constraint, InputShape, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
+from triton_converters.measuring.budget import Budget
 from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, OfShape, Plan, measure, points, rates, run_process
@@ -87,7 +88,7 @@ class Saturating(Tool):
 
 def test_a_sweep_ends_once_the_throughput_no_longer_rises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = points("online", Sweep((1,), (1, 2, 4, 8, 16, 32, 64), False))
-    found = measure(Plan(TARGET, COUNT, tmp_path), wanted, Saturating(1), until_saturated=True)
+    found = measure(Plan(TARGET, COUNT, tmp_path, budget=Budget(until_saturated=True)), wanted, Saturating(1))
     assert [row.concurrency for row in found.rows] == [1, 2, 4, 8, 16]
     assert "the throughput no longer rises; 2 points are not measured" in capsys.readouterr().out
     whole = measure(Plan(TARGET, COUNT, tmp_path), wanted, Saturating(1))

@@ -103,11 +103,11 @@ def test_every_pod_requests_some_cpu_so_that_a_busy_node_does_not_starve_it(tmp_
     assert "# A pod that requests no CPU gets next to none on a busy node" in text
 
 
-def test_a_first_run_is_short_and_the_object_says_how_to_measure_more(tmp_path: Path) -> None:
+def test_a_first_run_has_a_time_and_the_object_says_how_to_measure_more(tmp_path: Path) -> None:
     FOLDERS["pyt"](tmp_path)
     spec, text = first(tmp_path, max_batch_size=64)
     assert "performance" not in spec
-    assert "# A short first run: batch sizes 1 and maxBatchSize, and 1 to 4 requests in flight." in text
+    assert "requests in flight until a server is saturated, within\n  # a short time." in text
     measuring_more = yaml.safe_load(text.replace("# performance:", "performance:"))
     assert check(measuring_more) == []
     assert measuring_more["spec"]["performance"] == {"online": {"concurrency": {"start": 1}}}

@@ -9,7 +9,7 @@ from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import a_deployment
-from triton_converters.contract.measurement_requests import OpenLoop, Sweep
+from triton_converters.contract.measurement_requests import OpenLoop, ProfileRequest, Sweep
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.jobs.profile import open_loop
@@ -59,10 +59,64 @@ def test_the_target_is_measured_at_the_concurrencies_of_its_profile() -> None:
     assert concurrencies(settled(UNTIL_SATURATED)) == MEASURED
 
 
-def test_the_end_of_the_default_range_is_a_lower_bound() -> None:
+def test_a_sweep_that_the_spec_leaves_out_finds_the_saturation() -> None:
     cluster = settled(None)
+    assert (saturation(cluster)["ended"], saturation(cluster)["concurrency"]) == ("Plateau", 8)
+
+
+def test_the_end_of_a_range_is_a_lower_bound() -> None:
+    cluster = settled({"concurrency": {"start": 1, "end": 4}})
     assert (saturation(cluster)["ended"], saturation(cluster)["lowerBound"]) == ("RangeEnd", True)
     assert concurrencies(cluster) == [1, 2, 3, 4]
+
+
+def profile_asked(older: bool = False, **spec: Any) -> ProfileRequest:
+    """What the first profile Job is asked. ``older``: of an object that is pinned to images without the time."""
+    found: list[ProfileRequest] = []
+
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
+        if stage == "profile":
+            found.append(request)
+        return GOOD
+
+    cluster = a_deployment().one_candidate().asking(**spec).faring(scripts).cluster()
+    if older:
+        cluster.until(lambda each: "images" in each.status)
+        cluster.status["images"]["commandsVersion"] = 3
+    cluster.until(lambda _: found)
+    return found[0]
+
+
+def test_all_sweeps_have_a_time_and_fast_requests_short_windows_where_the_spec_asks_for_no_load() -> None:
+    asked = profile_asked()
+    assert (asked.seconds, asked.load.measurement.fast_milliseconds) == (20, 300)
+    assert asked.online == Sweep((1,), tuple(1 << number for number in range(13)), False, until_saturated=True)
+
+
+@pytest.mark.parametrize(
+    ("performance", "seconds", "milliseconds"),
+    [
+        ({"online": UNTIL_SATURATED}, 0, 0),
+        ({"measurement": {"requestCount": 500}}, 20, 0),
+        ({"measurement": {"mode": "TimeWindows", "interval": "1s"}}, 20, 0),
+        ({"measurement": {"stabilityPercent": 20}}, 20, 300),
+    ],
+    ids=str,
+)
+def test_what_the_spec_asks_for_comes_first(performance: dict[str, Any], seconds: int, milliseconds: int) -> None:
+    asked = profile_asked(performance=performance)
+    assert (asked.seconds, asked.load.measurement.fast_milliseconds) == (seconds, milliseconds)
+
+
+def test_an_autoscaler_needs_the_saturation_however_long_it_takes() -> None:
+    asked = profile_asked(serving={"autoscaling": {"maxReplicas": 2}})
+    assert (asked.seconds, asked.online.until_saturated) == (0, True)
+
+
+def test_an_object_with_older_images_is_measured_as_before() -> None:
+    asked = profile_asked(older=True)
+    assert (asked.seconds, asked.load.measurement.fast_milliseconds) == (0, 0)
+    assert asked.online == Sweep((1,), (1, 2, 3, 4), False)
 
 
 def test_an_edit_of_a_constraint_judges_the_saturation_anew_and_measures_nothing() -> None:

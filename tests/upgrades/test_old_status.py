@@ -13,7 +13,7 @@ from tests.states.deployment import a_deployment
 from tests.upgrades.stored import HERE, STORED, state
 from triton_operator.api.duration import amount
 from triton_operator.api.old_status import FIELDS
-from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.status import COMMANDS_VERSION, TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse, parse_status
 from triton_operator.crdgen import crd
 from triton_operator.observed.history import History, State
@@ -122,7 +122,7 @@ def test_images_that_were_asked_for_under_the_old_name_stay() -> None:
     without = replace(deployment, status=TritonDeploymentStatus())
     assert deployment.update_images == images["asked"]
     for known in (pinned_images(deployment, History(), newer), pinned_images(without, history, newer)):
-        assert (known.converter, known.commands_version) == ("example/converter:1", 3)
+        assert (known.converter, known.commands_version) == ("example/converter:1", COMMANDS_VERSION)
 
 
 def test_no_stored_field_is_missing_or_of_another_type_in_the_new_schema() -> None:

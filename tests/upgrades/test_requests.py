@@ -15,6 +15,7 @@ from tests.states.moments import MOMENTS
 from tests.states.passes import reached
 from tests.upgrades.stored import HERE, STORED, state
 from triton_converters.contract.stages import STAGES
+from triton_operator.planning import pins
 
 Body = dict[str, Any]
 Request = tuple[str, str]
@@ -64,6 +65,14 @@ def upgraded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return act(cluster)
 
     monkeypatch.setattr(Cluster, "act", newer)
+    with apart():
+        yield
+
+
+@pytest.fixture
+def pinned_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every object is pinned to images that do not know what came after version 3 of the commands."""
+    monkeypatch.setattr(pins, "COMMANDS_VERSION", 3)
     with apart():
         yield
 
@@ -123,6 +132,7 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
     assert refused(found) == []
 
 
+@pytest.mark.usefixtures("pinned_before")
 def test_what_objects_of_today_ask_is_understood_where_it_may_reach_those_images() -> None:
     """Of every golden moment: what is there, and what its pass makes."""
     found = {request for name in MOMENTS for request in requests(of_moment(reached(name)))}

@@ -61,6 +61,8 @@ class Measurement:
     request_count: int
     interval_milliseconds: int
     stability_percentage: int
+    fast_milliseconds: int = 0
+    """Length of the windows in place of the mode's where a request takes less than 10 ms; 0: the mode's."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,9 @@ class ProfileRequest(Document):
     """``ConvertResult.content`` of the revision; empty: not recorded."""
     open_loop: OpenLoop = OpenLoop(())
     """The request rates to measure after the online sweep."""
+    seconds: int = 0
+    """Time that the sweeps should take together if a request takes less than 10 ms; ``measuring.budget`` gives slower
+    ones more. 0: every point is measured that is asked for."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import Load, OpenLoop, Sweep
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
+from triton_converters.measuring.budget import FEWEST_POINTS, Budget, total_seconds
 from triton_converters.measuring.environment import device, memory_bytes
 from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.pace import Pace
@@ -65,6 +66,8 @@ class Bench:
     """Directory of perf_analyzer's input, if something has to be made; None: ``directory``."""
     made: dict[int, LoadInput] = field(default_factory=dict)
     """The input that there is already, by batch size; benches whose directories are neighbours may share it."""
+    seconds: int = 0
+    """Time of all sweeps together, as ``budget.total_seconds`` takes it. It ends those that go on until saturation."""
 
     def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0, later: tuple[Point, ...] = ()) -> Measured:
         """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
@@ -114,10 +117,26 @@ class Bench:
             region = max(output_bytes, ROOM * whole.largest_output) if varies else output_bytes
         used_memory = partial(self.server.used_memory, device(self.server.configs()))
         shapes = of_shapes if found.mixed_file else ()
-        plan = Plan(target, self.load.measurement, self.directory, region, used_memory, later, self.pace, shapes)
+        budget = Budget(
+            total_seconds(self.seconds, target.sample_seconds),
+            min(len(wanted), FEWEST_POINTS) if sweep.until_saturated else len(wanted),
+            sweep.until_saturated,
+        )
+        plan = Plan(
+            target=target,
+            measurement=self.load.measurement,
+            directory=self.directory,
+            output_bytes=region,
+            used_memory=used_memory,
+            later=later,
+            pace=self.pace,
+            of_shapes=shapes,
+            budget=budget,
+            look=self.server.configs,
+        )
         most = memory_bytes() * MOST_PERCENT // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
-        return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)
+        return measure(plan, wanted, invoke)
 
     def _input(self, batch_size: int) -> LoadInput:
         """Return perf_analyzer's input, named from its working directory. Raises StageError(InvalidSpec)."""
@@ -140,7 +159,7 @@ class Bench:
             self.load.protocol,
             file,
             load_input.varying_shapes(document, self.signature) if document else (),
-            alone.seconds / samples,
+            alone.seconds / samples or (self.pace.sample_seconds if self.seconds else 0.0),
             0 if sweep.shared_memory else ceil((alone.input_bytes + alone.output_bytes) / samples),
             memory_bytes() // 2,
         )

@@ -16,6 +16,8 @@ class Pace:
 
     computed_seconds: float = 0.0
     actual_seconds: float = 0.0
+    sample_seconds: float = 0.0
+    """What a request of one sample took by the first point that had one in flight; 0.0: there was none."""
 
     def ended(self, computed: float, actual: float) -> None:
         """Add a point, with the seconds that were computed for it and those that it took."""

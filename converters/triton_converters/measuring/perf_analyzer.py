@@ -42,6 +42,8 @@ START_SECONDS = 1.0
 POINT_SECONDS = 60
 """A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer. A
 sweep of ten points that do not settle then takes half an hour, whatever the model."""
+FAST_SECONDS = 0.01
+"""A request that takes less may be measured in the windows of ``Measurement.fast_milliseconds``, 36 or more in each."""
 FEWEST_REQUESTS = 3
 """In a window, and one for each worker."""
 COPIES = 5
@@ -208,14 +210,16 @@ def warmup_requests(point: Point, sample_seconds: float, samples: int = 1) -> in
     return max(workers, min(wanted, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
-def first_windows(measurement: Measurement, point: Point, samples: int = 1) -> Windows:
+def first_windows(measurement: Measurement, point: Point, samples: int = 1, sample_seconds: float = 0.0) -> Windows:
     """Return the windows that the spec asks for; longer ones if requests arrive at random, or differ.
 
     The number of Poisson arrivals in a window scatters by its square root, and twice that has to be within the
     stability percentage. Windows of a few requests of many shapes differ by their shapes, so each has all ``samples``.
     """
-    by_count = measurement.mode == "CountWindows"
-    size = measurement.request_count if by_count else measurement.interval_milliseconds
+    is_fast = _fits_fast_windows(measurement, samples, sample_seconds * point.batch_size)
+    by_count = measurement.mode == "CountWindows" and not is_fast
+    interval = measurement.fast_milliseconds if is_fast else measurement.interval_milliseconds
+    size = measurement.request_count if by_count else interval
     if point.rate and point.distribution == "Poisson":
         enough = (2 * 100 / measurement.stability_percentage) ** 2
         seconds = min(enough / point.rate, RANDOM_WINDOW_SECONDS)
@@ -223,6 +227,12 @@ def first_windows(measurement: Measurement, point: Point, samples: int = 1) -> W
     if by_count:
         size = samples * ceil(size / samples)
     return Windows(by_count, size, measurement.stability_percentage, TRIALS)
+
+
+def _fits_fast_windows(measurement: Measurement, samples: int, request_seconds: float) -> bool:
+    """Whether the short windows hold enough requests, and all ``samples``, even if they come one after the other."""
+    window_seconds = TIME_WINDOW * measurement.fast_milliseconds / 1000
+    return 0 < request_seconds < FAST_SECONDS and samples * request_seconds <= window_seconds
 
 
 def longer(windows: Windows, requests_per_second: float) -> Windows:

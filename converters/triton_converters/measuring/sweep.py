@@ -17,6 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import is_saturated, request_rate, saturation
 from triton_converters.measuring import perf_analyzer, perf_output
+from triton_converters.measuring.budget import Budget, next_point
 from triton_converters.measuring.environment import resident_bytes
 from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.mixed_shapes import combined
@@ -134,6 +135,10 @@ class Plan:
     pace: Pace = field(default_factory=Pace)
     of_shapes: tuple[OfShape, ...] = ()
     """What is sent instead in requests of several samples, one after the other; empty: all samples have one shape."""
+    budget: Budget = field(default_factory=Budget)
+    """When the sweep ends before its last point."""
+    look: Callable[[], object] = list
+    """Asks the server for anything after a point without a row; raises StageError if it is gone."""
 
     def parts(self, point: Point) -> tuple[tuple[Target, Point, int], ...]:
         """Return what is measured for a point: where, as what, and how many of all samples it stands for."""
@@ -170,40 +175,69 @@ def rates(asked: OpenLoop, sweep: Sweep, rows: Sequence[Row], batched: bool = Tr
     )
 
 
-def measure(
-    plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process, until_saturated: bool = False
-) -> Measured:
-    """Measure every point, or those until the throughput no longer rises.
+def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -> Measured:
+    """Measure every point, or those until the plan's budget ends the sweep.
 
-    Raises StageError(MeasurementFailed) if one gives no row.
+    Raises StageError(MeasurementFailed) if one that is needed gives no row. One beyond may be more than the model
+    takes, as where its queue is short, and ends the sweep.
     """
     rows: list[Row] = []
     commands: list[tuple[str, ...]] = []
     before: dict[int, Row] = {}
-    for number, point in enumerate(wanted, start=1):
+    count = f" of at most {len(wanted)}" if plan.budget.until_saturated else f"/{len(wanted)}"
+    refused = False
+
+    def least(point: Point) -> float:
+        return _least_seconds(plan, (point,))
+
+    while (point := next_point(wanted, rows, plan.budget, plan.pace, least)) is not None:
         started = time.monotonic()
-        where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
+        where = f"{point.scenario.replace('_', ' ')} {len(rows) + 1}{count}: {point}"
         parts = _parts(plan, point, before)
-        after = (*wanted[number:], *plan.later)
+        after = _after(plan, wanted, len(rows) + 1)
         _announce(plan, point, parts, after, where)
-        for part in parts:
-            before[part.point.shape], argv = _measure_part(plan, part, invoke)
+        try:
+            measured = [_measure_part(plan, part, invoke) for part in parts]
+        except StageError as error:
+            if not plan.budget.is_bounded or len(rows) < plan.budget.needed:
+                raise
+            plan.look()
+            refused = True
+            print(f"{where}: it is left out, as {len(rows)} are enough: {error.message}", flush=True)
+            break
+        for part, (row, argv) in zip(parts, measured, strict=True):
+            before[part.point.shape] = row
             commands.append(argv)
-        row = combined([before[part.point.shape] for part in parts], [part.samples for part in parts])
+        row = combined([row for row, _ in measured], [part.samples for part in parts])
         took = time.monotonic() - started
         plan.pace.ended(sum(part.least_seconds for part in parts), took)
-        left = plan.pace.seconds(_least_seconds(plan, after))
+        if not plan.pace.sample_seconds and (row.batch_size, row.concurrency) == (1, 1):
+            plan.pace.sample_seconds = row.average / 1_000_000
         print(
             f"{where}: {row.throughput:.1f} inferences/s,"
-            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({took:.1f} s)"
-            f"{f'; {len(after)} more, about {in_words(left)}' if left > LONG_SECONDS else ''}",
+            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({took:.1f} s){_rest(plan, after)}",
             flush=True,
         )
         rows.append(row)
-        if until_saturated and is_saturated(rows):
-            print(f"the throughput no longer rises; {len(wanted) - number} points are not measured", flush=True)
-            break
+    if rows and len(rows) < len(wanted) and not refused:
+        why = "the throughput no longer rises" if is_saturated(rows) else "the time of all sweeps is spent"
+        print(f"{why}; {len(wanted) - len(rows)} points are not measured", flush=True)
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
+
+
+def _after(plan: Plan, wanted: Sequence[Point], number: int) -> tuple[Point, ...]:
+    """Return the points that come after the first ``number``: those that are needed, if time may end the sweep."""
+    last = plan.budget.needed if plan.budget.is_bounded else len(wanted)
+    return (*wanted[number:last], *plan.later)
+
+
+def _rest(plan: Plan, after: Sequence[Point]) -> str:
+    """Return in words what comes after a point; empty if that takes little time."""
+    needed = plan.pace.seconds(_least_seconds(plan, after))
+    if plan.budget.is_bounded:
+        most = max(needed, plan.budget.left(plan.pace))
+        return f"; the rest takes at most {in_words(most)}" if most > LONG_SECONDS else ""
+    return f"; {len(after)} more, about {in_words(needed)}" if needed > LONG_SECONDS else ""
 
 
 @dataclass(frozen=True)
@@ -231,7 +265,7 @@ class _Part:
 
 def _part(plan: Plan, target: Target, point: Point, samples: int, rate: float = 0.0) -> _Part:
     """Return a part with the windows that it affords."""
-    first = perf_analyzer.first_windows(plan.measurement, point, target.samples)
+    first = perf_analyzer.first_windows(plan.measurement, point, target.samples, target.sample_seconds)
     return _Part(target, point, samples, perf_analyzer.affordable(first, point, target, rate), rate)
 
 
@@ -247,13 +281,16 @@ def _announce(plan: Plan, point: Point, parts: Sequence[_Part], after: Sequence[
     """Say how long a slow point takes, and all that come after it, by what a request and ended points took."""
     if sum(part.stable_seconds for part in parts) > LONG_SECONDS:
         least = plan.pace.seconds(sum(part.least_seconds for part in parts))
-        whole = least + plan.pace.seconds(_least_seconds(plan, after))
+        needed = least + plan.pace.seconds(_least_seconds(plan, after))
         print(
             f"{where}: a request takes about {plan.target.sample_seconds * point.batch_size:.1f} s, so this point takes"
             f" about {in_words(least)}, or {in_words(least * UNSETTLED)} if it does not settle"
-            f"{f'; with the {len(after)} after it {_between(whole)}' if after else ''}",
+            f"{f'; with the {len(after)} {_NEEDED[plan.budget.is_bounded]} {_between(needed)}' if after else ''}",
             flush=True,
         )
+
+
+_NEEDED = {False: "after it", True: "after it that are measured in any case"}
 
 
 def _between(seconds: float) -> str:

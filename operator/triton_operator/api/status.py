@@ -228,9 +228,9 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-COMMANDS_VERSION = 3
+COMMANDS_VERSION = 4
 """The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
-a `run` and a `publish` since 2."""
+a `run` and a `publish` since 2, and know a time for all sweeps since 4."""
 
 
 class Images(ApiType):
@@ -253,7 +253,8 @@ class Images(ApiType):
     commands_version: int | None = None
     """Version of the commands that the converter images know, and of the pods around them. From 2 on, no container that
     asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
-    `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. The field
+    `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. From 4 on,
+    a sweep without `performance.online` goes on until the server is saturated, not to 4 requests in flight. The field
     is missing if the images were chosen by an operator that did not know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""

@@ -6,7 +6,7 @@ from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.profile import load, measured_online_sweep
+from triton_operator.jobs.profile import measured_online_sweep, sweep_load
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.server import serving_inputs
@@ -23,7 +23,7 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         reference=dump.key,
         model_name=context.spec.served_name,
         max_batch_size=target.candidate.max_batch_size(context.spec),
-        load=load(context, names.preview(context.name)),
+        load=sweep_load(context, names.preview(context.name)),
         online=measured_online_sweep(context, target),
     )
     surroundings = (serving_inputs(context), context.client_inputs, context.triton_deployment.uid)

@@ -20,7 +20,7 @@ from triton_converters.contract.measurement_requests import (
 from triton_converters.contract.results import ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_operator.api.duration import amount
-from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
+from triton_operator.api.performance import ConcurrencyRange, MeasurementOptions, OfflineSweep, OnlineSweep
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
@@ -29,6 +29,11 @@ from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.private_server import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.resources.work import Work, client
+
+SWEEPS_SECONDS = 20
+"""Time of all sweeps of a candidate that answers a request in less than 10 ms: about ten points."""
+FAST_MILLISECONDS = 300
+"""Windows of such a candidate: a point takes two seconds, one of them to start perf_analyzer."""
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
@@ -44,7 +49,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         precision=attempt.candidate.precision,
         tolerance=tolerance(context, attempt.candidate.precision),
         keep_outputs=spec.metrics is not None,
-        load=load(context, LOOPBACK),
+        load=sweep_load(context, LOOPBACK),
         offline=offline_sweep(context, attempt.candidate),
         online=online_sweep(context, attempt.candidate),
         open_loop=open_loop(context),
@@ -54,6 +59,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         if spec.ensemble
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
+        seconds=SWEEPS_SECONDS if has_time_limit(context) else 0,
     )
     others = (private_inputs(context), context.client_inputs)
     replaced_keys, request = key_measurement(context, "profile", request, *others)
@@ -86,6 +92,21 @@ def load(context: Context, host: str) -> Load:
     )
 
 
+def sweep_load(context: Context, host: str) -> Load:
+    """Return the load settings of the sweeps, in short windows where the spec asks for neither points nor windows."""
+    settings, performance = load(context, host), context.spec.performance
+    windows = performance.measurement.model_copy(update={"stability_percent": MeasurementOptions().stability_percent})
+    if not context.finds_limits or performance.online is not None or windows != MeasurementOptions():
+        return settings
+    return replace(settings, measurement=replace(settings.measurement, fast_milliseconds=FAST_MILLISECONDS))
+
+
+def has_time_limit(context: Context) -> bool:
+    """Whether time ends the online sweep. An autoscaler needs the saturation itself."""
+    spec = context.spec
+    return context.finds_limits and spec.performance.online is None and spec.serving.autoscaling is None
+
+
 def offline_sweep(context: Context, candidate: Combination) -> Sweep:
     """Return the offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
@@ -96,8 +117,8 @@ def offline_sweep(context: Context, candidate: Combination) -> Sweep:
 
 def online_sweep(context: Context, candidate: Combination) -> Sweep:
     """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
-    # Four concurrencies show how the latency grows, and take little time. An autoscaler needs the saturation itself.
-    default_end = None if context.spec.serving.autoscaling else 4
+    # An object that is pinned to older images keeps its figures, but for an autoscaler.
+    default_end = None if context.finds_limits or context.spec.serving.autoscaling else 4
     sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=default_end))
     sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
     return Sweep(sizes, sweep.concurrency.concurrencies(), False, until_saturated=sweep.concurrency.end is None)

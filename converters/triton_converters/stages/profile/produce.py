@@ -21,6 +21,7 @@ from triton_converters.gates.candidate import Trial, judge
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
+from triton_converters.measuring.budget import FEWEST_POINTS
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
 from triton_converters.measuring.sweep import points
@@ -70,7 +71,8 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     if result.passed and answers:
         if request.keep_outputs:
             write_outputs(directory, answers.outputs)
-        result = _measure(request, Bench(server, request.load, reference.signature, home, directory), answers, result)
+        bench = Bench(server, request.load, reference.signature, home, directory, seconds=request.seconds)
+        result = _measure(request, bench, answers, result)
     return result
 
 
@@ -112,7 +114,9 @@ def _measure(request: ProfileRequest, bench: Bench, answers: Answers, result: Pr
     """Run the sweeps: static batches through shared memory, concurrent requests for the dynamic batcher, and rates."""
     largest = max(answers.output_bytes.values())
     is_batched = bench.signature.max_batch_size > 0
-    offline = bench.sweep("offline", request.offline, largest, points("online", request.online, is_batched))
+    concurrent = points("online", request.online, is_batched)
+    later = concurrent[:FEWEST_POINTS] if request.seconds else concurrent
+    offline = bench.sweep("offline", request.offline, largest, later)
     online = bench.sweep("online", request.online, largest)
     rates = bench.at_rates(request.open_loop, request.online, online.rows)
     commands = tuple(each.command for each in (offline, online, rates) if each.command)
