@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import answers
-from tests.simulation.answers import MIX, Script, when
+from tests.simulation.answers import GOOD, MIX, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from tests.simulation.edits import another_source
@@ -300,6 +300,16 @@ def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
     assert serving.started("measure") == 2
 
 
+def test_sources_that_were_chosen_at_loads_far_apart_are_compared_by_their_profiles(serving: Cluster) -> None:
+    serving.scripts = when("profile", Script(p99=8000))
+    serving.edit(another_source(), **regression(), selection={"objectives": [{"metric": "p99Latency"}]})
+    serving.settle()
+    assert reasons(serving, "PerformanceMeasured") == [("True", "PerformanceRegressed")]
+    message = serving.condition("PerformanceMeasured")["message"]
+    assert "37.5 % worse than the previously served source" in message
+    assert message.endswith("online at batch 1, concurrency 1 by the profiles")
+
+
 def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> None:
     before = serving.serving()
     serving.scripts = when("measure", Script(speed=0.8))
@@ -340,7 +350,7 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
         (
             Script(speed=0.5),
             {"online": {"concurrency": {"start": 5, "end": 6}}},
-            "no load was measured for both: batch size/concurrency 1/1, 1/2, 1/3, 1/4 and 1/5, 1/6",
+            "no load was measured for both: batch size/concurrency 1/4, 1/8, 1/16 and 1/5, 1/6",
         ),
         (Script(speed=0.5), {"online": {"batchSize": 2, "concurrency": {"start": 1, "end": 2}}}, "and 2/1, 2/2"),
         (
@@ -375,7 +385,7 @@ def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
 )
 def test_rows_of_one_load_are_compared(serving: Cluster, concurrency: dict[str, int], load: int, reason: str) -> None:
     # Six at once are better than four: best row beside best row, this source would be 8.6 % worse.
-    serving.scripts = when("measure", Script(speed=0.8))
+    serving.scripts = measured_slowly
     asked = regression()["performance"]
     serving.edit(another_source(), performance={**asked, "online": {"concurrency": concurrency}})
     serving.settle()
@@ -383,6 +393,11 @@ def test_rows_of_one_load_are_compared(serving: Cluster, concurrency: dict[str, 
     message = serving.condition("PerformanceMeasured")["message"]
     assert "20.0 % worse than the previously served source sha256:" in message
     assert f"online at batch 1, concurrency {load}" in message
+
+
+def measured_slowly(stage: str, candidate: str, request: Any) -> Script:
+    """The profile and the preview are a fifth slower."""
+    return Script(speed=0.8) if stage in ("profile", "measure") else GOOD
 
 
 OFFLINE = {"scenario": "Offline"}

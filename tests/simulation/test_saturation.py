@@ -1,21 +1,26 @@
 """Sweeps that end at saturation, and request rates: what Jobs are asked, what the status says, what is ranked."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.simulation.answers import GOOD, Script
+from tests.simulation.answers import ENVIRONMENT, GOOD, Script, all_good, row
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import a_deployment
-from triton_converters.contract.measurement_requests import OpenLoop, ProfileRequest, Sweep
+from triton_converters.contract.measurement_requests import MeasureRequest, OpenLoop, ProfileRequest, Sweep
+from triton_converters.contract.results import MeasureResult
+from triton_operator import names
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
 from triton_operator.jobs.profile import open_loop
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
+from triton_operator.rollout.preview import around, below, merged
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL_SATURATED = {"concurrency": {"start": 1}}
@@ -179,3 +184,90 @@ def test_an_autoscaler_has_the_rest_of_the_capacity_confirmed(online: dict[str, 
     assert asked.confirmed_percent == 70
     assert [(each.metric, each.maximum) for each in asked.constraints] == [("P99LatencyMicroseconds", 9000)]
     assert asked_of(a_spec(**performance, selection={"constraints": constraints})).constraints == ()
+
+
+# Through the preview Service -----------------------------------------------------------------------------------------
+
+
+def previewed(cluster: Cluster) -> list[tuple[int, ...]]:
+    """The concurrencies of each measure Job that was made, in their order."""
+    jobs = [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "measure"]
+    requests = [each["spec"]["template"]["spec"]["containers"][0]["args"][-1] for each in jobs]
+    return [MeasureRequest.from_json(each).online.concurrencies for each in requests]
+
+
+def slow_from(concurrency: int, stage: str, candidate: str, request: Any) -> Script:
+    """Through the preview Service a request takes 9 ms from so many in flight on, and 4 ms below."""
+    if stage != "measure":
+        return GOOD
+    return Script(p99=9000 if min(request.online.concurrencies) >= concurrency else 4000)
+
+
+def rolled_out(concurrency: int, **selection: Any) -> Cluster:
+    """An object that was chosen at concurrency 8, with a constraint on the latency, after all that it can do."""
+    asked = {"constraints": {"p99Latency": "6ms"}} | selection
+    return (
+        a_deployment()
+        .one_candidate()
+        .asking(selection=asked)
+        .faring(partial(slow_from, concurrency))
+        .settled()
+        .cluster()
+    )
+
+
+def test_the_preview_is_measured_at_the_chosen_load_and_those_around_it() -> None:
+    cluster = settled(None)
+    assert previewed(cluster) == [(4, 8, 16)]
+    assert concurrencies(cluster) == [4, 8, 16]
+
+
+def test_lower_loads_are_measured_until_one_meets_the_constraints() -> None:
+    cluster = rolled_out(3)
+    assert previewed(cluster) == [(4, 8, 16), (1, 2)]
+    assert concurrencies(cluster) == [1, 2, 4, 8, 16]
+    assert cluster.status["serving"]["p99Latency"] == "4ms"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_constraint_that_no_load_meets_is_not_met_and_a_retry_measures_again() -> None:
+    cluster = rolled_out(0)
+    assert cluster.condition("PerformanceMeasured")["reason"] == "ConstraintsNotMet"
+    assert previewed(cluster) == [(4, 8, 16), (1, 2)]
+    cluster.scripts = all_good
+    cluster.retry()
+    cluster.settle()
+    assert previewed(cluster) == [(4, 8, 16)]
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_an_edit_of_what_chooses_the_load_measures_nothing_as_long_as_the_rows_meet_the_constraints() -> None:
+    cluster = settled(None)
+    story = len(cluster.story)
+    cluster.edit(selection={"objectives": [{"metric": "p99Latency"}], "constraints": {"p99Latency": "6ms"}})
+    cluster.settle()
+    assert cluster.candidate("onnx-fp32")["load"] == "batch 1, concurrency 1"
+    assert (cluster.story[story:], concurrencies(cluster)) == ([], [4, 8, 16])
+
+
+def test_other_sweeps_have_the_saturation_measured() -> None:
+    assert concurrencies(settled(None, selection={"scenario": "Offline"})) == [4, 8, 16]
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [(1, (1, 2)), (2, (1, 2, 4)), (8, (4, 8, 16)), (16, (8, 16))], ids=str)
+def test_the_loads_around_one(chosen: int, expected: tuple[int, ...]) -> None:
+    assert around((1, 2, 4, 8, 16), chosen) == expected
+
+
+@pytest.mark.parametrize(("lowest", "expected"), [(1, ()), (2, (1,)), (8, (1, 2, 4)), (16, (2, 4, 8))], ids=str)
+def test_the_loads_below_one(lowest: int, expected: tuple[int, ...]) -> None:
+    assert below((1, 2, 4, 8, 16), lowest) == expected
+
+
+def test_steps_in_another_environment_are_not_put_together() -> None:
+    higher, lower = (
+        MeasureResult((row(each, 100, 4000),), replace(ENVIRONMENT, cpu=cpu)) for each, cpu in ((8, "one"), (4, "one"))
+    )
+    assert [each.concurrency for each in merged([higher, lower]).online] == [4, 8]
+    elsewhere = replace(lower, environment=replace(ENVIRONMENT, cpu="other"))
+    assert [each.concurrency for each in merged([higher, elsewhere]).online] == [4]

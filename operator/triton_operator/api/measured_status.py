@@ -192,7 +192,8 @@ class PerformanceStatus(StatusType):
     """Measurements of the offline sweep, made on the server inside the profile Job's pod."""
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
     """Measurements of the online sweep, made through the preview Service, which points to a revision before the main
-    Service does."""
+    Service does. Without `performance.online`, the profile finds the limit, and these are the loads around the one at
+    which the candidate was chosen."""
     request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
     """Measurements of request rates, made on the server inside the profile Job's pod."""
     saturation: SaturationStatus | None = None

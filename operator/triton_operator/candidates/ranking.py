@@ -122,7 +122,8 @@ def improvement(one: Choice, other: Choice) -> float:
     if one.score == other.score:
         return 0.0
     difference = one.score - other.score
-    return (exp(difference) - 1) * 100 if difference < 700 else inf
+    # Rounded, or what is half as fast again would be a billionth less than 50 % better.
+    return round((exp(difference) - 1) * 100, 9) if difference < 700 else inf
 
 
 def percent_words(value: float) -> str:

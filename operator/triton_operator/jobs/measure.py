@@ -1,5 +1,7 @@
 """The Job that measures a revision through the preview Service."""
 
+from dataclasses import replace
+
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult
@@ -15,8 +17,14 @@ from triton_operator.resources.work import Work, client
 MeasureWork = Work[MeasureRequest, MeasureResult]
 
 
-def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
-    """Return the Job's work. Its key covers the request, the client, the server's whole pod, and the object."""
+def measure_work(
+    context: Context, dump: Dump, target: Attempt, concurrencies: tuple[int, ...] | None = None
+) -> MeasureWork:
+    """Return the Job's work. Its key covers the request, the client, the server's whole pod, and the object.
+
+    ``concurrencies``: those of the target's profile that are measured; None: all.
+    """
+    sweep = measured_online_sweep(context, target)
     request = MeasureRequest(
         key="",
         revision=target.key,
@@ -24,7 +32,7 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
         model_name=context.spec.served_name,
         max_batch_size=target.candidate.max_batch_size(context.spec),
         load=sweep_load(context, names.preview(context.name)),
-        online=measured_online_sweep(context, target),
+        online=sweep if concurrencies is None else replace(sweep, concurrencies=concurrencies),
     )
     surroundings = (serving_inputs(context), context.client_inputs, context.triton_deployment.uid)
     replaced_keys, request = key_measurement(context, "measure", request, *surroundings)

@@ -1,5 +1,6 @@
 """Measure the target through the preview Service, and judge its figures. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from triton_converters.contract.reasons import Reason
@@ -17,6 +18,7 @@ from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Figures
+from triton_operator.rollout.preview import below, first_work, measured_concurrencies, merged
 from triton_operator.rollout.regression import compare
 
 
@@ -58,10 +60,10 @@ def measure(
     Service points to another revision's pods, so that the sweep may not begin. ``is_active``: whether the Service
     points to the target.
     """
-    work = measure_work(context, dump, target)
     # The active revision may have to make room for each try, and then answers no request until the try ends.
     costs_active = context.spec.gpu is not None and context.active_server is not None and not is_active
-    job_run = _run_sweep(context, work, not is_waiting and not is_held, repeats=not costs_active)
+    may_start = not is_waiting and not is_held
+    works, job_run = _run_steps(context, dump, target, may_start, repeats=not costs_active)
     if job_run.failure is not None:
         condition = Statement("PerformanceMeasured", False, job_run.failure.reason, job_run.failure.message)
         return Measured(Figures.FAILED, condition, job_run.effects, again_after=next_try(context, [job_run]))
@@ -77,18 +79,45 @@ def measure(
         late = None if is_waiting or is_running else _late_condition(context, view, condition)
         figures = Figures.MISSING if late is None else Figures.LATE
         return Measured(figures, condition, job_run.effects, runs=is_running, late=late)
-    # Constraints on another sweep say nothing about this one.
-    selection, finished_at = context.spec.selection, job_run.finished_at
-    constraints = selection.constraints.asked if selection.scenario == "Online" else ()
-    best = best_row(result.online, selection.objectives, constraints)
+    best, finished_at = _best(context, result), job_run.finished_at
     condition = _condition(context, dump, target, result, best, is_active)
     if condition.status:
         return Measured(Figures.PASSED, condition, job_run.effects, result, best, finished_at)
     trouble = Trouble(condition.reason, condition.message)
     effects = job_run.effects + record_unmet_figures(
-        context, dict.fromkeys(_judged_records(context, work, target), trouble)
+        context, dict.fromkeys(_judged_records(context, works, target), trouble)
     )
     return Measured(Figures.MISSED, condition, effects, result, best, finished_at)
+
+
+def _best(context: Context, result: MeasureResult) -> Choice:
+    """Return the row that is judged. Constraints on another sweep say nothing about this one."""
+    selection = context.spec.selection
+    constraints = selection.constraints.asked if selection.scenario == "Online" else ()
+    return best_row(result.online, selection.objectives, constraints)
+
+
+def _run_steps(
+    context: Context, dump: Dump, target: Attempt, may_start: bool, repeats: bool
+) -> tuple[list[MeasureWork], Run[MeasureResult]]:
+    """Run one step after the other until a measurement meets the constraints, or there is no lower load.
+
+    Returns the works so far, and the last one's run: with the result of all, or of the one that has none yet.
+    """
+    works, results, effects = [first_work(context, dump, target)], list[MeasureResult](), Effects()
+    while True:
+        job_run = _run_sweep(context, works[-1], may_start, repeats)
+        effects += job_run.effects
+        job_run = replace(job_run, effects=effects)
+        if job_run.result is None:
+            return works, job_run
+        results.append(job_run.result)
+        result = merged(results)
+        lowest = min(row.concurrency for each in results for row in each.online)
+        lower = below(measured_concurrencies(target), lowest) if _best(context, result).violation is not None else ()
+        if not lower:
+            return works, replace(job_run, result=result)
+        works.append(measure_work(context, dump, target, lower))
 
 
 def _run_sweep(context: Context, work: MeasureWork, may_start: bool, repeats: bool) -> Run[MeasureResult]:
@@ -117,9 +146,9 @@ def _late_condition(context: Context, view: ServerView | None, measured_conditio
     return Statement("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
 
 
-def _judged_records(context: Context, work: MeasureWork, target: Attempt) -> list[str]:
+def _judged_records(context: Context, works: Sequence[MeasureWork], target: Attempt) -> list[str]:
     """Return the names of the records whose figures decide whether the target may be active."""
-    names = [record_name(work.stage, work.key)]
+    names = [record_name(work.stage, work.key) for work in works]
     if context.spec.selection.scenario != "Online":
         names.append(record_name("profile", target.profile_key))
     return names

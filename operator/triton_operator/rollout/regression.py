@@ -1,11 +1,12 @@
 """Compare the performance of a new source with that of the previous one that served. Pure.
 
 Only like is compared with like: measurements of the judged scenario at the same load, in the same environment and with
-the same options. Online measurements come from the preview Service, offline ones from the profiles.
+the same options. Online measurements come from the preview Service, offline ones from the profiles. So do online ones
+of revisions that were chosen at loads so far apart that the preview Service had none for both.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,12 +25,12 @@ from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement, percent_words
 from triton_operator.context import Context
 from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.rollout.preview import merged
 
 COMPARED_OPTIONS = {
     "-i": "protocol",
     "--shape": "the inputs' shape",
     "--shared-memory": "shared memory",
-    "--measurement-mode": "measurement mode",
 }
 """The options of perf_analyzer that change a figure at the same load, with their names for messages."""
 
@@ -52,6 +53,12 @@ class Sweep:
     mix: Mix | None
 
 
+Sweeps = Mapping[str, Sweep]
+"""The judged scenario's measurements by where they were made."""
+PREVIEW, PROFILE = "", " by the profiles"
+"""Where, as a message says it after the load."""
+
+
 def compare(context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult) -> Compared | None:
     """Compare the new source with the previous one; None: the spec does not ask for it.
 
@@ -63,10 +70,12 @@ def compare(context: Context, source: SourceResult, profile: ProfileResult, meas
     last_source = _last_other_source(context, source)
     if last_source is None:
         return Compared(Reason.MEASURED, "not compared: there is no record of another source that served")
-    digest, previous_sweep = last_source
+    digest, previous_sweeps = last_source
     name = f"the previously served source sha256:{digest[:12]}"
     scenario = context.spec.selection.scenario
-    new_sweep = _measurements(context, profile, measured)
+    new_sweeps = _sweeps(context, profile, [measured])
+    where = _comparable(previous_sweeps, new_sweeps, PREVIEW if scenario == "Online" else PROFILE)
+    previous_sweep, new_sweep = previous_sweeps.get(where), new_sweeps.get(where)
     if previous_sweep is None or new_sweep is None:
         message = f"not compared with {name}: its {scenario.lower()} measurements are not recorded"
         return Compared(Reason.NOT_COMPARED, message)
@@ -83,14 +92,30 @@ def compare(context: Context, source: SourceResult, profile: ProfileResult, meas
     change = improvement(new_choice, previous_choice)
     beyond = (new_choice.distance - previous_choice.distance) * 100
     direction = "worse" if change < 0 else "better"
+    of_profiles = where if scenario == "Online" else ""
     message = f"{percent_words(abs(change))} {direction} than {name}, {scenario.lower()} at {previous_choice.load}"
+    message += of_profiles
     if new_choice.violation is not None and beyond > 0:
         message += f", which breaks a constraint: {selection.constraints.broken(new_choice.violation)}"
     regressed = max(-change, beyond) > bounds.max_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, message)
 
 
-def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
+def _comparable(previous_sweeps: Sweeps, new_sweeps: Sweeps, usual: str) -> str:
+    """Return where both were measured at one load: at the usual place, unless only the profiles have one."""
+    if usual in previous_sweeps and usual in new_sweeps and not _common_loads(previous_sweeps, new_sweeps, usual):
+        return PROFILE if _common_loads(previous_sweeps, new_sweeps, PROFILE) else usual
+    return usual
+
+
+def _common_loads(previous_sweeps: Sweeps, new_sweeps: Sweeps, where: str) -> set[tuple[int, int, int]]:
+    previous_loads, new_loads = (
+        {_load(row) for row in each[where].rows} if where in each else set() for each in (previous_sweeps, new_sweeps)
+    )
+    return previous_loads & new_loads
+
+
+def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Sweeps] | None:
     """Return the digest and the measurements of the last other source that served; None: no record has one."""
     records = context.observed.records
     current_digests = {source.digest, weights_digest(context), data_digest(context)} - {""}
@@ -100,27 +125,21 @@ def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Swe
         results = {name: records[name].outcome.result for name in record_names}
         digests = {each.digest for each in results.values() if isinstance(each, SourceResult)}
         if digests and digests != current_digests:
-            measure_result = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
-            return min(digests - current_digests or digests), _measurements(
-                context, results.get(state.profile), measure_result
-            )
+            measure_results = [each for each in results.values() if isinstance(each, MeasureResult)]
+            sweeps = _sweeps(context, results.get(state.profile), measure_results)
+            return min(digests - current_digests or digests), sweeps
     return None
 
 
-def _measurements(context: Context, profile: Document | None, measure_result: MeasureResult | None) -> Sweep | None:
-    """Return the judged scenario's measurements; None: they are not recorded."""
-    scenario = context.spec.selection.scenario
-    if scenario != "Online":
-        return (
-            Sweep(profile.rows(scenario), profile.environment, profile.mix)
-            if isinstance(profile, ProfileResult)
-            else None
-        )
-    return (
-        Sweep(measure_result.online, measure_result.environment, measure_result.mix)
-        if measure_result is not None
-        else None
-    )
+def _sweeps(context: Context, profile: Document | None, measure_results: Sequence[MeasureResult]) -> Sweeps:
+    """Return the judged scenario's measurements, as far as they are recorded."""
+    scenario, found = context.spec.selection.scenario, dict[str, Sweep]()
+    if isinstance(profile, ProfileResult):
+        found[PROFILE] = Sweep(profile.rows(scenario), profile.environment, profile.mix)
+    if scenario == "Online" and measure_results:
+        measured = merged(measure_results)
+        found[PREVIEW] = Sweep(measured.online, measured.environment, measured.mix)
+    return found
 
 
 def _obstacles(previous_sweep: Sweep, new_sweep: Sweep, scenario: str) -> Iterator[str]:
