@@ -122,7 +122,7 @@ def test_images_that_were_asked_for_under_the_old_name_stay() -> None:
     without = replace(deployment, status=TritonDeploymentStatus())
     assert deployment.update_images == images["asked"]
     for known in (pinned_images(deployment, History(), newer), pinned_images(without, history, newer)):
-        assert (known.converter, known.commands_version) == ("example/converter:1", 3)
+        assert (known.converter, known.commands_version) == ("example/converter:1", 4)
 
 
 def test_no_stored_field_is_missing_or_of_another_type_in_the_new_schema() -> None:
