@@ -149,6 +149,11 @@ class Context:
         return (self.images.commands_version or 1) >= 4
 
     @property
+    def calibration_samples(self) -> int:
+        """The most samples that metrics leave out; 0: none. An image that does not know them is not asked to."""
+        return self.spec.calibration_samples if self.images.quantizes else 0
+
+    @property
     def arithmetic_inputs(self) -> list[str]:
         """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
         return ["without TF32"] if self.images.tf32 is False else []

@@ -15,7 +15,7 @@ from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject
-from triton_plugin.tables import by_rank, margin
+from triton_plugin.tables import by_rank, int8, margin
 
 GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
 """Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
@@ -39,6 +39,7 @@ def explain(subject: Subject) -> str:
         _choice(subject),
         _searches(subject),
         _other_candidates(subject, outcome),
+        _int8(subject),
         _saturation(subject),
         _mixed_shapes(subject),
         _environment(subject),
@@ -268,6 +269,12 @@ def _other_candidates(subject: Subject, printed_text: str) -> str:
         to_do = _advice_lines(subject, each.reason or "") if each.state == "Failed" else []
         lines += [f"  {one}" for one in to_do if one.strip() not in "\n".join([printed_text, *lines])]
     return "\n".join(["Other candidates:", *lines]) if lines else ""
+
+
+def _int8(subject: Subject) -> str:
+    """Return what the INT8 graphs of the candidates are like."""
+    found = [f"  {each.name}: {words}." for each in by_rank(subject.status.candidates) if (words := int8(each))]
+    return "\n".join(["INT8 graphs:", *found]) if found else ""
 
 
 def _regression_check(subject: Subject) -> str:

@@ -163,11 +163,16 @@ def reasons(rows: Sequence[CandidateStatus]) -> RenderableType:
     """Each candidate's reason and message, and its distance from a constraint, in the order of rank."""
     return Group(
         *(
-            Text(f"{row.name}: {'; '.join(filter(None, (row.reason, row.message, margin(row))))}")
+            Text(f"{row.name}: {'; '.join(filter(None, (row.reason, row.message, margin(row), int8(row))))}")
             for row in by_rank(rows)
             if row.reason
         )
     )
+
+
+def int8(row: CandidateStatus) -> str:
+    """What the candidate's INT8 graph is like; empty: it has none."""
+    return row.quantization.sentence() if row.quantization else ""
 
 
 def margin(row: CandidateStatus) -> str:

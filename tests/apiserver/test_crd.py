@@ -126,6 +126,12 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
 
 
 A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
+INT8 = {
+    CANDIDATES: [{"name": "int8", "format": "onnx", "precision": "int8", "quantization": {"calibrationSamples": 8}}],
+    "spec.gpu": ...,
+}
+"""A spec whose only candidate is quantized."""
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown format": (
         {f"{CANDIDATES}.0.format": "trt-plan"},
@@ -143,7 +149,35 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.conversion": {"indexSecretRef": {"name": "our-index"}}},
         "indexSecretRef is only for the packages of requirements",
     ),
-    "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
+    "unknown precision": ({f"{CANDIDATES}.0.precision": "int4"}, 'supported values: "fp32", "fp16", "int8"'),
+    "int8 of a format that is not quantized": (
+        {f"{CANDIDATES}.1.precision": "int8"},
+        "precision int8 is made by ONNX Runtime's quantizer: set format onnx",
+    ),
+    "int8 with an accelerator": (
+        {f"{CANDIDATES}.0.precision": "int8"},
+        "precision int8 runs on the CPU: remove accelerator",
+    ),
+    "int8 on a GPU": (
+        {f"{CANDIDATES}.0": {"name": "int8", "format": "onnx", "precision": "int8"}},
+        "precision int8 gains nothing on a GPU: remove the candidate, or spec.gpu",
+    ),
+    "int8 without a metric": (
+        {**INT8, "spec.metrics": ..., "spec.accuracy.thresholds": []},
+        "precision int8 is judged by your metric: set spec.metrics and at least one of accuracy.thresholds",
+    ),
+    "quantization of another precision": (
+        {f"{CANDIDATES}.3.quantization": {}},
+        "quantization applies only to precision int8: remove it, or set precision int8",
+    ),
+    "no calibration sample": (
+        {f"{CANDIDATES}.0.quantization": {"calibrationSamples": 0}},
+        "calibrationSamples in body should be greater than or equal to 1",
+    ),
+    "an operator's name for its type": (
+        {f"{CANDIDATES}.0.quantization": {"excludedOperators": ["/head/Gemm"]}},
+        "excludedOperators[0] in body should match",
+    ),
     "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt", "amp"'),
     "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),
     "unknown model format": (

@@ -32,6 +32,7 @@ GOOD: dict[str, JSON] = {
     "a claim by name": changed(FULL, {"spec.repository": {"claimName": "models"}}),
     "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),
     "no search": changed(FULL, {"spec.selection.search": {"mode": "None"}}),
+    "int8 on a CPU": changed(FULL, test_crd.INT8),
     "a threshold of one kind": changed(
         FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maxDegradation": 0.01}]}
     ),

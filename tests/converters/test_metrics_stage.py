@@ -1,6 +1,7 @@
 """The user's metrics of the framework's outputs and of what profiles kept, from the request to the result."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
+from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
@@ -92,6 +94,35 @@ def test_every_set_of_outputs_has_its_metrics(claim: Path, capfd: pytest.Capture
     stored = read_result(directory, "metrics", KEY, MetricsResult)
     assert stored.candidates[1].values[2] == pytest.approx(1 / 3, rel=1e-6)
     assert [path.name for path in directory.iterdir()] == ["result.json"]
+
+
+def test_samples_that_calibrate_are_left_out_of_every_set(claim: Path) -> None:
+    keep("right", SCORES)
+    left_out = calibration(6, 2)
+    assert len(left_out) == 2
+    wrong = SCORES.copy()
+    wrong[sorted(left_out)] = SCORES[[(number + 1) % 3 for number in sorted(left_out)]]
+    keep("wrong where it does not count", wrong)
+    candidates = KeptOutputs("right", "onnx", "fp32"), KeptOutputs("wrong where it does not count", "onnx", "int8")
+    result = run_metrics(replace(request(*candidates), calibration_samples=2))
+    assert result.framework == (None, 4.0, 1.0)
+    assert [each.values for each in result.candidates] == [(None, 4.0, 1.0)] * 2
+
+
+def test_requests_that_calibrate_are_left_out_without_a_batch_dimension(claim: Path) -> None:
+    """Each batch is one sample then; the reference has two."""
+    reference = layout.reference_directory(REFERENCE)
+    signature = Signature((Tensor("X", "FP32", (-1, 3)),), (Tensor("SCORES", "FP32", (-1, 3)),), 0)
+    write_result(reference, "reference", REFERENCE, ReferenceResult(signature, 2, 2, 1.0))
+    directory = layout.measurement_directory("whole")
+    directory.mkdir(parents=True)
+    write_outputs(directory, [{"SCORES": SCORES[0:4]}, {"SCORES": SCORES[4:6]}])
+    write_result(directory, "profile", "whole", ProfileResult(True, "Passed", "", 0.0, 2, (), (), ENVIRONMENT))
+    asked = request(KeptOutputs("whole", "onnx", "int8"))
+    result = run_metrics(replace(asked, max_batch_size=0, calibration_samples=1))
+    assert calibration(2, 1) == {0}
+    assert result.framework == (None, 2.0, 1.0)
+    assert result.candidates[0].values == (None, 2.0, 1.0)
 
 
 def test_what_fails_for_one_candidate_is_its_own(claim: Path) -> None:

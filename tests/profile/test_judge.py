@@ -16,6 +16,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import candidate
+from triton_converters.gates.answers import scales_of
 from triton_converters.gates.candidate import Trial
 from triton_converters.stages.profile import produce
 
@@ -75,6 +76,27 @@ def of_halves(path: Path) -> None:
     node = onnx.helper.make_node("Identity", ["w"], ["Y"])
     output = onnx.helper.make_tensor_value_info("Y", onnx.TensorProto.FLOAT16, [2])
     onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], [output], [weights])), str(path))
+
+
+@pytest.mark.parametrize(("noise", "passes"), [(0.02, True), (0.05, False)])
+def test_int8_is_judged_by_the_noise_of_a_whole_output(noise: float, passes: bool) -> None:
+    """34 and 26 dB, in which single elements are off by more than any tolerance of other precisions allows."""
+    random = numpy.random.default_rng(5)
+    x = random.standard_normal((64, 1, 10)).astype(numpy.float32)
+    added = (noise * random.standard_normal(x.shape)).astype(numpy.float32)
+    answers = {row.tobytes(): row + more for row, more in zip(x, added, strict=True)}
+    batches = [Batch(numpy.array([number]), {"X": row}, {}, {"Y": row}) for number, row in enumerate(x)]
+    trial = a_trial(
+        precision="int8",
+        tolerance=DEFAULT_TOLERANCES["int8"],
+        scales=lambda: scales_of(batches, False, DEFAULT_TOLERANCES["int8"], "int8"),
+        batches=batches,
+        infer=lambda inputs, outputs: {"Y": answers[inputs["X"].tobytes()]},
+    )
+    failed = candidate.judge(trial)
+    assert (failed is None) is passes
+    assert passes or (failed is not None and "; the signal-to-noise ratio is 26" in failed.message)
+    assert passes or (failed is not None and failed.message.endswith("dB, and INT8 needs 30 dB"))
 
 
 FILES = ("halves.onnx", "none.onnx")

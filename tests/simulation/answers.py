@@ -12,6 +12,7 @@ from triton_converters.contract.measurement_requests import (
     ProfileRequest,
     SearchRequest,
 )
+from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
@@ -71,6 +72,10 @@ FIXED = "fixed"
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
 REPOSITORY = "repository"
 """A part of the path of a model's folder in a Triton repository; the rest is that of its file."""
+
+
+QUANTIZED = Quantized("Static", 41, 38, 39.6, 3.06, 32)
+"""What every INT8 graph is like."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,10 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), script.rehearsed)
     if stage == "convert":
         tensorrt = TENSORRT if request.format == "trt" else ""
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, script.rehearsed)
+        quantized = QUANTIZED if request.quantization else None
+        return ConvertResult(
+            "e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, script.rehearsed, quantized=quantized
+        )
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":

@@ -147,6 +147,7 @@ MOMENTS: dict[str, State] = {
         "Ready"
     ),
     "saturated": a_deployment().one_candidate().asking(performance={"online": SATURATING}).until_has("Ready"),
+    "int8": a_deployment().candidates("onnx-fp32", "onnx-int8").until_has("Ready"),
     "mixed-shapes": ONE.faring(samples_vary).until_has("Ready"),
     "several-servers": ONE.asking(serving={"replicas": 2}, repository=SEVERAL_NODES).until_has("Ready"),
     "flags-and-clients": ONE.asking(

@@ -1,6 +1,6 @@
 """The reference on disk: one npz file for each batch, never pickled."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,3 +93,19 @@ def read_batches(directory: Path) -> Iterator[Batch]:
                 if group in groups:
                     groups[group][name] = arrays[key]
             yield Batch(arrays["ids"], **groups)
+
+
+def select(batches: Iterable[Batch], batched: bool, keeps: Callable[[int], bool]) -> Iterator[Batch]:
+    """Yield the batches with those samples alone whose number, from 0, is kept; a batch of none is left out.
+
+    ``batched``: false: without a batch dimension, a batch is one sample.
+    """
+    number = 0
+    for batch in batches:
+        rows = [row for row in range(len(batch.ids) if batched else 1) if keeps(number + row)]
+        number += len(batch.ids) if batched else 1
+        if rows and not batched:
+            yield batch
+        elif rows:
+            groups = ({name: array[rows] for name, array in getattr(batch, group).items()} for group in _GROUPS)
+            yield Batch(batch.ids[rows], *groups)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import Signature, Tensor
 
 
@@ -195,7 +196,7 @@ class ConvertRequest(Document):
     format: str
     """A key of ``formats.FORMATS``."""
     precision: str
-    """``fp32`` or ``fp16``; inputs and outputs stay as the signature says."""
+    """``fp32``, ``fp16`` or ``int8``; inputs and outputs stay as the signature says."""
     accelerator: str
     """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
@@ -225,6 +226,8 @@ class ConvertRequest(Document):
     """Key of the installed Python packages; empty: the spec names no requirements file."""
     data: str = ""
     """Digest of the published data; empty: there is none, or it is mounted from a claim."""
+    quantization: Quantization | None = None
+    """How an ``int8`` graph is made; None: another precision."""
 
     @property
     def keeps_types(self) -> bool:

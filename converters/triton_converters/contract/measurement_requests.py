@@ -40,8 +40,9 @@ class Tolerance:
         return (self.absolute, self.relative) in [(each.absolute, each.relative) for each in defaults]
 
 
-DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
-"""Tolerances by the candidate's precision."""
+DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2), "int8": Tolerance(1e6, 1e6)}
+"""Tolerances by the candidate's precision. INT8 errs in any element, so that of int8 is one that no finite element
+exceeds: the signal-to-noise ratio of the whole output judges it (``gates.agreement.ERROR_SHARES``)."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,9 @@ class MetricsRequest(Document):
     """Key of the installed Python packages; empty: the spec names no requirements file."""
     data: str = ""
     """Digest of the published data; empty: there is none, or it is mounted from a claim."""
+    calibration_samples: int = 0
+    """The most samples by which any candidate of the object is calibrated (``quantization.calibration``). They are left
+    out of the metrics of every candidate and of the framework, so that all are computed of the same samples."""
 
 
 @dataclass(frozen=True)

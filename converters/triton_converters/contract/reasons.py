@@ -309,6 +309,7 @@ class Reason(StrEnum):
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
     )
+    QUANTIZATION_GAINS_NOTHING = "QuantizationGainsNothing", "No INT8 graph is both faster than fp32 and close to it."
     ACCELERATOR_UNUSED = (
         "AcceleratorUnused",
         "TensorRT inside ONNX Runtime built no engine, so the candidate is the same as without the accelerator.",

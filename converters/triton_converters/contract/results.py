@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.quantization import Quantized
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -204,6 +205,8 @@ class ConvertResult(Document):
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
     gpu: str = ""
     """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
+    quantized: Quantized | None = None
+    """What an INT8 graph is like; None: another precision, or an ensemble."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,14 @@ Vectors then have a cosine of at least 0.99995. Of the variants of docs/gates.md
 wrong ones of 29 to 38 dB passed where this was a tenth for fp16.
 """
 
+LEAST_SIGNAL_TO_NOISE = 30.0
+"""Smallest signal-to-noise ratio of an output of an INT8 graph, in dB. What was usable had 36 and more, what was broken
+6 to 21."""
+ERROR_SHARES = {"fp32": ERROR_SHARE, "fp16": ERROR_SHARE, "int8": 10 ** (-LEAST_SIGNAL_TO_NOISE / 20)}
+"""ERROR_SHARE by what the candidate computes in."""
+MOST_SIGNAL_TO_NOISE = 200.0
+"""What stands for no noise at all, in dB: beyond the digits of fp32."""
+
 CHANGE_SHARE = 0.25
 """Largest root mean square of an output's errors, as a share of that of its changes between samples: 12 dB.
 
@@ -130,6 +138,12 @@ class Agreement:
         """
         size = max(self.squared_size, self.usual_size)
         return math.sqrt(self.squared_error / size) if size else 0.0
+
+    @property
+    def signal_to_noise(self) -> float:
+        """The size of the whole output as a ratio to its errors, in dB, from 0.0 to MOST_SIGNAL_TO_NOISE."""
+        share = self.error_share
+        return min(MOST_SIGNAL_TO_NOISE, max(0.0, -20 * math.log10(share))) if share else MOST_SIGNAL_TO_NOISE
 
     @property
     def change_share(self) -> float:

@@ -55,6 +55,11 @@ class Answers:
         """The largest absolute error of all floating point outputs."""
         return max((each.max_absolute_error for each in self.agreements.values()), default=0.0)
 
+    @property
+    def signal_to_noise(self) -> float | None:
+        """The smallest signal-to-noise ratio of all floating point outputs, in dB; None: no output is one."""
+        return min((each.signal_to_noise for each in self.agreements.values() if each.is_floating), default=None)
+
     def add(self, output: str, agreement: Agreement, answered: Array) -> None:
         """Add what was answered for one output of a request, [samples, ...]."""
         known, largest = self.agreements.get(output), max(wire_bytes(sample) for sample in answered)

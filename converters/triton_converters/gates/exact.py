@@ -65,11 +65,12 @@ def _of_counted(part: Part) -> str:
     return f"{part.differing} of {part.counted} that are no background"
 
 
-RULES = {"fp32": Rule(1e-5, 1e-3), "fp16": Rule(1e-2, 5e-2)}
+RULES = {"fp32": Rule(1e-5, 1e-3), "fp16": Rule(1e-2, 5e-2), "int8": Rule(5e-2, 2e-1)}
 """The default, by the candidate's precision.
 
 fp32: a segmentation of 2,097,152 voxels was seen to differ in 2 between two sound runtimes. fp16 rounds scores to 11
-bits, which turns near ties more often. docs/gates.md has the rates of wrong and right variants.
+bits, which turns near ties more often. docs/gates.md has the rates of wrong and right variants. int8 has 8 bits; how
+many classes may turn is for the metric's threshold to say, without which there is no such candidate.
 """
 
 
@@ -83,7 +84,7 @@ numbers is rarely one of neighbours.
 
 def rule_of(precision: str, tolerance: IntegerTolerance, rounds: bool = False) -> Rule:
     """Return the rule of a precision, with the share that the spec asks for; ``rounds``: of amounts, by one step."""
-    known = RULES["fp16" if rounds else precision]
+    known = RULES["fp16" if rounds and precision == "fp32" else precision]
     if tolerance.share is None:
         return known
     return Rule(tolerance.share, max(known.sample_share, tolerance.share))

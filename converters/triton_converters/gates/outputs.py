@@ -9,7 +9,13 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.gates import exact
-from triton_converters.gates.agreement import CHANGE_SHARE, ERROR_SHARE, Agreement, describe
+from triton_converters.gates.agreement import (
+    CHANGE_SHARE,
+    ERROR_SHARES,
+    LEAST_SIGNAL_TO_NOISE,
+    Agreement,
+    describe,
+)
 from triton_converters.gates.answers import Answers
 
 MOST_STEPS = 4
@@ -44,9 +50,12 @@ class Judged:
 
     def described(self, worst: Failed) -> str:
         """Return how much of the worst output disagrees."""
-        return describe(
-            worst.agreement, self.tolerance, _rule(self.answers, worst.agreement, self.precision, self.tolerance)
-        )
+        rule = _rule(self.answers, worst.agreement, self.precision, self.tolerance)
+        words = describe(worst.agreement, self.tolerance, rule)
+        if self.precision != "int8" or not worst.agreement.is_floating or worst.agreement.not_finite:
+            return words
+        ratio = f"the signal-to-noise ratio is {worst.agreement.signal_to_noise:.1f} dB"
+        return f"{words}; {ratio}, and INT8 needs {LEAST_SIGNAL_TO_NOISE:g} dB"
 
     def range_of_halves(self) -> str:
         """Return what may have made values infinite."""
@@ -54,7 +63,8 @@ class Judged:
 
     def wider(self) -> str:
         """Return the tolerance by which all outputs agree; empty if there is none that helps."""
-        if any(each.agreement.other_lengths or each.complaint for each in self.failed):
+        # Of INT8 only a metric says what is close enough, so there is no tolerance to set.
+        if self.precision == "int8" or any(each.agreement.other_lengths or each.complaint for each in self.failed):
             return ""
         floating = [each.agreement.is_floating for each in self.failed]
         return self._wider() if all(floating) else "" if any(floating) else self._more_steps()
@@ -121,7 +131,7 @@ RULES = (
 def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candidate: str = "") -> None:
     """Check that the outputs agree, that none is constant that should not be, and that there was a sample.
 
-    ``precision``: what the candidate computes in, fp32 or fp16; ``candidate``: its own precision, if that is another.
+    ``precision``: what the candidate computes in (fp32, fp16, int8); ``candidate``: its own precision, if another.
     Raises StageError: OutputsNotFinite, OutputsDiffer. The message describes the worst output and names the others.
     """
     if not answers.agreements or not answers.requests:
@@ -147,7 +157,7 @@ def _rule(answers: Answers, agreement: Agreement, precision: str, tolerance: Tol
 
 def _failed(answers: Answers, precision: str, tolerance: Tolerance) -> Iterator[Failed]:
     for name, agreement in answers.agreements.items():
-        holds = agreement.holds(_rule(answers, agreement, precision, tolerance), ERROR_SHARE, CHANGE_SHARE)
+        holds = agreement.holds(_rule(answers, agreement, precision, tolerance), ERROR_SHARES[precision], CHANGE_SHARE)
         # All that varies of an integer output may be within the share that need not be equal.
         judges_variation = agreement.is_floating or not holds
         complaint = answers.variations[name].complaint(precision) if judges_variation else ""

@@ -11,8 +11,9 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.reasons import Reason
 
-TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",)}
-"""The types that most weights may have. A model with weights in double precision keeps them in an fp32 candidate."""
+TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",), "int8": ("FP32",)}
+"""The floating point types that most weights may have. A model with weights in double precision keeps them in an fp32
+candidate; what an INT8 graph does not quantize, and its scales, are fp32."""
 HALVES = ("FP16", "BF16")
 """The types that a model's own file may have, and keeps in an fp32 candidate."""
 
@@ -23,16 +24,27 @@ READABLE = frozenset({"onnx", HPS})
 def check_precision(path: Path, format_name: str, precision: str, kept: Collection[str] = ()) -> tuple[str, ...]:
     """Return ``weight_data_types`` of the file, after checking that it has the requested precision.
 
-    ``precision``: fp32 or fp16. ``kept``: more types that an fp32 file may have, because nothing is cast for fp32 and
-    its source has them. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
+    ``precision``: fp32, fp16 or int8. ``kept``: more types that an fp32 file may have, because nothing is cast for
+    fp32 and its source has them. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
     graph keeps some constants (such as the scales of Resize) and what the model itself casts in fp32. A file without
-    floating point weights has no precision and passes.
+    floating point weights has no precision and passes, but for int8, of which some operator must be quantized.
     """
     found = weight_data_types(path, format_name)
     if found and found[0] not in (*TYPES_BY_PRECISION[precision], *(kept if precision == "fp32" else ())):
         message = f"{path.name} should be {precision}, but its weights are {', '.join(found)}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
+    if precision == "int8" and not _has_quantized(path):
+        raise StageError(Reason.PRECISION_MISMATCH, f"{path.name} should be int8, but no operator is quantized")
     return found
+
+
+def _has_quantized(path: Path) -> bool:
+    """Whether any operator of an ONNX file, which could be parsed before, is quantized."""
+    import onnx
+
+    from triton_converters.graph.quantized import is_quantized, operators
+
+    return any(map(is_quantized, operators(onnx.load(str(path), load_external_data=False))))
 
 
 def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from triton_converters.claim_store.dump import Array
 from triton_converters.gates.agreement import beyond, common
 from triton_converters.gates.scale import SMALLEST
 
-RESOLUTION = {"fp32": 1e-6, "fp16": 2.0**-9}
+RESOLUTION = {"fp32": 1e-6, "fp16": 2.0**-9, "int8": 2.0**-6}
 """What counts as a change, as a share of the output's largest value, by the candidate's precision: a few units in the
 last place, which a runtime's rounding makes and unmakes."""
 
@@ -76,7 +76,7 @@ class Variation:
         """Return in words that one side is empty, or the served one constant, where the other is not; empty: neither.
 
         What has zeros only is padding, and so not other than empty.
-        ``precision``: fp32 or fp16, which decides what the framework's change must amount to.
+        ``precision``: fp32, fp16 or int8, which decides what the framework's change must amount to.
         """
         framework, served = self.framework, self.served
         if served.found and not framework.elements:

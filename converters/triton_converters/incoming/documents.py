@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.contract.text import printable, shortened
@@ -85,6 +86,7 @@ class Converted(Document):
     max_absolute_error: float | None
     rehearsed: bool = False
     gpu: str = ""
+    quantized: Quantized | None = None
 
 
 @dataclass(frozen=True)

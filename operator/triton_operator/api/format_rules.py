@@ -38,6 +38,11 @@ NO_INPUTS = (
 MIXED = "one image converts all models of an ensemble: use TensorFlow for all of them or for none"
 """Said of an ensemble."""
 
+NOT_ONNX = "precision int8 is made by ONNX Runtime's quantizer: set format onnx"
+UNJUDGED = "precision int8 is judged by your metric: set spec.metrics and at least one of accuracy.thresholds"
+ON_GPU = "precision int8 gains nothing on a GPU: remove the candidate, or spec.gpu"
+"""Said of candidates that cannot be quantized."""
+
 
 def accelerator_rules() -> list[Rule]:
     """Return the rules of a candidate: its format takes its accelerator."""
@@ -48,6 +53,36 @@ def accelerator_rules() -> list[Rule]:
         )
         for name, form in FORMATS.items()
         if name != HPS
+    ]
+
+
+def int8_rules() -> list[Rule]:
+    """Return the rules of a candidate: only an ONNX graph is quantized, and for the CPU."""
+    return [
+        (
+            "self.precision != 'int8' || self.format == 'onnx'",
+            NOT_ONNX,
+        ),
+        (
+            "self.precision != 'int8' || !has(self.accelerator) || self.accelerator == 'none'",
+            "precision int8 runs on the CPU: remove accelerator",
+        ),
+        (
+            "self.precision == 'int8' || !has(self.quantization)",
+            "quantization applies only to precision int8: remove it, or set precision int8",
+        ),
+    ]
+
+
+def quantized_rules() -> list[Rule]:
+    """Return the rules of a spec whose candidates are quantized: a metric judges them, and servers have no GPU."""
+    none = "!self.models.exists(m, has(m.candidates) && m.candidates.exists(c, c.precision == 'int8'))"
+    return [
+        (
+            f"(has(self.accuracy) && has(self.accuracy.thresholds) && self.accuracy.thresholds.size() > 0) || {none}",
+            UNJUDGED,
+        ),
+        (f"!{HAS_GPU} || {none}", ON_GPU),
     ]
 
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.measurement_requests import Constraint
+from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.results import Mix, Row
 from triton_converters.contract.saturation import saturation, sustained
 from triton_converters.contract.text import is_time
@@ -51,6 +52,48 @@ class AccuracyStatus(StatusType):
     """The threshold in words; empty if there is none."""
     passed: bool
     """Whether the metric meets its threshold; true if there is none."""
+
+
+class QuantizationStatus(StatusType):
+    """What the INT8 graph of a candidate is like, on the processor of its conversion Job."""
+
+    method: str
+    """Method that made the fastest graph of those that passed: `Static` (all operators that have INT8, calibrated),
+    `StaticProducts` (Conv, MatMul and Gemm, calibrated) or `Dynamic` (MatMul and Gemm, whose inputs are measured at
+    each request)."""
+    operators: int
+    """Number of convolutions and matrix products in the graph that ONNX Runtime runs, after its own optimization."""
+    int8_operators: int
+    """Number of these that run in INT8."""
+    signal_to_noise: str = ""
+    """Signal-to-noise ratio of the worst floating point output, in decibels, as a decimal string. It is measured on
+    samples that did not calibrate the graph. Absent if no output has floating point."""
+    speedup: str
+    """Time of the fp32 graph divided by that of the INT8 graph, as a decimal string."""
+    calibration_samples: int
+    """Number of samples that calibrated the graph; 0: the method needs none."""
+
+    def sentence(self) -> str:
+        """Return all of it in words."""
+        ratio = f", with a signal-to-noise ratio of {self.signal_to_noise} dB" if self.signal_to_noise else ""
+        samples = f", {self.calibration_samples} calibration samples" if self.calibration_samples else ""
+        return (
+            f"{self.int8_operators} of {self.operators} convolutions and matrix products run in INT8"
+            f" ({self.method}{samples}), {self.speedup} times as fast as fp32 in the conversion Job{ratio}"
+        )
+
+
+def quantization_status(quantized: Quantized) -> QuantizationStatus:
+    """Return the status of an INT8 graph."""
+    ratio = quantized.signal_to_noise
+    return QuantizationStatus(
+        method=quantized.method,
+        operators=quantized.operators,
+        int8_operators=quantized.int8_operators,
+        signal_to_noise="" if ratio is None else f"{ratio:.1f}",
+        speedup=f"{quantized.speedup:.2f}",
+        calibration_samples=quantized.calibration_samples,
+    )
 
 
 class RowStatus(StatusType):

@@ -11,7 +11,13 @@ from triton_converters.contract.results import Signature
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.duration import Span, Within
 from triton_operator.api.ensemble import HpsOptions
-from triton_operator.api.format_rules import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
+from triton_operator.api.format_rules import (
+    accelerator_rules,
+    conversion_rules,
+    entrypoint_rules,
+    hps_rules,
+    int8_rules,
+)
 from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import (
     ApiType,
@@ -103,10 +109,24 @@ class ModelConfiguration(ApiType):
         return self
 
 
+OperatorType = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+
+
+class Quantization(ApiType):
+    """How ONNX Runtime's quantizer makes an INT8 graph."""
+
+    calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Number of the dataloader's samples that show the range of each tensor, spread evenly over those of
+    `accuracy.maxSamples`, and at most half of them. They are left out of the metrics of every candidate of the object.
+    Default: 64."""
+    excluded_operators: Annotated[list[OperatorType], Field(max_length=32)] = Field(default_factory=list)
+    """Types of ONNX operators that stay in fp32, such as `Gemm`, because their outputs lose too much. Default: none."""
+
+
 class Candidate(ApiType):
     """One way to serve the model: a format, a precision and an accelerator."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*accelerator_rules()))
+    model_config = ConfigDict(json_schema_extra=rules(*accelerator_rules(), *int8_rules()))
     name: CandidateName
     """Name of the candidate, unique within the model."""
     format: Literal["ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"]
@@ -115,14 +135,22 @@ class Candidate(ApiType):
     `spec.gpu.product`; they are skipped if `spec.gpu` is not set, if its count is 0, or if no node has that product.
     `tf-savedmodel` and `tf-trt` need Triton's TensorFlow backend; they are skipped if the server image has none, as in
     every release after 25.02."""
-    precision: Literal["fp32", "fp16"]
-    """Precision of the weights and of the computation: `fp32` or `fp16`. Inputs and outputs have `ioPrecision` in
-    either case."""
+    precision: Literal["fp32", "fp16", "int8"]
+    """Precision of the weights and of the computation: `fp32`, `fp16` or `int8`. Inputs and outputs have `ioPrecision`
+    in each case. `int8` is for format `onnx` on a CPU, and needs a threshold in `accuracy.thresholds`."""
+    quantization: Quantization | None = None
+    """How the graph of a candidate with precision `int8` is quantized. Only allowed for that. Default: 64 samples
+    calibrate it, and no operator is left out."""
     accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
     """Accelerator of the backend. `cuda` is ONNX Runtime's CUDA execution provider; for other formats it is the same as
     `none`. `trt` is ONNX Runtime's TensorRT execution provider. `amp` is TensorFlow's automatic mixed precision. With
     `none` the model also runs on the GPU if `spec.gpu` requests one. The others require `spec.gpu` with a count of at
     least 1. Default: none, no accelerator."""
+
+    @property
+    def calibration(self) -> Quantization | None:
+        """How the candidate is quantized, with the defaults of a spec that does not say; None: it is not."""
+        return (self.quantization or Quantization()) if self.precision == "int8" else None
 
 
 class OnnxOptions(ApiType):
@@ -175,8 +203,8 @@ class Model(ApiType):
     """Arguments of `get_model` by name, converted as those of the dataloader are. Not allowed together with `path`.
     Default: none."""
     io_precision: Literal["fp32"] = "fp32"
-    """Precision of the inputs and outputs that clients see: always `fp32`. An fp16 candidate casts inside the model, so
-    all candidates have the same inputs and outputs. Default: fp32."""
+    """Precision of the inputs and outputs that clients see: always `fp32`. Other candidates convert inside the model,
+    so all candidates have the same inputs and outputs. Default: fp32."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[

@@ -12,7 +12,7 @@ from triton_converters.contract.formats import DECLARING
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
-from triton_operator.api.format_rules import HAS_GPU, image_rule, inputs_rule, product_rule
+from triton_operator.api.format_rules import HAS_GPU, image_rule, inputs_rule, product_rule, quantized_rules
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
@@ -69,6 +69,7 @@ class TritonDeploymentSpec(ApiType):
             ),
             *ensemble_rules(),
             image_rule(),
+            *quantized_rules(),
         )
     )
     suspend: bool = False
@@ -136,6 +137,12 @@ class TritonDeploymentSpec(ApiType):
     def max_batch_size(self) -> int:
         """Maximum number of samples in a client's request; 0 means no batch dimension."""
         return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.largest_batch
+
+    @property
+    def calibration_samples(self) -> int:
+        """The most samples by which any candidate is calibrated; 0: none is, because none is quantized."""
+        calibrations = (each.calibration for model in self.models for each in model.candidates)
+        return max((each.calibration_samples for each in calibrations if each is not None), default=0)
 
     @property
     def mounted_dataset(self) -> Dataset | None:

@@ -10,7 +10,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api import old_status
 from triton_operator.api.duration import MeasuredDuration
 from triton_operator.api.fitting import StatusType
-from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus
+from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, QuantizationStatus
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigStatus, SearchStatus
@@ -143,6 +143,8 @@ class CandidateStatus(StatusType):
     `metrics.<key>` with the metrics of all candidates. Absent without `spec.metrics`."""
     max_absolute_error: str = ""
     """Largest absolute difference between a served output and the reference, as a decimal string."""
+    quantization: QuantizationStatus | None = None
+    """What the candidate's INT8 graph is like. Absent if it has another precision, and in an ensemble."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
     """Metrics of the served outputs: first those that miss their threshold, then those that meet it, then those without
     a threshold."""
@@ -230,7 +232,11 @@ class Endpoint(StatusType):
 
 COMMANDS_VERSION = 4
 """The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
-a `run` and a `publish` since 2, and know a time for all sweeps since 4."""
+a `run` and a `publish` since 2; since 4, sweeps know a time for all of them, and `convert`, `profile` and `metrics`
+know precision int8."""
+
+QUANTIZING_VERSION = 4
+"""The first of these versions with precision int8."""
 
 
 class Images(ApiType):
@@ -254,8 +260,9 @@ class Images(ApiType):
     """Version of the commands that the converter images know, and of the pods around them. From 2 on, no container that
     asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
     `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. From 4 on,
-    a sweep without `performance.online` goes on until the server is saturated, not to 4 requests in flight. The field
-    is missing if the images were chosen by an operator that did not know it."""
+    a sweep without `performance.online` goes on until the server is saturated, not to 4 requests in flight, and
+    candidates may have precision `int8`. The field is missing if the images were chosen by an operator that did not
+    know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
@@ -268,6 +275,11 @@ class Images(ApiType):
     request_digest: str = ""
     """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
     again."""
+
+    @property
+    def quantizes(self) -> bool:
+        """Whether the converter images know precision int8."""
+        return (self.commands_version or 1) >= QUANTIZING_VERSION
 
     @model_validator(mode="before")
     @classmethod

@@ -6,8 +6,11 @@ from itertools import product
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.results import Tuning
 from triton_operator import names
-from triton_operator.api.model import Model
+from triton_operator.api.model import Model, Quantization
 from triton_operator.api.spec import TritonDeploymentSpec
+
+PRECISIONS = ("int8", "fp16", "fp32")
+"""The precisions, the lowest first."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class Member:
     format: str
     precision: str
     accelerator: str
+    quantization: Quantization | None = None
+    """How the model is quantized; None: its precision is not int8."""
 
     @property
     def label(self) -> str:
@@ -47,7 +52,7 @@ class Combination:
     @property
     def precision(self) -> str:
         """The lowest precision of the members, which decides the tolerances."""
-        return "fp16" if any(member.precision == "fp16" for member in self.members) else "fp32"
+        return min((member.precision for member in self.members), key=PRECISIONS.index)
 
     @property
     def accelerator(self) -> str:
@@ -64,7 +69,10 @@ def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
             continue
         named_members.append(
             [
-                (candidate.name, Member(model, candidate.format, candidate.precision, candidate.accelerator))
+                (
+                    candidate.name,
+                    Member(model, candidate.format, candidate.precision, candidate.accelerator, candidate.calibration),
+                )
                 for candidate in model.candidates
             ]
         )

@@ -7,6 +7,7 @@ from math import ceil
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
+from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
 from triton_operator.api.duration import amount
@@ -111,12 +112,22 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         gpu_count=context.spec.gpu_count if hps else 0,
         hps=hps,
         optimal_batch_size=_optimal_batch_size(model_config(context, model), model) if member.format == "trt" else 0,
+        quantization=_quantization(member),
     )
     examples, signature = examples_key(context, dump.source), dump.result.signature
+    # Calibration and the comparison take many of the samples, and other conversions only the first batches.
+    samples = (dump.key,) if request.quantization else ()
     unhashed_fields = SERVED if is_engine else (*SERVED, "tensorrt")
     return replace(
-        request, conversion_key=names.result_key("conversion", request, examples, signature, without=unhashed_fields)
+        request,
+        conversion_key=names.result_key("conversion", request, examples, signature, *samples, without=unhashed_fields),
     )
+
+
+def _quantization(member: Member) -> Quantization | None:
+    """Return how the model is quantized, as the request has it; None: it is not."""
+    asked = member.quantization
+    return Quantization(asked.calibration_samples, tuple(sorted(set(asked.excluded_operators)))) if asked else None
 
 
 def _ensemble_request(context: Context, candidate: Combination, members: Sequence[ConvertRequest]) -> ConvertRequest:
@@ -131,6 +142,7 @@ def _ensemble_request(context: Context, candidate: Combination, members: Sequenc
         accelerator=candidate.accelerator,
         engine_cache=max(member.engine_cache for member in members),
         gpu_count=max(member.gpu_count for member in members),
+        quantization=None,
         members=tuple(members),
     )
 

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from triton_converters.contract.accuracy import Accuracy
+from triton_converters.contract.quantization import calibration
 from triton_converters.contract.results import MeasureResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
@@ -18,6 +19,7 @@ from triton_operator.api.measured_status import (
     accuracy_status,
     decimal,
     mixed_shapes_status,
+    quantization_status,
     row_status,
     saturation_status,
 )
@@ -150,6 +152,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
     metrics = _decisive_first(attempt.accuracy)
+    quantized = attempt.conversion.quantized if attempt.conversion else None
     return CandidateStatus(
         name=attempt.name,
         members=[member.label for member in attempt.candidate.members],
@@ -160,6 +163,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
         profile_key=attempt.profile_key,
         metrics_key=attempt.metrics_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
+        quantization=quantization_status(quantized) if quantized else None,
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         config=config_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
@@ -264,7 +268,8 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,
     )
-    return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
+    samples = profile.samples - len(calibration(profile.samples, context.calibration_samples))
+    return serving, accuracy_status(_decisive_first(attempt.accuracy), samples), performance
 
 
 def _last_status_of(context: Context, server: str | None) -> TritonDeploymentStatus:

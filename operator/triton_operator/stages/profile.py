@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
+from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
@@ -152,6 +153,9 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
         return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
+    samples = dump.result.samples
+    if left_out := len(calibration(samples, context.calibration_samples)):
+        message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
     if context.spec.dataloader is None:
         no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
         message_with_warnings = "; ".join([message, *dump.result.warnings, no_accuracy])

@@ -22,7 +22,7 @@ from triton_plugin.columns import (
 )
 from triton_plugin.mixed_shapes import sentences
 from triton_plugin.report import plots
-from triton_plugin.report.document import PointReport, Report, environment_lines
+from triton_plugin.report.document import CandidateReport, PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
 from triton_plugin.saturation import sentence
 from triton_plugin.tables import margin
@@ -178,7 +178,7 @@ def _candidates(report: Report) -> list[str]:
             text(margin(each.status)),
             cell(each.status.pareto),
             text(each.status.max_absolute_error),
-            f"{code(each.status.reason or '')} {text(each.status.message)} {text(each.advice)}".strip(),
+            " ".join(filter(None, (code(each.status.reason or ""), *map(text, _words(each))))),
         ]
         for each in report.candidates
     ]
@@ -187,6 +187,12 @@ def _candidates(report: Report) -> list[str]:
         *("Margin", "Pareto", "Max error", "Reason"),
     ]
     return ["## Candidates", table(headings, rows)]
+
+
+def _words(candidate: CandidateReport) -> tuple[str, str, str]:
+    """Return what is said of a candidate: its message, what to do, and what an INT8 graph is like."""
+    status = candidate.status
+    return status.message, candidate.advice, f"{status.quantization.sentence()}." if status.quantization else ""
 
 
 def _searches(report: Report) -> list[str]:

@@ -12,6 +12,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import THROUGH
+from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.convert.comparison import max_absolute_error
@@ -40,7 +41,7 @@ def run(request: ConvertRequest, missing: tuple[str, ...], incoming: Path) -> No
     """Write ``<conversion key>/`` for every missing conversion.
 
     Raises StageError: what the model's loader raises, ConversionFailed, ConversionUnsupported, NamingUnsupported,
-    TensorRtUnavailable, PrecisionMismatch.
+    TensorRtUnavailable, PrecisionMismatch, QuantizationGainsNothing.
     """
     # Two models of an ensemble may share a conversion.
     for part in {part.conversion_key: part for part in parts(request)}.values():
@@ -55,10 +56,20 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     directory.mkdir()
     form = signature(request)
     collected = write_model(request, form, directory)
+    quantized = _quantized(request, form, directory)
     error, doubts = max_absolute_error(request, form, directory)
     words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
-    found = Converted(words, seconds, error, rehearsal.used(), gpu.used())
+    found = Converted(words, seconds, error, rehearsal.used(), gpu.used(), quantized)
     documents.write(incoming, document(request.conversion_key), found)
+
+
+def _quantized(request: ConvertRequest, form: Signature, directory: Path) -> Quantized | None:
+    """Quantize the file if the request says so; images without ONNX Runtime are never asked to."""
+    if request.quantization is None:
+        return None
+    from triton_converters.convert import onnx_int8
+
+    return onnx_int8.quantize(request, form, directory)
 
 
 def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:

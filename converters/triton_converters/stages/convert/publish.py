@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store import inspection
@@ -12,6 +13,7 @@ from triton_converters.claim_store.repository import Conversion, find_intact, pu
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.quantization import METHODS, Quantized
 from triton_converters.contract.results import ConvertResult
 from triton_converters.gates.precision import HALVES, READABLE, check_precision
 from triton_converters.gates.signature import as_served
@@ -88,6 +90,7 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
             max_absolute_error=None if told.max_absolute_error is None else amount(told.max_absolute_error),
             rehearsed=told.rehearsed,
             gpu=documents.plain(told.gpu, documents.GPU_CHARACTERS),
+            quantized=_quantized(request, told.quantized, incoming),
         )
         _keep_timing_cache(request, result.tensorrt_version, incoming)
         conversion = Conversion(request.conversion_key, listed, result)
@@ -95,6 +98,19 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
         if publish_directory(directory, target, lambda path: find_intact(path, request.conversion_key) is not None):
             return conversion
     return find_intact(target, request.conversion_key) or conversion
+
+
+def _quantized(request: ConvertRequest, told: Quantized | None, incoming: Path) -> Quantized | None:
+    """Return the figures of an INT8 graph. Raises StageError(Crashed) for what no graph is like."""
+    if (told is None) != (request.quantization is None):
+        raise unfit(incoming / document(request.conversion_key), "it tells of INT8 that was not asked for, or lacks it")
+    if told is None:
+        return None
+    counts = 0 <= told.int8_operators <= told.operators and told.calibration_samples >= 0
+    if told.method not in METHODS or not counts:
+        raise unfit(incoming / document(request.conversion_key), "it tells of an INT8 graph that cannot be")
+    ratio = None if told.signal_to_noise is None else amount(told.signal_to_noise)
+    return replace(told, signal_to_noise=ratio, speedup=amount(told.speedup))
 
 
 def _warnings(told: Converted, kept: str) -> tuple[str, ...]:
