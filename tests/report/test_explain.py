@@ -138,7 +138,7 @@ def test_what_one_replica_does_is_told_in_a_sentence() -> None:
         ({"ended": "RangeEnd", "concurrency": 4, "lowerBound": True}, "at least 12.5 inferences/s"),
         (
             {"ended": "RangeEnd", "concurrency": 4, "lowerBound": True},
-            "to find the limit, leave out end",
+            "to find the limit, set performance.online.concurrency without an end",
         ),
         ({"ended": "Plateau", "concurrency": 4, "lowerBound": True}, "the client was the bottleneck"),
     ],
