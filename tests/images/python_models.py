@@ -1,12 +1,10 @@
 """Repositories with Python models, as the server's own Python backend loads them."""
 
-import json
-import shutil
+import tempfile
 from pathlib import Path
 
-from triton_converters import python_backend
+from triton_converters.claim_store import python_step
 
-PARTS = Path(python_backend.__file__).parent
 STEPS = Path(__file__).parent / "steps"
 
 
@@ -26,13 +24,13 @@ def write_model(folder: Path, *lines: str, batch: int = 8) -> Path:
 def write_step(folder: Path, files: dict[str, str], *lines: str, file: str = "step.py") -> Path:
     """Write a step as it is published: our program, and the user's files by their paths."""
     version = write_model(folder, *lines)
-    shutil.copyfile(PARTS / "wrapper.py", version / "model.py")
-    shutil.copyfile(PARTS / "guard.py", version / "guard.py")
-    (version / "step.json").write_text(json.dumps({"file": file, "threads": 3}))
-    for name, text in files.items():
-        path = version / "source" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    with tempfile.TemporaryDirectory() as source:
+        for name, text in files.items():
+            path = Path(source, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        python_step.write(Path(source), file, version)
+    python_step.write_settings(version, file, threads=3)
     return version
 
 

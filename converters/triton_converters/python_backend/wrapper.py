@@ -91,9 +91,9 @@ class Loaded:
 
     def __init__(self, name: str, place: Place) -> None:
         """Import the file. Raises StepError if it ends or fails, or has no class that can be a step."""
-        self._name, self._place = name, place
+        self._name, self.place = name, place
+        vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(place.folder)
         sys.path[:0] = [str(place.folder)]
-        sys.path += [] if place.folder == place.source else [str(place.source)]
         with self._told():
             module = self._imported()
         self.model: Any = getattr(module, "TritonPythonModel", None)
@@ -105,7 +105,7 @@ class Loaded:
 
     def error(self, words: str) -> StepError:
         """Return an error that names the step and its file."""
-        return StepError(f"step {self._name}: {self._place.file}: {words}")
+        return StepError(f"step {self._name}: {self.place.file}: {words}")
 
     def completed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the configuration after the file's auto_complete_config, or as it is.
@@ -145,7 +145,7 @@ class Loaded:
 
     def _where(self, error: BaseException) -> str:
         """Return the step and the place in its source."""
-        source, where = os.path.realpath(self._place.source) + os.sep, self._place.file
+        source, where = os.path.realpath(self.place.source) + os.sep, self.place.file
         frames = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError):
             frames.append((error.filename or "", error.lineno))
@@ -156,11 +156,11 @@ class Loaded:
         return f"step {self._name}: {where}"
 
     def _imported(self) -> ModuleType:
-        file = self._place.source / self._place.file
+        file = self.place.source / self.place.file
         name = file.stem if file.stem not in sys.modules else f"step_{file.stem}"
         specification = importlib.util.spec_from_file_location(name, file)
         if specification is None or specification.loader is None:
-            raise ImportError(f"{self._place.file} is no Python file")
+            raise ImportError(f"{self.place.file} is no Python file")
         module = importlib.util.module_from_spec(specification)
         sys.modules[name] = module
         specification.loader.exec_module(module)
@@ -170,9 +170,9 @@ class Loaded:
 class TritonPythonModel:
     """A step as the backend drives it."""
 
-    def __init__(self, place: Place | None = None) -> None:
-        """Take the files at ``place``; without one, those next to this file."""
-        self._place = place
+    def __init__(self, loaded: Loaded | None = None) -> None:
+        """Take a file that is loaded already, as in a reference; without one, the file is next to this one."""
+        self._given = loaded
         self._guard: subprocess.Popen[bytes] | None = None
 
     def initialize(self, args: Mapping[str, str]) -> None:
@@ -181,17 +181,15 @@ class TritonPythonModel:
         self._name, config = args["model_name"], json.loads(args["model_config"])
         self._batched = config["max_batch_size"] > 0
         self._outputs = {each["name"]: each for each in config["output"]}
-        place = self._place or Place(HERE / SOURCE, json.loads((HERE / STEP).read_text(encoding="utf-8"))["file"])
-        vars(backend)["get_model_dir"] = lambda: str(place.folder)
         try:
             _check_single(self._name, config)
-            self._loaded = Loaded(self._name, place)
+            self._loaded = self._given or Loaded(self._name, _published())
             self._model = self._loaded.call(self._loaded.model)
             if hasattr(self._model, "initialize"):
-                self._loaded.call(self._model.initialize, place.arguments(args))
+                self._loaded.call(self._model.initialize, self._loaded.place.arguments(args))
         except StepError as error:
             raise backend.TritonModelException(str(error)) from error
-        if self._place is None:
+        if self._given is None:
             self._guard = _guard(args["model_instance_name"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
@@ -264,6 +262,11 @@ class TritonPythonModel:
 
     def _wrong(self, words: str) -> Any:
         return _failed(str(self._loaded.error(words)))
+
+
+def _published() -> Place:
+    """Return the place of the files next to this one."""
+    return Place(HERE / SOURCE, json.loads((HERE / STEP).read_text(encoding="utf-8"))["file"])
 
 
 def _check_single(name: str, config: Mapping[str, Any]) -> None:
