@@ -40,15 +40,12 @@ class PythonStep:
     outputs: tuple[str, ...]
     declared: tuple[GraphInput, ...]
     """None: only a dataloader knows what bytes a step takes."""
+    open_axes: OpenAxes
+    """The axes that are declared as -1."""
     source: Path
     path: str
     imports: list[str]
     """The import path while the step's code runs, with what that code added."""
-
-    @property
-    def open_axes(self) -> OpenAxes:
-        """None: the declared dimensions say what varies."""
-        return {}
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the outputs of one request.
@@ -94,7 +91,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
             step.initialize(_arguments(name, config))
         except (wrapper.StepError, backend.TritonModelException) as error:
             raise StageError(_reason(error), str(error)) from error
-    return PythonStep(step, inputs, outputs, (), source, path, imports)
+    return PythonStep(step, inputs, outputs, (), _open_axes(config), source, path, imports)
 
 
 def _reason(error: BaseException) -> Reason:
@@ -147,6 +144,14 @@ def _declared(found: Sequence[Tensor]) -> list[dict[str, Any]]:
 
 def _names(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(str(each["name"]) for each in found)
+
+
+def _open_axes(config: Mapping[str, Any]) -> OpenAxes:
+    first = 1 if config["max_batch_size"] else 0
+    return {
+        each["name"]: tuple(axis for axis, size in enumerate(each["dims"], start=first) if size == -1)
+        for each in (*config["input"], *config["output"])
+    }
 
 
 def _arguments(name: str, config: Mapping[str, Any]) -> dict[str, str]:

@@ -21,7 +21,7 @@ def eat(x):
 
 
 def hang(x):
-    time.sleep(600)
+    time.sleep(20)
 
 
 FAULTS = {
