@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.claim_store import inspection
+from triton_converters.claim_store import inspection, python_step
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.claim_store.publish import link_or_copy, publish_directory, temporary_directory, write_file
@@ -12,13 +12,15 @@ from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, TRITON_PYTHON
 from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file
 
 MODELS, VERSION = "models", "1"
 """Folders of a revision, as in layout.model_repository."""
+STEP_THREADS = "intra_op_thread_count"
+"""The parameter that says how many threads a Python step's libraries compute with; without it there is no bound."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,17 @@ def write_model_directory(
     for file in conversion.files:
         (version / file).parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(candidate / file, version / file)
+    config = request.config
+    if request.format == TRITON_PYTHON:
+        code = request.model.entrypoint
+        python_step.write_settings(version, code.path, int(config.parameters.get(STEP_THREADS, "0")))
+        config = replace(config, parameters={**code.arguments, **config.parameters})
     # TensorRT inside ONNX Runtime builds its engines in the first requests: without a warm-up a pod is ready before.
     warms_up = request.config.warmup or request.accelerator == "trt"
     sample = _first_sample(example, signature) if warms_up else {}
     shapes = {name: array.shape for name, array in sample.items()}
     execution = Execution(request.format, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache)
-    text = render(request.model_name, signature, request.config, execution, shapes)
+    text = render(request.model_name, signature, config, execution, shapes)
     (model / "config.pbtxt").write_text(text, encoding="utf-8")
     _write_warmup(model / "warmup", sample)
 

@@ -63,6 +63,8 @@ HPS = "hps"
 """Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
 ENSEMBLE = "ensemble"
 """Several models served as one; each of them has its own source and target."""
+TRITON_PYTHON = "triton-python"
+"""A file with the contract of Triton's Python backend, as it is given and as it is served."""
 REPOSITORY = "triton-repository"
 """A model's folder of a Triton model repository, which holds a file of another format and its config.pbtxt. The source
 Job finds that format, and from then on the model has it."""
@@ -180,6 +182,17 @@ SOURCES: Mapping[str, Source] = {
     ),
 }
 """The sources by their names in spec.models[]."""
+
+STEP_FORMAT = Format("model.py", "python", "", False, "", ("none",))
+STEP_SOURCE = Source(
+    "triton_converters.load.triton_python",
+    CONVERTER,
+    is_file=False,
+    converters={TRITON_PYTHON: "triton_converters.convert.triton_python"},
+    tried=(TRITON_PYTHON,),
+    tensors="those of the spec or, if it names none, of auto_complete_config",
+)
+"""The records of TRITON_PYTHON, which no table has until a spec may name the format (docs/decisions/0079)."""
 
 DECLARING = tuple(name for name, source in SOURCES.items() if source.declares)
 SHOWN = {name: source.kind for name, source in SOURCES.items() if source.kind}

@@ -8,7 +8,7 @@ from typing import Any
 
 from triton_converters.claim_store import inspection
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import HPS
+from triton_converters.contract.formats import HPS, TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 
 TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",), "int8": ("FP32",)}
@@ -17,7 +17,7 @@ candidate; what an INT8 graph does not quantize, and its scales, are fp32."""
 HALVES = ("FP16", "BF16")
 """The types that a model's own file may have, and keeps in an fp32 candidate."""
 
-READABLE = frozenset({"onnx", HPS})
+READABLE = frozenset({"onnx", HPS, TRITON_PYTHON})
 """Formats whose types can be told from the file by anybody; every other format has an inspection."""
 
 
@@ -56,6 +56,8 @@ def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
     """
     if format_name == HPS:
         return ("FP32",)
+    if format_name == TRITON_PYTHON:
+        return ()
     if format_name not in READABLE:
         return inspection.read(path.parent).data_types
     try:

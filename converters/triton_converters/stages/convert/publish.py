@@ -5,14 +5,14 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from triton_converters.claim_store import inspection
+from triton_converters.claim_store import inspection, python_step
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.ensemble_repository import Part, publish_ensemble
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, TRITON_PYTHON
 from triton_converters.contract.quantization import METHODS, Quantized
 from triton_converters.contract.results import ConvertResult
 from triton_converters.gates.precision import HALVES, READABLE, check_precision
@@ -69,7 +69,10 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
     told = documents.read(incoming, document(request.conversion_key), Converted)
     root, file = incoming / request.conversion_key, FORMATS[request.format].file
     with temporary_directory(target) as directory:
-        model_files.take(root, request.format, directory)
+        if request.format == TRITON_PYTHON:
+            python_step.write(layout.source_directory(request.source), request.model.entrypoint.path, directory)
+        else:
+            model_files.take(root, request.format, directory)
         if request.format not in READABLE:
             model_files.take_inspection(root, request.gpu_product, directory)
         kept = HALVES if request.keeps_types else ()

@@ -1,0 +1,187 @@
+"""Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module.
+
+No record of ``contract.formats`` names this module yet (docs/decisions/0079).
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import ModelCode
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature, Tensor
+from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.graph_inputs import GraphInput
+from triton_converters.model_config import data_types
+from triton_converters.python_backend import messages, module, tensors, wrapper
+from triton_converters.user import siblings
+from triton_converters.user.user_code import locate
+
+ANYWHERE = "/"
+"""The working directory: a server's is not that of the files either."""
+TYPE = "TYPE_"
+
+
+@dataclass(frozen=True)
+class PythonStep:
+    """A step as a Framework."""
+
+    model: wrapper.TritonPythonModel
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    declared: tuple[GraphInput, ...]
+    """None: only a dataloader knows what bytes a step takes."""
+    open_axes: OpenAxes
+    """The axes that are declared as -1."""
+    source: Path
+    path: str
+    imports: list[str]
+    """The import path while the step's code runs, with what that code added."""
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """Return the outputs of one request.
+
+        Raises StageError: FrameworkFailed if the step answers with an error, or with what its outputs are not declared
+        as; ConversionUnsupported if it asked for what no step may do, whether it caught the refusal or not.
+        """
+        request = messages.InferenceRequest(
+            inputs=[tensors.Tensor(name, _sent(inputs[name])) for name in self.inputs],
+            requested_output_names=self.outputs,
+            model_name=self.path,
+        )
+        with _running(self.source, self.path, self.imports):
+            (response,) = self.model.execute([request])
+        if response.has_error():
+            raise StageError(Reason.FRAMEWORK_FAILED, response.error().message())
+        found = {each.name(): each.as_numpy() for each in response.output_tensors()}
+        return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
+    """Import the file, complete its configuration unless its tensors are declared, and let it initialize.
+
+    Raises StageError: EntrypointMissing; EntrypointInvalid if it holds no step, or if nothing tells its inputs and
+    outputs; UserCodeFailed, UserCodeExited; ConversionUnsupported if it asks for what no step may do.
+    """
+    path = model.entrypoint.path
+    file, backend = locate(source, path), module.install()
+    siblings.enter(source, file.parent)
+    # A server has the folder of the file alone, so nothing else of the source can be imported here either.
+    imports = [each for each in sys.path if not Path(each).is_relative_to(source)]
+    name = file.stem
+    with _running(source, path, imports):
+        try:
+            loaded = wrapper.Loaded(name, wrapper.Place(source, path))
+            config = _config(name, model)
+            config = loaded.completed(config) if model.declared is None else config
+            inputs, outputs = (_names(config[side]) for side in ("input", "output"))
+            if not inputs or not outputs:
+                message = "declare its inputs and outputs in the spec, or in auto_complete_config of TritonPythonModel"
+                raise StageError(Reason.ENTRYPOINT_INVALID, f"{path} does not say what it takes and gives: {message}")
+            step = wrapper.TritonPythonModel(loaded)
+            step.initialize(_arguments(name, config))
+        except (wrapper.StepError, backend.TritonModelException) as error:
+            raise StageError(_reason(error), str(error)) from error
+    return PythonStep(step, inputs, outputs, (), _open_axes(config), source, path, imports)
+
+
+def _reason(error: BaseException) -> Reason:
+    """Return the reason of a file that is not loaded, by what its own code raised, if it raised anything."""
+    cause = error.__cause__.__cause__ if isinstance(error.__cause__, wrapper.StepError) else error.__cause__
+    if isinstance(cause, SystemExit):
+        return Reason.USER_CODE_EXITED
+    return Reason.ENTRYPOINT_INVALID if cause is None else Reason.USER_CODE_FAILED
+
+
+@contextmanager
+def _running(source: Path, path: str, imports: list[str]) -> Iterator[None]:
+    """Let the step's code run as on a server; raises StageError(ConversionUnsupported) if it asked for too much."""
+    siblings.enter_again(source, (source / path).parent)
+    before, outside = len(messages.refusals), list(sys.path)
+    sys.path[:] = imports
+    try:
+        with contextlib.chdir(ANYWHERE), numpy.errstate():
+            yield
+    finally:
+        imports[:], sys.path[:] = sys.path, outside
+        refused = messages.refusals[before:]
+        if refused:
+            raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{path}: {refused[0]}")
+
+
+def _config(name: str, model: ModelCode) -> dict[str, Any]:
+    """Return the configuration as a server gives it to the step, as far as it is known."""
+    declared = model.declared or Signature((), (), model.max_batch_size)
+    return {
+        "name": name,
+        "backend": "python",
+        "max_batch_size": model.max_batch_size,
+        "input": _declared(declared.inputs),
+        "output": _declared(declared.outputs),
+        "parameters": {key: {"string_value": value} for key, value in model.entrypoint.arguments.items()},
+    }
+
+
+def _declared(found: Sequence[Tensor]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": each.name,
+            "data_type": TYPE + ("STRING" if each.data_type == data_types.BYTES else each.data_type),
+            "dims": list(each.dims),
+        }
+        for each in found
+    ]
+
+
+def _names(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(each["name"]) for each in found)
+
+
+def _open_axes(config: Mapping[str, Any]) -> OpenAxes:
+    first = 1 if config["max_batch_size"] else 0
+    return {
+        each["name"]: tuple(axis for axis, size in enumerate(each["dims"], start=first) if size == -1)
+        for each in (*config["input"], *config["output"])
+    }
+
+
+def _arguments(name: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the arguments of initialize, all of them text."""
+    return {
+        "model_config": json.dumps(config),
+        "model_instance_kind": "CPU",
+        "model_instance_name": f"{name}_0_0",
+        "model_instance_device_id": "0",
+        "model_repository": "",
+        "model_version": "1",
+        "model_name": name,
+    }
+
+
+def _sent(array: Array) -> Array:
+    """Return an input as a step gets it: its own copy, with text as bytes."""
+    if array.dtype.kind != "U":
+        return numpy.array(array)
+    items = [str(each).encode() for each in array.flat]
+    return numpy.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+
+
+def _received(array: Array, what: str) -> Array:
+    """Return an output as a reference keeps it; raises StageError(FrameworkFailed) for bytes that are no text."""
+    if array.dtype.kind not in "OS":
+        return numpy.array(array)
+    sent = [each if isinstance(each, bytes) else str(each) for each in array.ravel().tolist()]
+    try:
+        return data_types.text(numpy.array([*sent, None], dtype=object)[:-1].reshape(array.shape))
+    except UnicodeDecodeError as error:
+        message = f"{what} holds bytes that are no text in UTF-8, which a reference cannot keep"
+        raise StageError(Reason.FRAMEWORK_FAILED, message) from error

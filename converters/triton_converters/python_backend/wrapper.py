@@ -1,0 +1,295 @@
+"""What Triton's Python backend loads as a Python step's ``model.py``: it runs the user's file and checks its answers.
+
+It is copied next to the step's files, ``step.json`` among them, and runs in the server's Python (3.8 or newer) with
+nothing of ours. The reference runs the same code over a stand-in of the backend's module. Standard library only;
+NumPy and the backend's module are imported once the path is the step's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import subprocess
+import sys
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import ModuleType
+
+HERE = Path(__file__).parent
+STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
+"""Names next to this file: what is run, the user's folder, the step's packages, and the program that guards it."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+DISTRIBUTION = ("dist-packages", "site-packages")
+"""Folders with the image's packages, which differ from image to image, so a step sees none of them but NumPy."""
+BACKEND = "triton_python_backend_utils"
+NUMPY_TYPES = {
+    "TYPE_BOOL": "bool",
+    "TYPE_FP16": "float16",
+    "TYPE_FP32": "float32",
+    "TYPE_FP64": "float64",
+    "TYPE_STRING": "object",
+}
+"""NumPy's names of a configuration's types; of the others they are the same in lower case."""
+PATIENCE_SECONDS = 5
+"""How long the guard may take to end once it was told to; only its return is waited for."""
+MESSAGE_CHARACTERS = 500
+"""Most of an exception's text that a client is told: some quote whole arrays."""
+
+
+class StepError(Exception):
+    """What is wrong with a step, in words that name it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step's files are."""
+
+    source: Path
+    """Directory of the user's files."""
+    file: str
+    """Path of the file with TritonPythonModel, below ``source``."""
+
+    @property
+    def folder(self) -> Path:
+        """Directory of the file."""
+        return (self.source / self.file).parent
+
+    def arguments(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return initialize's arguments: where the user's file finds the files next to it, as in a repository."""
+        folder = self.folder
+        if folder.name.isdigit():
+            return {**given, "model_repository": str(folder.parent), "model_version": folder.name}
+        return {**given, "model_repository": str(folder)}
+
+
+def enter(place: Path, threads: int) -> None:
+    """Let the step's own packages come first, and the image's not at all, except for NumPy and what is loaded.
+
+    ``place``: the directory with the packages. Threads are bounded before NumPy is loaded.
+    """
+    for name in THREADS if threads else ():
+        os.environ.setdefault(name, str(threads))
+    packages = place / PACKAGES
+    sys.path[:0] = [str(packages)] if packages.is_dir() else []
+    importlib.import_module("numpy")
+    importlib.import_module(BACKEND)
+    sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION]
+
+
+class Loaded:
+    """The user's file, imported."""
+
+    def __init__(self, name: str, place: Place) -> None:
+        """Import the file. Raises StepError if it ends or fails, or has no class that can be a step."""
+        self._name, self.place = name, place
+        vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(place.folder)
+        sys.path[:0] = [str(place.folder)]
+        with self._told():
+            module = self._imported()
+        self.model: Any = getattr(module, "TritonPythonModel", None)
+        execute = getattr(self.model, "execute", None)
+        if not isinstance(self.model, type) or not callable(execute):
+            raise self.error("it defines no class TritonPythonModel with a method execute")
+        if inspect.isgeneratorfunction(execute) or inspect.isasyncgenfunction(execute):
+            raise self.error("execute is a generator, but a step gives each request one response: return a list")
+
+    def error(self, words: str) -> StepError:
+        """Return an error that names the step and its file."""
+        return StepError(f"step {self._name}: {self.place.file}: {words}")
+
+    def completed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the configuration after the file's auto_complete_config, or as it is.
+
+        Raises StepError if that fails, or makes a model whose requests have several responses.
+        """
+        backend = sys.modules[BACKEND]
+        complete = getattr(self.model, "auto_complete_config", None)
+        known = backend.ModelConfig(json.dumps(config))
+        if complete is not None:
+            with self._told():
+                known = complete(known)
+            if not isinstance(known, backend.ModelConfig):
+                raise self.error(
+                    f"auto_complete_config returned {_kind(known)}, not the configuration that it was given"
+                )
+        found: dict[str, Any] = known.as_dict()
+        _check_single(self._name, found)
+        return found
+
+    def call(self, function: Any, *given: Any) -> Any:
+        """Return what the user's function returns, also if it is asynchronous; raises StepError."""
+        with self._told():
+            returned = function(*given)
+            return asyncio.run(returned) if inspect.iscoroutine(returned) else returned
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except SystemExit as error:
+            raise StepError(f"{self._where(error)}: the code called sys.exit({error.code!r})") from error
+        except Exception as error:
+            traceback.print_exc()
+            summary = traceback.format_exception_only(type(error), error)[-1].strip()
+            raise StepError(f"{self._where(error)}: {summary[:MESSAGE_CHARACTERS]}") from error
+
+    def _where(self, error: BaseException) -> str:
+        """Return the step and the place in its source."""
+        source, where = os.path.realpath(self.place.source) + os.sep, self.place.file
+        frames = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError):
+            frames.append((error.filename or "", error.lineno))
+        for file, line in reversed(frames):
+            if os.path.realpath(file).startswith(source):
+                where = f"{os.path.realpath(file)[len(source) :]}:{line}"
+                break
+        return f"step {self._name}: {where}"
+
+    def _imported(self) -> ModuleType:
+        file = self.place.source / self.place.file
+        name = file.stem if file.stem not in sys.modules else f"step_{file.stem}"
+        specification = importlib.util.spec_from_file_location(name, file)
+        if specification is None or specification.loader is None:
+            raise ImportError(f"{self.place.file} is no Python file")
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[name] = module
+        specification.loader.exec_module(module)
+        return module
+
+
+class TritonPythonModel:
+    """A step as the backend drives it."""
+
+    def __init__(self, loaded: Loaded | None = None) -> None:
+        """Take a file that is loaded already, as in a reference; without one, the file is next to this one."""
+        self._given = loaded
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def initialize(self, args: Mapping[str, str]) -> None:
+        """Load the user's file, and let it initialize. Raises TritonModelException, which refuses the model."""
+        backend = sys.modules[BACKEND]
+        self._name, config = args["model_name"], json.loads(args["model_config"])
+        self._batched = config["max_batch_size"] > 0
+        self._outputs = {each["name"]: each for each in config["output"]}
+        try:
+            _check_single(self._name, config)
+            self._loaded = self._given or Loaded(self._name, _published())
+            self._model = self._loaded.call(self._loaded.model)
+            if hasattr(self._model, "initialize"):
+                self._loaded.call(self._model.initialize, self._loaded.place.arguments(args))
+        except StepError as error:
+            raise backend.TritonModelException(str(error)) from error
+        if self._given is None:
+            self._guard = _guard(args["model_instance_name"])
+
+    def execute(self, requests: Sequence[Any]) -> list[Any]:
+        """Answer each request with its response, or with an error that says what is wrong with that response.
+
+        If the user's code fails for several requests, it is asked for each alone, so that only those fail for which it
+        does.
+        """
+        try:
+            return self._answers(requests)
+        except StepError as error:
+            if len(requests) == 1:
+                return [_failed(str(error))]
+        return [answer for request in requests for answer in self.execute([request])]
+
+    def finalize(self) -> None:
+        """Let the user's code finish, and then end the guard."""
+        try:
+            if hasattr(self._model, "finalize"):
+                self._loaded.call(self._model.finalize)
+        except StepError as error:
+            print(error, file=sys.stderr, flush=True)
+        finally:
+            if self._guard is not None:
+                self._guard.communicate(b"x", PATIENCE_SECONDS)
+
+    def _answers(self, requests: Sequence[Any]) -> list[Any]:
+        responses = self._loaded.call(self._model.execute, requests)
+        if not isinstance(responses, (list, tuple)):
+            raise self._loaded.error(f"execute returned {_kind(responses)}, not a list of responses")
+        if len(responses) != len(requests):
+            raise self._loaded.error(f"execute returned {len(responses)} responses for {len(requests)} requests")
+        return [self._checked(request, response) for request, response in zip(requests, responses)]  # noqa: B905 - Python 3.8
+
+    def _checked(self, request: Any, response: Any) -> Any:
+        """Return the response, or an error in its place."""
+        if not isinstance(response, sys.modules[BACKEND].InferenceResponse):
+            return self._wrong(f"execute returned {_kind(response)} in place of a response")
+        if response.has_error():
+            return response
+        tensors = {each.name(): each for each in response.output_tensors()}
+        if len(tensors) != len(response.output_tensors()):
+            return self._wrong("the response has two outputs of one name")
+        rows = request.inputs()[0].as_numpy().shape[:1] if self._batched else ()
+        for name in sorted(request.requested_output_names()):
+            if name not in tensors:
+                return self._wrong(f"the response lacks output {name}; it has: {', '.join(sorted(tensors)) or 'none'}")
+            if fault := self._fault(tensors[name], self._outputs[name], rows):
+                return self._wrong(f"output {name} {fault}")
+        return response
+
+    def _fault(self, tensor: Any, declared: Mapping[str, Any], rows: tuple[int, ...]) -> str:
+        """Return what keeps a tensor from being the declared output; empty: nothing."""
+        if not tensor.is_cpu():
+            return "is a tensor of a GPU, but a step answers with the CPU's"
+        array, kind = tensor.as_numpy(), declared["data_type"]
+        expected = NUMPY_TYPES.get(kind, kind[len("TYPE_") :].lower())
+        if array.dtype.name != expected and not (expected == "object" and array.dtype.kind == "S"):
+            return f"has the type {array.dtype.name}, but the configuration says {kind}"
+        if expected == "object" and any(each is None for each in array.flat):
+            return "holds None: BYTES are bytes or str"
+        dims = tuple(declared.get("reshape", {}).get("shape", declared["dims"]))
+        if rows and array.shape[:1] != rows:
+            return f"has the shape {list(array.shape)}, but the request has {rows[0]} rows"
+        own = array.shape[len(rows) :]
+        if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims)):  # noqa: B905 - Python 3.8
+            batch = " after the batch" if rows else ""
+            return f"has the dimensions {list(own)}{batch}, but the configuration says {list(dims)}"
+        return ""
+
+    def _wrong(self, words: str) -> Any:
+        return _failed(str(self._loaded.error(words)))
+
+
+def _published() -> Place:
+    """Return the place of the files next to this one."""
+    return Place(HERE / SOURCE, json.loads((HERE / STEP).read_text(encoding="utf-8"))["file"])
+
+
+def _check_single(name: str, config: Mapping[str, Any]) -> None:
+    """Raise StepError if requests may have several responses, or none."""
+    if config.get("model_transaction_policy", {}).get("decoupled"):
+        raise StepError(f"step {name}: its configuration is decoupled, but a step gives each request one response")
+
+
+def _failed(words: str) -> Any:
+    backend = sys.modules[BACKEND]
+    return backend.InferenceResponse(error=backend.TritonError(words))
+
+
+def _guard(instance: str) -> subprocess.Popen[bytes]:
+    """Start the program that ends the server if this process dies: the server would go on, and fail each request."""
+    argv = [sys.executable, "-I", "-S", "-B", str(HERE / GUARD), str(os.getppid()), str(os.getpid()), instance]
+    # In another session, so that a Ctrl-C for the server does not end the guard alone.
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+if (HERE / STEP).exists():
+    enter(HERE, int(json.loads((HERE / STEP).read_text(encoding="utf-8"))["threads"]))

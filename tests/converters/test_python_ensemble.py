@@ -1,0 +1,210 @@
+"""An ensemble of Python steps around an ONNX model, from the reference to the revision."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+import pytest
+from google.protobuf import text_format
+from onnx import TensorProto, helper
+from tritonclient.grpc import model_config_pb2
+
+from tests.converters.run_stage import run_convert, run_reference
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import formats, layout
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    EnsembleCode,
+    Entrypoint,
+    ModelCode,
+    ModelConfig,
+    ReferenceRequest,
+    Step,
+    TensorRtOptions,
+)
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import ReferenceResult, Tensor
+
+SOURCE, KEY = "d" * 64, "0123456789abcdef"
+COUNT = """
+import json
+import numpy as np
+import triton_python_backend_utils as pb_utils
+from near import LETTERS
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        config.add_input({"name": "word", "data_type": "TYPE_STRING", "dims": [1]})
+        config.add_output({"name": "counts", "data_type": "TYPE_FP32", "dims": [-1]})
+        return config
+    def initialize(self, args):
+        scale = json.loads(args["model_config"])["parameters"]["scale"]["string_value"]
+        self.scale = np.float32(scale)
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            words = [each.decode() for each in request.inputs()[0].as_numpy()[:, 0]]
+            counts = np.array([[word.count(letter) for letter in LETTERS] for word in words], np.float32)
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("counts", self.scale * counts)]))
+        return responses
+"""
+LABEL = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        config.add_input({"name": "scores", "data_type": "TYPE_FP32", "dims": [3]})
+        config.add_output({"name": "label", "data_type": "TYPE_STRING", "dims": [1]})
+        return config
+    def execute(self, requests):
+        names = np.array(["a", "b", "c"], dtype=object)
+        labels = [names[request.inputs()[0].as_numpy().argmax(1)][:, None] for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("label", each)]) for each in labels]
+"""
+DATALOADER = """
+import numpy
+WORDS = ["aab", "bbc", "ccb", "abba b", "", "cab cc"]
+def get_dataloader_fn(batch_size: int):
+    def batches():
+        for start in range(0, len(WORDS), batch_size):
+            words = numpy.array(WORDS[start : start + batch_size], dtype=object)[:, None]
+            yield numpy.arange(start, start + len(words)), {"WORD": words}, {}
+    return batches
+"""
+
+
+def code(path: str, **arguments: str) -> ModelCode:
+    form = "onnx" if path.endswith(".onnx") else formats.TRITON_PYTHON
+    return ModelCode(form, Entrypoint(path, arguments), 4)
+
+
+STEPS = (
+    Step("count", {"word": "WORD"}, {"counts": "COUNTS"}, code("count/step.py", scale="2")),
+    Step("double", {"x": "COUNTS"}, {"y": "SCORES"}, code("double.onnx")),
+    Step("label", {"scores": "SCORES"}, {"label": "LABEL"}, code("label/step.py")),
+)
+WHOLE = ModelCode(
+    "ensemble",
+    Entrypoint("", {}),
+    4,
+    EnsembleCode((Tensor("WORD", "BYTES", (1,)),), (Tensor("LABEL", "BYTES", (1,)),), STEPS),
+)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables have the format, as they will once a spec may name it."""
+    monkeypatch.setitem(formats.SOURCES, formats.TRITON_PYTHON, formats.STEP_SOURCE)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(formats.FORMATS, formats.TRITON_PYTHON, formats.STEP_FORMAT)  # type: ignore[arg-type]  # a dict
+
+
+@pytest.fixture
+def source(mount: Path) -> Path:
+    """The published source."""
+    directory = layout.source_directory(SOURCE)
+    files = {"count/step.py": COUNT, "count/near.py": 'LETTERS = "abc"', "label/step.py": LABEL, "data.py": DATALOADER}
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    sides = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", sides[:1], sides[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, directory / "double.onnx")
+    return directory
+
+
+def refer() -> ReferenceResult:
+    return run_reference(
+        ReferenceRequest(KEY, SOURCE, WHOLE, Entrypoint("data.py", {}), 64, needs_labels=False, batch_sizes=())
+    )
+
+
+def convert() -> None:
+    def member(step: Step) -> ConvertRequest:
+        threads = {"intra_op_thread_count": "2"} if step.model == "count" else {}
+        return ConvertRequest(
+            key="f" * 16,
+            conversion_key=step.model.ljust(16, "0"),
+            source=SOURCE,
+            reference=layout.member_key(KEY, step.model),
+            model_name=step.model,
+            model=step.code,
+            candidate="",
+            format=step.code.format,
+            precision="fp32",
+            accelerator="none",
+            onnx_opset=0,
+            onnx_exporter="TorchScript",
+            onnx_optimized=False,
+            tensorrt=TensorRtOptions(2**30, 3),
+            gpu_product="",
+            engine_cache="",
+            config=ModelConfig(1, "KIND_CPU", False, (), 0, False, True, threads),
+        )
+
+    members = tuple(map(member, STEPS))
+    whole = replace(members[0], conversion_key="", reference=KEY, model_name="words", model=WHOLE, members=members)
+    run_convert(replace(whole, candidate="all", format="ensemble"))
+
+
+def parsed(directory: Path) -> Any:
+    """config.pbtxt, read by NVIDIA's protobuf."""
+    return text_format.Parse((directory / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
+
+
+def test_the_reference_runs_every_step(source: Path) -> None:
+    result = refer()
+    assert (result.signature.inputs, result.signature.outputs) == (WHOLE.ensemble.inputs, WHOLE.ensemble.outputs)
+    batches = list(read_batches(layout.reference_directory(KEY)))
+    labels = [label for batch in batches for label in batch.outputs["LABEL"][:, 0].tolist()]
+    assert labels == ["a", "b", "c", "b", "a", "c"]
+    key = layout.member_key(KEY, "count")
+    member = read_result(layout.reference_directory(key), "reference", key, ReferenceResult).signature
+    assert member.outputs == (Tensor("counts", "FP32", (-1,)),), "as the file says, not as the samples happen to be"
+    counts = [batch.outputs["counts"].tolist() for batch in read_batches(layout.reference_directory(key))]
+    assert counts[0][0] == [4.0, 2.0, 0.0]
+
+
+def test_the_revision_holds_what_a_server_loads(source: Path) -> None:
+    refer()
+    convert()
+    models = layout.model_repository("f" * 16)
+    assert sorted(path.name for path in models.iterdir()) == ["count", "double", "label", "words"]
+    files = [path.relative_to(models / "count").as_posix() for path in (models / "count").rglob("*") if path.is_file()]
+    assert sorted(files) == [
+        "1/guard.py", "1/model.py", "1/source/count/near.py", "1/source/count/step.py", "1/step.json",
+        "config.pbtxt", "warmup/word",
+    ]  # fmt: skip
+    settings = json.loads((models / "count" / "1" / "step.json").read_text())
+    assert settings == {"file": "count/step.py", "threads": 2}
+    config = parsed(models / "count")
+    assert (config.backend, config.max_batch_size, config.parameters["scale"].string_value) == ("python", 4, "2")
+    assert [(each.name, list(each.dims)) for each in (*config.input, *config.output)] == [
+        ("word", [1]),
+        ("counts", [-1]),
+    ]
+    assert (models / "count" / "warmup" / "word").read_bytes() == b"\x03\0\0\0aab"
+
+
+def test_a_step_that_fails_is_named(source: Path) -> None:
+    (source / "label" / "step.py").write_text(LABEL.replace("argmax(1)", "argmax(2)"))
+    with pytest.raises(StageError) as error:
+        refer()
+    assert error.value.reason is Reason.FRAMEWORK_FAILED
+    assert error.value.message.startswith("model label: step step: label/step.py:12: ")
+
+
+def test_two_steps_of_one_name_have_their_own_files(source: Path) -> None:
+    (source / "label" / "near.py").write_text("LETTERS = None")
+    (source / "label" / "step.py").write_text(
+        LABEL.replace("import numpy", "from near import LETTERS\nimport numpy", 1)
+    )
+    refer()
+    batch = next(iter(read_batches(layout.reference_directory(KEY))))
+    assert numpy.array_equal(batch.outputs["LABEL"][:, 0], ["a", "b", "c", "b"])

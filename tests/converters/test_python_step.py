@@ -1,0 +1,59 @@
+"""The files of a Python step in a revision."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from triton_converters.claim_store import python_step
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.python_backend import wrapper
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A source with a step in a folder, and other things."""
+    root = tmp_path / "source"
+    for name in ("steps/decode.py", "steps/data/words.txt", "steps/__pycache__/decode.pyc", "other.py", "weights.pt"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return root
+
+
+def test_a_step_has_our_program_and_the_folder_of_its_file(source: Path, tmp_path: Path) -> None:
+    version = tmp_path / "1"
+    version.mkdir()
+    found = python_step.write(source, "steps/decode.py", version)
+    python_step.write_settings(version, "steps/decode.py", 2)
+    assert found == ("model.py", "guard.py", "source/steps/data/words.txt", "source/steps/decode.py")
+    written = [path.relative_to(version).as_posix() for path in version.rglob("*") if path.is_file()]
+    assert sorted(written) == sorted([*found, "step.json"])
+    assert (version / "model.py").read_bytes() == Path(wrapper.__file__).read_bytes()
+    assert (version / "source/steps/decode.py").samefile(source / "steps/decode.py")
+    assert json.loads((version / "step.json").read_text()) == {"file": "steps/decode.py", "threads": 2}
+
+
+def test_a_file_at_the_root_takes_the_whole_source(source: Path, tmp_path: Path) -> None:
+    version = tmp_path / "1"
+    version.mkdir()
+    assert "source/weights.pt" in python_step.write(source, "other.py", version)
+
+
+def test_a_link_in_the_folder_is_left_out(source: Path, tmp_path: Path) -> None:
+    os.symlink("/etc/passwd", source / "steps/passwd")
+    version = tmp_path / "1"
+    version.mkdir()
+    assert "source/steps/passwd" not in python_step.write(source, "steps/decode.py", version)
+
+
+def test_what_is_missing_and_what_is_too_much(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StageError) as error:
+        python_step.write(source, "steps/none.py", tmp_path)
+    assert error.value.reason is Reason.ENTRYPOINT_MISSING
+    monkeypatch.setattr(python_step, "MOST_FILES", 1)
+    with pytest.raises(StageError, match="has 2 files, but a Python step at most 1: move the file") as error:
+        python_step.write(source, "steps/decode.py", tmp_path)
+    assert error.value.reason is Reason.SOURCE_INVALID

@@ -1,0 +1,188 @@
+"""Python steps outside a server: what the reference computes with, and what it refuses."""
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy
+import pytest
+
+from tests.converters.sources import WriteSource
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature, Tensor
+from triton_converters.load.triton_python import PythonStep, load
+from triton_converters.python_backend import module
+from triton_converters.user import user_code
+
+DECLARED = Signature(
+    (Tensor("word", "BYTES", (1,)),), (Tensor("length", "INT64", (1,)), Tensor("again", "BYTES", (1,))), 8
+)
+HEAD = """
+import json, os, sys
+import numpy as np
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+"""
+LENGTHS = """
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            words = pb_utils.get_input_tensor_by_name(request, "word").as_numpy()
+            lengths = np.array([[len(each)] for each in words[:, 0]])
+            words[...] = "gone"
+            again = np.array([[f"{each}"] for each in lengths[:, 0]], dtype=object)
+            tensors = [pb_utils.Tensor("again", again), pb_utils.Tensor("length", lengths)]
+            responses.append(pb_utils.InferenceResponse(tensors))
+        return responses
+"""
+COMPLETE = """
+    @staticmethod
+    def auto_complete_config(config):
+        config.set_max_batch_size(8)
+        config.add_input({"name": "word", "data_type": "TYPE_STRING", "dims": [1]})
+        config.add_output({"name": "length", "data_type": "TYPE_INT64", "dims": [1]})
+        config.add_output({"name": "again", "data_type": "TYPE_STRING", "dims": [1]})
+        return config
+"""
+OTHERS = {"steps/near.py": "", "far.py": ""}
+WORDS = numpy.array([["grün"], [""]])
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """No test leaves the module for another one."""
+    path, known = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in (*(set(sys.modules) - known), module.NAME):
+        sys.modules.pop(name, None)
+
+
+Load = Callable[..., PythonStep]
+
+
+@pytest.fixture
+def step(write_source: WriteSource) -> Load:
+    """A function that loads a step with a class of this body."""
+
+    def loaded(body: str, declared: Signature | None = DECLARED, **arguments: str) -> PythonStep:
+        source, entrypoint = (
+            write_source({"steps/lengths.py": HEAD + body, **OTHERS}),
+            Entrypoint("steps/lengths.py", arguments),
+        )
+        return load(source, ModelCode("triton-python", entrypoint, 8, declared=declared), "")
+
+    return loaded
+
+
+def failure(step: Load, body: str) -> tuple[Reason, str]:
+    with pytest.raises(StageError) as error:
+        step(body)({"word": WORDS})
+    return error.value.reason, error.value.message
+
+
+@pytest.mark.parametrize(("body", "declared"), [(LENGTHS, DECLARED), (COMPLETE + LENGTHS, None)], ids=["spec", "file"])
+def test_a_step_takes_bytes_and_gives_text(step: Load, body: str, declared: Signature | None) -> None:
+    model, words = step(body, declared), WORDS.copy()
+    found = model({"word": words})
+    assert (model.inputs, model.outputs) == (("word",), ("length", "again"))
+    assert found["length"].tolist() == [[5], [0]]
+    assert (found["again"].dtype.kind, found["again"].tolist()) == ("U", [["5"], ["0"]])
+    assert words.tolist() == WORDS.tolist(), "what a step does with its inputs changes none of the reference's"
+
+
+def test_a_step_starts_as_on_a_server(step: Load) -> None:
+    body = """
+    def initialize(self, args):
+        config = json.loads(args["model_config"])
+        self.told = [os.getcwd(), os.path.basename(args["model_repository"])]
+        self.told += [config["parameters"]["size"]["string_value"]]
+        self.told += [os.path.basename(pb_utils.get_model_dir()), str(sorted(map(type, args.values()), key=str)[0])]
+    def execute(self, requests):
+        text = pb_utils.Tensor("again", np.array([[" ".join(self.told)]] * 2, dtype=object))
+        length = pb_utils.Tensor("length", np.zeros((2, 1), np.int64))
+        return [pb_utils.InferenceResponse([text, length]) for _ in requests]
+"""
+    found = step(body, size="7")({"word": WORDS})
+    assert found["again"][0, 0] == "/ steps 7 steps <class 'str'>"
+
+
+def test_the_files_of_a_dataloader_next_to_a_step_import_what_they_always_did(write_source: WriteSource) -> None:
+    source = write_source({"steps/lengths.py": HEAD + LENGTHS, "steps/data.py": "import far, near", **OTHERS})
+    step = load(source, ModelCode("triton-python", Entrypoint("steps/lengths.py", {}), 8, declared=DECLARED), "")
+    assert user_code.load(source, "steps/data.py").far.__file__ == str(source / "far.py")
+    assert step({"word": WORDS})["length"].tolist() == [[5], [0]]
+
+
+ANSWER = "pb_utils.InferenceResponse([pb_utils.Tensor('length', length), pb_utils.Tensor('again', again)])"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("return [None]", "execute returned NoneType in place of a response"),
+        ("return []", "execute returned 0 responses for 1 requests"),
+        ("yield 1", "execute is a generator"),
+        (
+            "length = length.astype(np.int32); return [ANSWER]",
+            "output length has the type int32, but the configuration",
+        ),
+        ("length = length[:1]; return [ANSWER]", "output length has the shape [1, 1], but the request has 2 rows"),
+        ("return [pb_utils.InferenceResponse([])]", "the response lacks output again; it has: none"),
+        ("raise ValueError('no picture')", "steps/lengths.py:8: ValueError: no picture"),
+        ("sys.exit(2)", "steps/lengths.py:8: the code called sys.exit(2)"),
+        ("return [pb_utils.InferenceResponse(error=pb_utils.TritonError('own words'))]", "own words"),
+        ("again[0, 0] = b'\\xff'; return [ANSWER]", "output again holds bytes that are no text"),
+    ],
+)
+def test_what_a_server_would_answer_with_an_error(step: Load, lines: str, words: str) -> None:
+    made = "length, again = np.zeros((2, 1), np.int64), np.array([['a'], ['b']], dtype=object)"
+    body = f"    def execute(self, requests):\n        {made}\n        {lines.replace('ANSWER', ANSWER)}\n"
+    reason, message = failure(step, body)
+    assert words in message
+    assert reason is (Reason.ENTRYPOINT_INVALID if "yield" in lines else Reason.FRAMEWORK_FAILED)
+
+
+def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> None:
+    asks = """
+    def execute(self, requests):
+        try:
+            requests[0].exec()
+        except Exception:
+            pass
+        return self.others(requests)
+"""
+    found = failure(step, asks + LENGTHS.replace("execute", "others"))
+    words = "steps/lengths.py: asking another model (InferenceRequest.exec) is not supported in a Python step"
+    assert found == (Reason.CONVERSION_UNSUPPORTED, words)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "words"),
+    [
+        ("    def execute(self, requests): pass\n1 / 0", Reason.USER_CODE_FAILED, "lengths.py:7: ZeroDivisionError"),
+        ("    import near, far", Reason.USER_CODE_FAILED, "lengths.py:6: ModuleNotFoundError: No module named 'far'"),
+        ("    pass\nsys.exit(3)", Reason.USER_CODE_EXITED, "lengths.py:7: the code called sys.exit(3)"),
+        (
+            COMPLETE + LENGTHS + "    def initialize(self, args): int('a')",
+            Reason.USER_CODE_FAILED,
+            "ValueError: invalid literal for int() with base 10: 'a'",
+        ),
+        ("    pass", Reason.ENTRYPOINT_INVALID, "defines no class TritonPythonModel with a method execute"),
+        (LENGTHS, Reason.ENTRYPOINT_INVALID, "declare its inputs and outputs in the spec, or in auto_complete_config"),
+        (
+            COMPLETE.replace("return config", "config.set_model_transaction_policy({'decoupled': True}); return config")
+            + LENGTHS,
+            Reason.ENTRYPOINT_INVALID,
+            "its configuration is decoupled",
+        ),
+        (COMPLETE.replace("return config", "pass") + LENGTHS, Reason.ENTRYPOINT_INVALID, "returned NoneType, not the"),
+    ],
+    ids=["raises", "far", "exits", "initialize", "classless", "undeclared", "decoupled", "nothing"],
+)
+def test_a_file_that_is_no_step(step: Load, body: str, reason: Reason, words: str) -> None:
+    with pytest.raises(StageError) as error:
+        step(body, None)
+    assert error.value.reason is reason
+    assert words in error.value.message
