@@ -93,13 +93,13 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
     assert (
-        "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1400"
+        "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1800"
         in text
     )
     assert "accuracy 0.98 (0.98 in the framework)" in text
     assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: throughput.\n" in text
     assert "Constraints: p99Latency at most 10ms.\n" in text
-    assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99Latency 5ms" in text
+    assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 8: 3600 inferences/s, p99Latency 5ms" in text
     assert "33.3 % better than onnx-fp16." in text
     assert "Its p99Latency is 50.0 % within its bound, at most 10ms." in text
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
@@ -112,7 +112,7 @@ def test_figures_of_the_service_and_those_of_the_ranking_are_told_apart(scenario
     body, results = copy.deepcopy(golden("ready"))
     body["spec"]["selection"]["scenario"] = scenario
     served, ranked = explain(parse(body, results)).split("Candidates are ranked by ")
-    assert "by the online sweep through its Service: 1400.0 inferences/s" in served
+    assert "by the online sweep through its Service: 1800.0 inferences/s" in served
     assert f"the {sweep} sweep on their private servers" in ranked
     assert f"    best of the {sweep} sweep: " in ranked
     assert "Service: " not in ranked
