@@ -24,10 +24,10 @@ def test_figures_measured_alike_stand_side_by_side() -> None:
         row["p99Latency"] = "4ms"
     found = compare(of(*changed()), of(faster, results))
     assert found.obstacles == []
-    assert len(found.rows) == (2 + 4) * 4, "two offline loads and four online, four figures of each"
+    assert len(found.rows) == (2 + 3) * 4, "two offline loads and three online, four figures of each"
     online = [line for line in found.rows if line[0] == "Online"]
     assert {line[5] for line in online if line[2] == "Inferences/s"} == {"+10 %"}
-    assert online[2][1:] == ["batch 1, concurrency 1", "P99", "5ms", "4ms", "-20 %"]
+    assert online[2][1:] == ["batch 1, concurrency 4", "P99", "5ms", "4ms", "-20 %"]
     assert found.unmatched_loads == 0
 
 

@@ -35,6 +35,7 @@ READY = {
     "newer-images",
     "flags-and-clients",
     "mixed-shapes",
+    "int8",
 }
 FAILED = {
     "approval-invalid",

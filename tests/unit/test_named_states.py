@@ -53,7 +53,7 @@ def written_again(text: str) -> Iterator[tuple[int, str]]:
             continue
         try:
             found = eval(ast.unparse(node.value), dict(NAMES))  # noqa: S307 - a literal of this repository
-        except NameError:
+        except (NameError, TypeError):  # A name of the module's own may have another type among NAMES.
             continue
         if isinstance(found, dict) and found.get("conditions", [{}])[0].get("type") == "PodScheduled":
             yield node.lineno, "without_a_node()"

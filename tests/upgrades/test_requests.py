@@ -137,7 +137,8 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
 @pytest.mark.usefixtures("pinned_before")
 def test_what_objects_of_today_ask_is_understood_where_it_may_reach_those_images() -> None:
     """Of every golden moment: what is there, and what its pass makes."""
-    found = {request for name in MOMENTS.keys() - NEW_MOMENTS for request in requests(of_moment(reached(name)))}
+    moments = [MOMENTS[name].cluster() for name in MOMENTS.keys() - NEW_MOMENTS]
+    found = {request for each in moments for request in requests(of_moment(each))}
     assert {stage for stage, _ in found} == ASKED
     assert refused({request for request in found if request[0] not in NEW_IMAGES_ONLY}) == []
 
