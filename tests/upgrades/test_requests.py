@@ -12,7 +12,6 @@ import pytest
 from tests.simulation.cluster import Cluster, pulled
 from tests.states.deployment import apart
 from tests.states.moments import MOMENTS
-from tests.states.passes import reached
 from tests.upgrades.stored import HERE, STORED, state
 from triton_converters.contract.stages import STAGES
 from triton_operator.planning import pins
@@ -148,8 +147,9 @@ def test_what_objects_of_today_ask_is_understood_where_it_may_reach_those_images
 def test_the_installations_image_alone_runs_what_those_images_need_not_know(stage: str) -> None:
     """In every golden moment that has the stage, come by once more while the installation has newer images."""
     either = {*PINNED, *NEWER.values()}
-    with_it = [name for name in MOMENTS if stage in {told for told, _ in requests(of_moment(reached(name)), either)}]
-    bodies = [body for name in with_it for body in of_moment(MOMENTS[name].cluster())]
+    moments = [of_moment(each.cluster()) for each in MOMENTS.values()]
+    with_it = [each for each in moments if stage in {told for told, _ in requests(each, either)}]
+    bodies = [body for each in with_it for body in each]
     assert stage in {told for told, _ in requests(bodies, NEWER.values())}
     assert stage not in {told for told, _ in requests(bodies)}
 
