@@ -36,7 +36,7 @@ def ready(kubectl: Kubectl) -> Kubectl:
 def test_objects_and_results_are_read_from_the_cluster(ready: Kubectl) -> None:
     said = plugin(ready, "report", "digits", "-o", "csv")
     assert said.returncode == 0, said.stderr
-    assert said.stdout.count(",profile,") == 4 * 6, "the results' rows of all candidates"
+    assert said.stdout.count(",profile,") == 4 * 8, "the results' rows of all candidates"
     watched = plugin(ready, "watch", "digits")
     assert watched.returncode == 0, watched.stderr
     assert "digits is ready" in watched.stdout
