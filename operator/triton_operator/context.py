@@ -128,7 +128,7 @@ class Context:
     @property
     def boxes_clients(self) -> bool:
         """Whether the converter image can keep what asks a private server apart from what publishes."""
-        return (self.images.commands_version or 1) >= 2
+        return self.images.knows(2)
 
     @property
     def fits_pods(self) -> bool:
@@ -137,7 +137,7 @@ class Context:
         Those of an object that is pinned to older images stay as they are: another template would be another Job, and
         all that failed would be tried again by an upgrade.
         """
-        return (self.images.commands_version or 1) >= 3
+        return self.images.knows(3)
 
     @property
     def finds_limits(self) -> bool:
@@ -146,7 +146,7 @@ class Context:
         `status.images.commandsVersion` says so from version 4 on. Older clients refuse the fields that it needs, and
         the figures of objects that are pinned to them stay.
         """
-        return (self.images.commands_version or 1) >= 4
+        return self.images.knows(4)
 
     @property
     def calibration_samples(self) -> int:

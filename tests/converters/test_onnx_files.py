@@ -15,18 +15,16 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
+from tests.converters.conversions import conversion
 from tests.converters.onnx_models import Graph, inputs, transformer
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
-    ConvertRequest,
     Entrypoint,
     ModelCode,
-    ModelConfig,
     ReferenceRequest,
-    TensorRtOptions,
 )
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import InputShape
@@ -39,24 +37,8 @@ from triton_converters.measuring import load_input
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
 CODE = ModelCode("onnx", Entrypoint("models/model.onnx", {}), 4)
-REQUEST = ConvertRequest(
-    key=REVISION,
-    conversion_key="c" * 16,
-    source=SOURCE,
-    reference=REFERENCE,
-    model_name="small",
-    model=CODE,
-    candidate="onnx",
-    format="onnx",
-    precision="fp32",
-    accelerator="none",
-    onnx_opset=0,
-    onnx_exporter="TorchScript",
-    onnx_optimized=False,
-    tensorrt=TensorRtOptions(2**30, 3),
-    gpu_product="",
-    engine_cache="",
-    config=ModelConfig(1, "KIND_CPU", True, (), 0, False, False, {}),
+REQUEST = conversion(
+    CODE, key=REVISION, conversion_key="c" * 16, source=SOURCE, reference=REFERENCE, model_name="small"
 )
 LOADER = """
 import numpy

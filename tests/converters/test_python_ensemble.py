@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
+from tests.converters.conversions import conversion
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
@@ -24,7 +25,6 @@ from triton_converters.contract.conversion_requests import (
     ModelConfig,
     ReferenceRequest,
     Step,
-    TensorRtOptions,
 )
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -128,23 +128,14 @@ def refer() -> ReferenceResult:
 def convert() -> None:
     def member(step: Step) -> ConvertRequest:
         threads = {"intra_op_thread_count": "2"} if step.model == "count" else {}
-        return ConvertRequest(
+        return conversion(
+            step.code,
             key="f" * 16,
             conversion_key=step.model.ljust(16, "0"),
             source=SOURCE,
             reference=layout.member_key(KEY, step.model),
             model_name=step.model,
-            model=step.code,
             candidate="",
-            format=step.code.format,
-            precision="fp32",
-            accelerator="none",
-            onnx_opset=0,
-            onnx_exporter="TorchScript",
-            onnx_optimized=False,
-            tensorrt=TensorRtOptions(2**30, 3),
-            gpu_product="",
-            engine_cache="",
             config=ModelConfig(1, "KIND_CPU", False, (), 0, False, True, threads),
         )
 

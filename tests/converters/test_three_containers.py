@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto
 
 from tests.conftest import Attack
+from tests.converters.conversions import conversion
 from tests.converters.onnx_models import Graph
 from tests.converters.restored import restore
 from triton_converters import __main__ as program
@@ -24,9 +25,7 @@ from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
     ModelCode,
-    ModelConfig,
     ReferenceRequest,
-    TensorRtOptions,
 )
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
@@ -38,24 +37,14 @@ from triton_converters.incoming.documents import Converted, Dump, End, Names
 SOURCE, REFERENCE, REVISION, CONVERSION = "d" * 64, "e" * 16, "1" * 16, "c" * 16
 CODE = ModelCode("onnx", Entrypoint("model.onnx", {}), 4)
 REFER = ReferenceRequest(REFERENCE, SOURCE, CODE, Entrypoint("loader.py", {}), 8, needs_labels=False)
-CONVERT = ConvertRequest(
+CONVERT = conversion(
+    CODE,
     key=REVISION,
     conversion_key=CONVERSION,
     source=SOURCE,
     reference=REFERENCE,
     model_name="small",
-    model=CODE,
-    candidate="onnx",
-    format="onnx",
-    precision="fp32",
-    accelerator="none",
-    onnx_opset=0,
-    onnx_exporter="TorchScript",
-    onnx_optimized=False,
-    tensorrt=TensorRtOptions(2**30, 3),
     gpu_product="NVIDIA-L4",
-    engine_cache="",
-    config=ModelConfig(1, "KIND_CPU", True, (), 0, False, False, {}),
 )
 LOADER = """
 import numpy

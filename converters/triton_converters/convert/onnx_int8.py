@@ -10,7 +10,7 @@ import math
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from triton_converters.gates.answers import Answers, Infer, scales_of, serve
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.precision import weight_data_types
 from triton_converters.gates.samples import Sample, cut, join
+from triton_converters.gates.scale import Scale
 from triton_converters.graph.quantized import is_int8_product, is_product, is_quantized, operators
 from triton_converters.load import framework
 from triton_converters.load.framework import Framework
@@ -40,6 +41,7 @@ from triton_converters.model_config import shapes
 OPSET = 13
 """The first operator set whose QuantizeLinear has a scale for each channel."""
 PRODUCTS = ("Conv", "MatMul", "Gemm")
+TOLERANCE = DEFAULT_TOLERANCES["int8"]
 DYNAMIC = ("MatMul", "Gemm")
 """What the quantizer makes faster with ranges that are measured at each request; of convolutions it makes slow ones."""
 JUDGED = 32
@@ -124,6 +126,7 @@ def quantize(request: ConvertRequest, signature: Signature, directory: Path) -> 
     data = _data(request, request.quantization, signature)
     with tempfile.TemporaryDirectory(prefix="int8-") as folder, contextlib.chdir(folder):
         prepared = _prepared(path, Path(folder))
+        scales = scales_of(read_all(data.home), data.batched, TOLERANCE, "int8")
         tries, failed = [], []
         for method in METHODS:
             try:
@@ -132,7 +135,7 @@ def quantize(request: ConvertRequest, signature: Signature, directory: Path) -> 
                 traceback.print_exc()
                 failed.append(f"{method.words}: the quantizer failed: {type(error).__name__}: {error!s:.100}")
             else:
-                tries += [_judged(method, made, data)] if made is not None else []
+                tries += [_judged(method, made, data, scales)] if made is not None else []
         return _best(path, tries, failed, data)
 
 
@@ -169,8 +172,9 @@ def _prepared(path: Path, folder: Path) -> Path:
     Without it, fewer operators are quantized.
     """
     raised = folder / "raised.onnx"
-    onnx_graph.save(onnx_graph.load(path), raised)
-    if onnx_graph.opset_of(onnx_graph.load(raised)) < OPSET:
+    model = onnx_graph.load(path)
+    onnx_graph.save(model, raised)
+    if onnx_graph.opset_of(model) < OPSET:
         onnx_graph.convert_file(raised, OPSET, f"INT8 needs opset {OPSET}, and the graph has")
     prepared = folder / "prepared.onnx"
     for skip in (False, True):
@@ -224,17 +228,15 @@ class _Reader:
         return next(self._inputs, None)
 
 
-def _judged(method: Method, path: Path, data: _Data) -> _Try:
-    """Ask the graph for what the framework answered, and judge it as the gate will."""
-    tolerance = DEFAULT_TOLERANCES["int8"]
-    scales = scales_of(read_all(data.home), data.batched, tolerance, "int8")
+def _judged(method: Method, path: Path, data: _Data, scales: Mapping[str, Scale]) -> _Try:
+    """Ask the graph for what the framework answered, and judge it as the gate will; ``scales``: the reference's."""
     try:
         runtime = _opened(path, data.signature)
-        answers = serve(_infer(runtime, data.signature), data.judged, data.signature, tolerance, scales)
+        answers = serve(_infer(runtime, data.signature), data.judged, data.signature, TOLERANCE, scales)
     except StageError as error:
         return _Try(method, path, None, error.message)
     try:
-        check_outputs(answers, "int8", tolerance)
+        check_outputs(answers, "int8", TOLERANCE)
     except StageError as error:
         return _Try(method, path, answers, error.message)
     return _Try(method, path, answers, "")

@@ -183,7 +183,7 @@ class TritonPythonModel:
         self._outputs = {each["name"]: each for each in config["output"]}
         try:
             _check_single(self._name, config)
-            self._loaded = self._given or Loaded(self._name, _published())
+            self._loaded = self._given or Loaded(self._name, Place(HERE / SOURCE, _settings["file"]))
             self._model = self._loaded.call(self._loaded.model)
             if hasattr(self._model, "initialize"):
                 self._loaded.call(self._model.initialize, self._loaded.place.arguments(args))
@@ -264,11 +264,6 @@ class TritonPythonModel:
         return _failed(str(self._loaded.error(words)))
 
 
-def _published() -> Place:
-    """Return the place of the files next to this one."""
-    return Place(HERE / SOURCE, json.loads((HERE / STEP).read_text(encoding="utf-8"))["file"])
-
-
 def _check_single(name: str, config: Mapping[str, Any]) -> None:
     """Raise StepError if requests may have several responses, or none."""
     if config.get("model_transaction_policy", {}).get("decoupled"):
@@ -292,4 +287,5 @@ def _kind(value: Any) -> str:
 
 
 if (HERE / STEP).exists():
-    enter(HERE, int(json.loads((HERE / STEP).read_text(encoding="utf-8"))["threads"]))
+    _settings = json.loads((HERE / STEP).read_text(encoding="utf-8"))
+    enter(HERE, int(_settings["threads"]))

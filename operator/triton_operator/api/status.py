@@ -279,7 +279,11 @@ class Images(ApiType):
     @property
     def quantizes(self) -> bool:
         """Whether the converter images know precision int8."""
-        return (self.commands_version or 1) >= QUANTIZING_VERSION
+        return self.knows(QUANTIZING_VERSION)
+
+    def knows(self, version: int) -> bool:
+        """Whether the converter images know this version of the commands."""
+        return (self.commands_version or 1) >= version
 
     @model_validator(mode="before")
     @classmethod
