@@ -128,6 +128,8 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
 A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
 INT8 = {
     CANDIDATES: [{"name": "int8", "format": "onnx", "precision": "int8", "quantization": {"calibrationSamples": 8}}],
+    # The backend of the only candidate does not know the parameters of the others'.
+    f"{MODEL}.config.parameters": ...,
     "spec.gpu": ...,
 }
 """A spec whose only candidate is quantized."""
