@@ -112,6 +112,13 @@ bench-gates-served: venv ## Put 22 of those variants through the profile stage a
 bench-service: venv ## Measure three examples in the profile's pod, through the Service and next to a busy pod: 25 minutes
 	python3 -m bench.service
 
+.PHONY: bench-int8 bench-mixed
+bench-mixed: venv images ## Compare sweeps of one length and of all lengths with what a client gets from a text encoder: 15 minutes
+	python3 -m bench.mixed
+
+bench-int8: venv ## Compare INT8 with fp32 on the cluster, by three examples' throughput, latency and metrics: 10 minutes
+	python3 -m bench.int8 $(NAME)
+
 .PHONY: bench-ramp
 bench-ramp: venv ## Have KEDA, and then an autoscaler by CPU, scale an object while a load rises to twice its saturation and falls: 50 minutes
 	python3 -m hack.devcluster binaries keda metrics-server prometheus
