@@ -17,6 +17,7 @@ from pathlib import Path
 import onnx
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_all, read_batches, select
+from triton_converters.claim_store.origins import origins
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
@@ -155,11 +156,19 @@ def _check(path: Path) -> None:
 
 def _data(request: ConvertRequest, asked: Quantization, signature: Signature) -> _Data:
     home, batched = layout.reference_directory(request.reference), signature.max_batch_size > 0
-    samples = sum(1 for _ in cut(read_batches(home), batched))
-    calibrating = calibration(samples, asked.calibration_samples)
-    if not calibrating:
+    samples, made_of = origins(request.reference, batched)
+    left_out = calibration(samples, asked.calibration_samples)
+    if not left_out:
         raise _unsupported("the dataloader yields one sample, and calibration needs another: let it yield more")
-    others = [number for number in range(samples) if number not in calibrating]
+    own = [number for number, those in enumerate(made_of) if left_out.issuperset(those)]
+    others = [number for number, those in enumerate(made_of) if left_out.isdisjoint(those)]
+    if not own or not others:
+        raise _unsupported(
+            f"of the {len(made_of)} samples that the reference keeps of a model of an ensemble, {len(own)} calibrate"
+            f" and {len(others)} judge, and both are needed: raise quantization.calibrationSamples, or let the"
+            " dataloader yield more batches, or larger ones"
+        )
+    calibrating = frozenset(own[:: math.ceil(len(own) / asked.calibration_samples)])
     chosen = set(others[:: math.ceil(len(others) / JUDGED)])
     judged = tuple(select(read_batches(home), batched, chosen.__contains__))
     return _Data(home, signature, calibrating, judged)
