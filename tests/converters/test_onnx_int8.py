@@ -232,6 +232,54 @@ def test_operators_that_are_left_out_stay_in_fp32(bring: Callable[..., None], ti
     assert quantized.operators - quantized.int8_operators == 1
 
 
+def products() -> Any:
+    """A matrix product with a bias behind it, which ONNX Runtime makes one operator of, and a Gemm."""
+    graph = Graph()
+    x = graph.add("Relu", graph.add("Add", graph.add("MatMul", "x", graph.weight(4, 16)), graph.weight(16)))
+    x = graph.add("Gemm", x, graph.weight(16, 4), graph.weight(4))
+    return graph.model({"x": (FLOAT, ["batch", 4])}, {"y": (x, FLOAT, ["batch", 4])})
+
+
+@pytest.mark.parametrize("method", [onnx_int8.METHODS[0], onnx_int8.METHODS[2]], ids=lambda each: each.name)
+@pytest.mark.parametrize(("excluded", "int8"), [((), 2), (("MatMul",), 1), (("Gemm",), 1), (("Gemm", "MatMul"), 0)])
+def test_what_is_fused_is_left_out_by_the_type_that_it_had(
+    bring: Callable[..., None],
+    times: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    method: onnx_int8.Method,
+    excluded: tuple[str, ...],
+    int8: int,
+) -> None:
+    monkeypatch.setattr(onnx_int8, "METHODS", (method,))
+    bring(products(), {"x": numpy.random.default_rng(5).standard_normal((SAMPLES, 4)).astype(numpy.float32)})
+    times(2.0, 0.5)
+    request = replace(INT8, quantization=Quantization(32, excluded))
+    if int8:
+        quantized = figures(convert(request))
+        assert quantized.int8_operators == int8
+        assert quantized.operators == 2
+    else:
+        assert "the graph has no operator that the quantizer knows and that" in refusal(request).message
+
+
+def test_operators_that_are_misspelt_are_named(bring: Callable[..., None], times: Callable[..., None]) -> None:
+    bring(digits(), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    refused = refusal(replace(INT8, quantization=Quantization(32, ("Gemm", "Sofmax"))))
+    assert refused.reason is Reason.CONVERSION_UNSUPPORTED
+    assert refused.message.startswith("quantization.excludedOperators has Sofmax, which is no operator of ONNX")
+    assert "the graph has Add, AveragePool, Conv, Flatten, Gemm" in refused.message
+
+
+def test_operators_that_the_graph_does_not_have_are_told(
+    bring: Callable[..., None], times: Callable[..., None]
+) -> None:
+    bring(digits(), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    found = convert(replace(INT8, quantization=Quantization(32, ("Gemm", "Softmax"))))
+    assert found.warnings == ("quantization.excludedOperators: the graph has no Softmax",)
+
+
 def test_a_quantized_graph_is_not_quantized_again(bring: Callable[..., None], times: Callable[..., None]) -> None:
     graph = Graph()
     scale, zero = graph.constant(numpy.float32(0.1)), graph.constant(numpy.uint8(128))
