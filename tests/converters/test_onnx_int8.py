@@ -16,18 +16,25 @@ from onnx import TensorProto, numpy_helper
 from tests.converters.onnx_models import Graph, transformer
 from tests.converters.run_stage import run_convert, run_metrics, run_reference
 from tests.converters.test_onnx_files import REQUEST, REVISION, SOURCE
-from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.dump import read_batches, select
 from triton_converters.claim_store.replay import read_reference, write_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import Threshold, judge
-from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    EnsembleCode,
+    Entrypoint,
+    ModelCode,
+    ReferenceRequest,
+    Step,
+)
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
-from triton_converters.contract.quantization import Quantization, Quantized
+from triton_converters.contract.quantization import Quantization, Quantized, calibration
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ConvertResult, Environment, ProfileResult
+from triton_converters.contract.results import ConvertResult, Environment, ProfileResult, Tensor
 from triton_converters.convert import onnx_int8
 from triton_converters.gates.precision import check_precision
 from triton_converters.stages.convert import produce
@@ -225,6 +232,54 @@ def test_operators_that_are_left_out_stay_in_fp32(bring: Callable[..., None], ti
     assert quantized.operators - quantized.int8_operators == 1
 
 
+def products() -> Any:
+    """A matrix product with a bias behind it, which ONNX Runtime makes one operator of, and a Gemm."""
+    graph = Graph()
+    x = graph.add("Relu", graph.add("Add", graph.add("MatMul", "x", graph.weight(4, 16)), graph.weight(16)))
+    x = graph.add("Gemm", x, graph.weight(16, 4), graph.weight(4))
+    return graph.model({"x": (FLOAT, ["batch", 4])}, {"y": (x, FLOAT, ["batch", 4])})
+
+
+@pytest.mark.parametrize("method", [onnx_int8.METHODS[0], onnx_int8.METHODS[2]], ids=lambda each: each.name)
+@pytest.mark.parametrize(("excluded", "int8"), [((), 2), (("MatMul",), 1), (("Gemm",), 1), (("Gemm", "MatMul"), 0)])
+def test_what_is_fused_is_left_out_by_the_type_that_it_had(
+    bring: Callable[..., None],
+    times: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    method: onnx_int8.Method,
+    excluded: tuple[str, ...],
+    int8: int,
+) -> None:
+    monkeypatch.setattr(onnx_int8, "METHODS", (method,))
+    bring(products(), {"x": numpy.random.default_rng(5).standard_normal((SAMPLES, 4)).astype(numpy.float32)})
+    times(2.0, 0.5)
+    request = replace(INT8, quantization=Quantization(32, excluded))
+    if int8:
+        quantized = figures(convert(request))
+        assert quantized.int8_operators == int8
+        assert quantized.operators == 2
+    else:
+        assert "the graph has no operator that the quantizer knows and that" in refusal(request).message
+
+
+def test_operators_that_are_misspelt_are_named(bring: Callable[..., None], times: Callable[..., None]) -> None:
+    bring(digits(), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    refused = refusal(replace(INT8, quantization=Quantization(32, ("Gemm", "Sofmax"))))
+    assert refused.reason is Reason.CONVERSION_UNSUPPORTED
+    assert refused.message.startswith("quantization.excludedOperators has Sofmax, which is no operator of ONNX")
+    assert "the graph has Add, AveragePool, Conv, Flatten, Gemm" in refused.message
+
+
+def test_operators_that_the_graph_does_not_have_are_told(
+    bring: Callable[..., None], times: Callable[..., None]
+) -> None:
+    bring(digits(), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    found = convert(replace(INT8, quantization=Quantization(32, ("Gemm", "Softmax"))))
+    assert found.warnings == ("quantization.excludedOperators: the graph has no Softmax",)
+
+
 def test_a_quantized_graph_is_not_quantized_again(bring: Callable[..., None], times: Callable[..., None]) -> None:
     graph = Graph()
     scale, zero = graph.constant(numpy.float32(0.1)), graph.constant(numpy.uint8(128))
@@ -342,3 +397,62 @@ def test_figures_of_int8_that_nobody_asked_for_are_not_published(
 
 def form() -> Any:
     return read_reference(REQUEST.reference).signature
+
+
+def of_ensemble(mount: Path, ensemble_batch: int, batches: int = 6, rows: int = 16) -> ConvertRequest:
+    """Records an ensemble of two models with a batch dimension, and returns the request for the second one's INT8."""
+    source = layout.source_directory(SOURCE)
+    (source / "models").mkdir(parents=True)
+    for name in ("first", "second"):
+        graph = Graph()
+        gemm = graph.add("Gemm", "x", graph.weight(16, 16), graph.weight(16))
+        y = gemm if name == "second" else graph.add("Neg", "x")
+        model = graph.model({"x": (FLOAT, ["batch", 16])}, {"y": (y, FLOAT, ["batch", 16])})
+        onnx.save(model, str(source / "models" / f"{name}.onnx"))
+    samples = numpy.random.default_rng(4).standard_normal((batches * rows, 16)).astype(numpy.float32)
+    numpy.savez(source / "samples.npz", IN=samples)
+    (source / "metrics.py").write_text(METRICS.replace('"y"', '"OUT"'))
+    (source / "loader.py").write_text(LOADER.replace("SIZE", str(rows)))
+    codes = {name: ModelCode("onnx", Entrypoint(f"models/{name}.onnx", {}), 64) for name in ("first", "second")}
+    steps = (
+        Step("first", {"x": "IN"}, {"y": "BETWEEN"}, codes["first"]),
+        Step("second", {"x": "BETWEEN"}, {"y": "OUT"}, codes["second"]),
+    )
+    dims = (16,) if ensemble_batch else (-1, 16)
+    code = EnsembleCode((Tensor("IN", "FP32", dims),), (Tensor("OUT", "FP32", dims),), steps)
+    whole = ModelCode("ensemble", Entrypoint("", {}), ensemble_batch, code)
+    loader = Entrypoint("loader.py", {})
+    run_reference(ReferenceRequest(REQUEST.reference, SOURCE, whole, loader, SAMPLES, needs_labels=False))
+    return replace(INT8, model=codes["second"], reference=layout.member_key(REQUEST.reference, "second"))
+
+
+@pytest.mark.parametrize("ensemble_batch", [0, 64])
+def test_what_calibrates_a_model_of_an_ensemble_is_left_out_of_the_metrics_of_the_ensemble(
+    mount: Path, ensemble_batch: int
+) -> None:
+    request = of_ensemble(mount, ensemble_batch)
+    data = onnx_int8._data(request, Quantization(32), read_reference(request.reference).signature)
+    whole = layout.reference_directory(REQUEST.reference)
+    samples = read_reference(REQUEST.reference).samples
+    left_out = calibration(samples, 32)
+    measured = list(select(read_batches(whole), ensemble_batch > 0, lambda number: number not in left_out))
+    between = {(-row).tobytes() for each in measured for row in each.inputs["IN"]}
+    calibrating = [each["x"][0].tobytes() for each in data.calibration_inputs()]
+    judged = {row.tobytes() for batch in data.judged for row in batch.inputs["x"]}
+    assert calibrating
+    assert between.isdisjoint(calibrating)
+    assert judged <= between
+
+
+def test_a_model_of_an_ensemble_without_a_sample_to_judge_by_is_not_quantized(mount: Path) -> None:
+    request = of_ensemble(mount, 0, batches=1)
+    with pytest.raises(StageError, match="the dataloader yields one sample"):
+        onnx_int8._data(request, Quantization(32), read_reference(request.reference).signature)
+
+
+def test_a_model_of_an_ensemble_without_a_sample_to_calibrate_by_is_not_quantized(mount: Path) -> None:
+    request = of_ensemble(mount, 64)
+    # Each of its requests holds samples that calibrate, and others that judge.
+    whole_batches = replace(read_reference(request.reference).signature, max_batch_size=0)
+    with pytest.raises(StageError, match=r"of the 2 samples .* of a model of an ensemble, 0 calibrate and 0 judge"):
+        onnx_int8._data(request, Quantization(32), whole_batches)

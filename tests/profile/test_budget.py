@@ -124,6 +124,11 @@ def test_a_load_beyond_the_model_ends_a_sweep_that_nobody_asked_for(
     assert "no longer rises" not in log
 
 
+def test_a_load_beyond_the_model_ends_a_sweep_to_saturation_without_a_time_too(tmp_path: Path) -> None:
+    plan = Plan(TARGET, COUNT, tmp_path, budget=replace(DEFAULT, seconds=inf))
+    assert [row.concurrency for row in measure(plan, WANTED, Short(4)).rows] == [1, 2, 4]
+
+
 def test_a_load_that_is_asked_for_or_needed_is_not_left_out(tmp_path: Path) -> None:
     for budget, most in ((Budget(), 4), (replace(DEFAULT, seconds=1000), 2)):
         with pytest.raises(StageError, match="Exceeds maximum queue size"):

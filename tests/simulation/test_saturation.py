@@ -11,8 +11,9 @@ from tests.simulation.answers import ENVIRONMENT, GOOD, Script, all_good, row
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import a_deployment
-from triton_converters.contract.measurement_requests import MeasureRequest, OpenLoop, ProfileRequest, Sweep
+from triton_converters.contract.measurement_requests import Constraint, MeasureRequest, OpenLoop, ProfileRequest, Sweep
 from triton_converters.contract.results import MeasureResult
+from triton_converters.contract.scoring import Violation
 from triton_operator import names
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
@@ -20,7 +21,7 @@ from triton_operator.jobs.profile import open_loop
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
-from triton_operator.rollout.preview import around, below, merged
+from triton_operator.rollout.preview import around, beyond, merged
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL_SATURATED = {"concurrency": {"start": 1}}
@@ -261,7 +262,26 @@ def test_the_loads_around_one(chosen: int, expected: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("lowest", "expected"), [(1, ()), (2, (1,)), (8, (1, 2, 4)), (16, (2, 4, 8))], ids=str)
 def test_the_loads_below_one(lowest: int, expected: tuple[int, ...]) -> None:
-    assert below((1, 2, 4, 8, 16), lowest) == expected
+    missed = Violation(Constraint("P99LatencyMicroseconds", None, 6000), 9000, 0.5)
+    assert beyond((1, 2, 4, 8, 16), {lowest, 16}, missed) == expected
+
+
+@pytest.mark.parametrize(("highest", "expected"), [(16, ()), (8, (16,)), (1, (2, 4, 8))], ids=str)
+def test_the_loads_above_one(highest: int, expected: tuple[int, ...]) -> None:
+    missed = Violation(Constraint("Throughput", 1000, None), 500, 0.5)
+    assert beyond((1, 2, 4, 8, 16), {1, highest}, missed) == expected
+
+
+def test_higher_loads_are_measured_until_one_has_the_throughput_that_is_asked_for() -> None:
+    def slow_preview(stage: str, candidate: str, request: Any) -> Script:
+        return Script(speed=0.4) if stage == "measure" else GOOD
+
+    asked = {"objectives": [{"metric": "p99Latency"}], "constraints": {"throughput": 600}}
+    cluster = a_deployment().one_candidate().asking(selection=asked).faring(slow_preview).settled().cluster()
+    assert cluster.candidate("onnx-fp32")["load"] == "batch 1, concurrency 1"
+    assert previewed(cluster) == [(1, 2), (4, 8, 16)]
+    assert cluster.condition("Ready")["status"] == "True"
+    assert float(cluster.status["serving"]["throughput"]) >= 600
 
 
 def test_steps_in_another_environment_are_not_put_together() -> None:

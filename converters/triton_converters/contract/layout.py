@@ -93,6 +93,11 @@ def member_key(reference: str, model: str) -> str:
     return f"{reference}/members/{model}"
 
 
+def whole_key(key: str) -> str:
+    """Return the key of the ensemble's reference, of a key that ``member_key`` returned; else the key itself."""
+    return key.partition("/")[0]
+
+
 def candidate_directory(key: str, root: Path = ROOT) -> Path:
     """Directory of a converted model file."""
     return root / "candidates" / key

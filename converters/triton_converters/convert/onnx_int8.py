@@ -17,6 +17,7 @@ from pathlib import Path
 import onnx
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_all, read_batches, select
+from triton_converters.claim_store.origins import origins
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
@@ -25,7 +26,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES
 from triton_converters.contract.quantization import Quantization, Quantized, calibration
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
-from triton_converters.convert import onnx_graph
+from triton_converters.convert import onnx_exclusion, onnx_graph
 from triton_converters.gates.agreement import LEAST_SIGNAL_TO_NOISE
 from triton_converters.gates.answers import Answers, Infer, scales_of, serve
 from triton_converters.gates.outputs import check_outputs
@@ -51,6 +52,8 @@ TIMED_BATCH = 8
 ROUNDS, SECONDS = 30, 1.0
 """Most runs of each graph that are timed, and most time that each takes, but for MINIMUM_ROUNDS."""
 MINIMUM_ROUNDS = 3
+NAMED_OPERATORS = 20
+"""Most types of operators that a message names."""
 SPEEDUP = 1.05
 """The least gain that counts: two timings of one graph differ by some per cent."""
 REFUSED_CHARACTERS = 200
@@ -122,26 +125,32 @@ def quantize(request: ConvertRequest, signature: Signature, directory: Path) -> 
     """
     assert request.quantization is not None
     path = directory / FORMATS["onnx"].file
-    _check(path)
+    _check(path, request.quantization)
     data = _data(request, request.quantization, signature)
     with tempfile.TemporaryDirectory(prefix="int8-") as folder, contextlib.chdir(folder):
         prepared = _prepared(path, Path(folder))
+        kept = _name_kept(path, prepared, request.quantization)
         scales = scales_of(read_all(data.home), data.batched, TOLERANCE, "int8")
         tries, failed = [], []
         for method in METHODS:
             try:
-                made = _made(method, request.quantization, prepared, data)
+                made = _made(method, request.quantization, prepared, kept, data)
             except Exception as error:
                 traceback.print_exc()
                 failed.append(f"{method.words}: the quantizer failed: {type(error).__name__}: {error!s:.100}")
             else:
                 tries += [_judged(method, made, data, scales)] if made is not None else []
-        return _best(path, tries, failed, data)
+        return _best(path, tries, failed, data, request.quantization)
 
 
-def _check(path: Path) -> None:
-    """Refuse what is no fp32 graph, or too large."""
+def _check(path: Path, asked: Quantization) -> None:
+    """Refuse what is no fp32 graph, or too large, and operators that there are not."""
     model = onnx_graph.load(path)
+    if misspelt := onnx_exclusion.unknown(model, asked.excluded_operators):
+        raise _unsupported(
+            f"quantization.excludedOperators has {', '.join(misspelt)}, which is no operator of ONNX: correct it; the"
+            f" graph has {', '.join(sorted({*operators(model)})[:NAMED_OPERATORS])}"
+        )
     if found := sorted({each for each in operators(model) if is_quantized(each)}):
         raise _unsupported(
             f"the graph is quantized already ({', '.join(found[:3])}): set precision to fp32, to serve it as it is"
@@ -155,11 +164,19 @@ def _check(path: Path) -> None:
 
 def _data(request: ConvertRequest, asked: Quantization, signature: Signature) -> _Data:
     home, batched = layout.reference_directory(request.reference), signature.max_batch_size > 0
-    samples = sum(1 for _ in cut(read_batches(home), batched))
-    calibrating = calibration(samples, asked.calibration_samples)
-    if not calibrating:
+    samples, made_of = origins(request.reference, batched)
+    left_out = calibration(samples, asked.calibration_samples)
+    if not left_out:
         raise _unsupported("the dataloader yields one sample, and calibration needs another: let it yield more")
-    others = [number for number in range(samples) if number not in calibrating]
+    own = [number for number, those in enumerate(made_of) if left_out.issuperset(those)]
+    others = [number for number, those in enumerate(made_of) if left_out.isdisjoint(those)]
+    if not own or not others:
+        raise _unsupported(
+            f"of the {len(made_of)} samples that the reference keeps of a model of an ensemble, {len(own)} calibrate"
+            f" and {len(others)} judge, and both are needed: raise quantization.calibrationSamples, or let the"
+            " dataloader yield more batches, or larger ones"
+        )
+    calibrating = frozenset(own[:: math.ceil(len(own) / asked.calibration_samples)])
     chosen = set(others[:: math.ceil(len(others) / JUDGED)])
     judged = tuple(select(read_batches(home), batched, chosen.__contains__))
     return _Data(home, signature, calibrating, judged)
@@ -190,18 +207,26 @@ def _prepared(path: Path, folder: Path) -> Path:
     return raised
 
 
-def _made(method: Method, asked: Quantization, prepared: Path, data: _Data) -> Path | None:
-    """Return the path of the quantized graph; None: the method quantizes nothing in it."""
+def _name_kept(path: Path, prepared: Path, asked: Quantization) -> list[str]:
+    """Return the names of what stays in fp32 in the prepared graph, whose nodes get names; ``path``: the fp32 graph."""
+    model = onnx_graph.load(prepared)
+    kept = onnx_exclusion.name_kept(onnx_graph.load(path), model, asked.excluded_operators)
+    onnx_graph.save(model, prepared)
+    return kept
+
+
+def _made(method: Method, asked: Quantization, prepared: Path, kept: Sequence[str], data: _Data) -> Path | None:
+    """Return the path of the quantized graph, but for the nodes ``kept``; None: the method quantizes nothing in it."""
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
-    excluded = set(asked.excluded_operators)
     known = method.operators or sorted({*QDQRegistry, *QLinearOpsRegistry})
-    types = [each for each in known if each not in excluded]
+    types = onnx_exclusion.types(known, asked.excluded_operators)
     if not {*types} & {*operators(onnx_graph.load(prepared))}:
         return None
     path = prepared.with_name(f"{method.name}.onnx")
-    common = {"op_types_to_quantize": types, "per_channel": True, "weight_type": QuantType.QInt8}
+    common = {"op_types_to_quantize": types, "nodes_to_exclude": list(kept), "per_channel": True}
+    common |= {"weight_type": QuantType.QInt8}
     if method.is_static:
         quantize_static(
             str(prepared),
@@ -261,7 +286,7 @@ def _infer(runtime: Framework, signature: Signature) -> Infer:
     return infer
 
 
-def _best(path: Path, tries: Sequence[_Try], failed: Sequence[str], data: _Data) -> Quantized:
+def _best(path: Path, tries: Sequence[_Try], failed: Sequence[str], data: _Data, asked: Quantization) -> Quantized:
     """Keep the fastest graph that passes and is faster; raises StageError(QuantizationGainsNothing) if none does."""
     passing = [each for each in tries if not each.refused]
     single, *times = _milliseconds([path, *(each.path for each in passing)], data) if passing else (0.0,)
@@ -269,7 +294,8 @@ def _best(path: Path, tries: Sequence[_Try], failed: Sequence[str], data: _Data)
     best = max(passing, key=lambda each: speedups[each.method], default=None)
     if best is None or speedups[best.method] < SPEEDUP:
         words = [f"{each.method.words}: {_verdict(each, speedups.get(each.method))}" for each in tries]
-        told = "; ".join([*words, *failed]) or "the graph has no operator that the quantizer knows"
+        but = " and that quantization.excludedOperators leaves" if asked.excluded_operators else ""
+        told = "; ".join([*words, *failed]) or f"the graph has no operator that the quantizer knows{but}"
         raise StageError(
             Reason.QUANTIZATION_GAINS_NOTHING,
             f"INT8 gains nothing for this model on this processor: {told}. Remove the candidate, or leave out"

@@ -178,8 +178,8 @@ def rates(asked: OpenLoop, sweep: Sweep, rows: Sequence[Row], batched: bool = Tr
 def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -> Measured:
     """Measure every point, or those until the plan's budget ends the sweep.
 
-    Raises StageError(MeasurementFailed) if one that is needed gives no row. One beyond may be more than the model
-    takes, as where its queue is short, and ends the sweep.
+    Raises StageError(MeasurementFailed) if one that is needed gives no row. Where nobody says how far a sweep goes, one
+    beyond may be more than the model takes, as where its queue is short, and ends the sweep.
     """
     rows: list[Row] = []
     commands: list[tuple[str, ...]] = []
@@ -199,7 +199,7 @@ def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -
         try:
             measured = [_measure_part(plan, part, invoke) for part in parts]
         except StageError as error:
-            if not plan.budget.is_bounded or len(rows) < plan.budget.needed:
+            if not plan.budget.until_saturated or len(rows) < plan.budget.needed:
                 raise
             plan.look()
             refused = True

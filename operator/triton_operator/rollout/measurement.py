@@ -18,7 +18,7 @@ from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Figures
-from triton_operator.rollout.preview import below, first_work, measured_concurrencies, merged
+from triton_operator.rollout.preview import beyond, first_work, measured_concurrencies, merged
 from triton_operator.rollout.regression import compare
 
 
@@ -100,7 +100,7 @@ def _best(context: Context, result: MeasureResult) -> Choice:
 def _run_steps(
     context: Context, dump: Dump, target: Attempt, may_start: bool, repeats: bool
 ) -> tuple[list[MeasureWork], Run[MeasureResult]]:
-    """Run one step after the other until a measurement meets the constraints, or there is no lower load.
+    """Run one step after the other until a measurement meets the constraints, or no load is left that may.
 
     Returns the works so far, and the last one's run: with the result of all, or of the one that has none yet.
     """
@@ -113,11 +113,14 @@ def _run_steps(
             return works, job_run
         results.append(job_run.result)
         result = merged(results)
-        lowest = min(row.concurrency for each in results for row in each.online)
-        lower = below(measured_concurrencies(target), lowest) if _best(context, result).violation is not None else ()
-        if not lower:
+        measured, missed = (
+            {row.concurrency for each in results for row in each.online},
+            _best(context, result).violation,
+        )
+        others = beyond(measured_concurrencies(target), measured, missed) if missed is not None else ()
+        if not others:
             return works, replace(job_run, result=result)
-        works.append(measure_work(context, dump, target, lower))
+        works.append(measure_work(context, dump, target, others))
 
 
 def _run_sweep(context: Context, work: MeasureWork, may_start: bool, repeats: bool) -> Run[MeasureResult]:

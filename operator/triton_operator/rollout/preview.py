@@ -1,17 +1,18 @@
 """Which loads are measured through the preview Service where the spec asks for none. Pure.
 
 The profile has found the limit. Through the Service only what matters is measured again: the load at which the target
-was chosen, and those below and above. Then lower ones, until one meets the constraints. Each of these steps is a Job,
-whose request holds its loads and neither objectives nor constraints. So an edit of these measures nothing as long as
-something that was measured meets them.
+was chosen, and those below and above. Then lower ones, or higher ones if the throughput is too low, until one meets the
+constraints. Each of these steps is a Job, whose request holds its loads and neither objectives nor constraints. So an
+edit of these measures nothing as long as something that was measured meets them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_converters.contract.saturation import saturation
+from triton_converters.contract.scoring import THROUGHPUT, Violation
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row
@@ -29,9 +30,15 @@ def around(concurrencies: Sequence[int], chosen: int) -> tuple[int, ...]:
     return tuple(concurrencies[max(0, at - 1) : at + 2])
 
 
-def below(concurrencies: Sequence[int], lowest: int) -> tuple[int, ...]:
-    """Return the next concurrencies to measure below the lowest that was; empty: there is none."""
-    return tuple(each for each in concurrencies if each < lowest)[-STEP:]
+def beyond(concurrencies: Sequence[int], measured: Collection[int], missed: Violation) -> tuple[int, ...]:
+    """Return the next concurrencies to measure after some that do not meet the constraints; empty: there is none.
+
+    ``missed``: the constraint that their best row misses. More requests in flight bring throughput, and fewer bring
+    lower latencies.
+    """
+    if missed.constraint.metric == THROUGHPUT:
+        return tuple(each for each in concurrencies if each > max(measured))[:STEP]
+    return tuple(each for each in concurrencies if each < min(measured))[-STEP:]
 
 
 def first_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:

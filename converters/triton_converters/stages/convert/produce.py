@@ -11,7 +11,7 @@ from triton_converters.claim_store.replay import published_source
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import THROUGH
+from triton_converters.contract.formats import FORMATS, THROUGH
 from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
@@ -56,11 +56,23 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     directory.mkdir()
     form = signature(request)
     collected = write_model(request, form, directory)
+    collected += _absent_operators(request, directory)
     quantized = _quantized(request, form, directory)
     error, doubts = max_absolute_error(request, form, directory)
     words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
     found = Converted(words, seconds, error, rehearsal.used(), gpu.used(), quantized)
     documents.write(incoming, document(request.conversion_key), found)
+
+
+def _absent_operators(request: ConvertRequest, directory: Path) -> list[str]:
+    """Return a warning for operators that should stay in fp32 and that the graph, not quantized yet, does not have."""
+    if request.quantization is None:
+        return []
+    from triton_converters.convert import onnx_exclusion, onnx_graph
+
+    model = onnx_graph.load(directory / FORMATS[request.format].file)
+    absent = onnx_exclusion.absent(model, request.quantization.excluded_operators)
+    return [f"quantization.excludedOperators: the graph has no {', '.join(absent)}"] if absent else []
 
 
 def _quantized(request: ConvertRequest, form: Signature, directory: Path) -> Quantized | None:
