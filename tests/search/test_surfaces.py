@@ -71,36 +71,45 @@ def test_a_surface_holds_the_whole_product(kind: str) -> None:
 
 
 AIM = (0.95, 0.1)
-SHORT = {
-    ("pictures", "tight"): (0.85, 0.1),
-    ("pictures", "missed"): (0.79, 0.1),
-    ("sentences", "tight"): (0.82, 0.1),
-    ("sentences", "missed"): (0.90, 0.1),
-    ("table", "tight"): (0.95, 0.16),
-    ("table", "missed"): (0.71, 0.1),
-}
-"""Where the aim is not reached, and what is: docs/search.md says why."""
+"""So much of the best throughput, with such a share of the measurements."""
+
+FACTORS = (0.5, 0.6, 0.8, 0.9, 1.0, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0)
+"""Budgets that nobody chose for a surface, as shares of the base's least p99."""
+
+
+def walked(surface: Surface, most: float | None) -> tuple[int, float, float]:
+    """The measurements, their share of the space, and the share of the best within a budget in microseconds of p99.
+
+    The profile's measurements are free. Where no point at all meets the budget, the least p99 is what counts.
+    """
+    kept = (Constraint("P99LatencyMicroseconds", None, most),) if most else ()
+    server = Server(surface.rows.get)
+    follow(climb(surface.space, (), kept), server)
+    count = sum(point.tuning != surface.space.base for point in server.asked)
+    measured = [surface.rows[point] for point in server.asked if point in surface.rows]
+    found, best = (min(rows, key=lambda row: order(row, (), kept)) for rows in (measured, surface.rows.values()))
+    reached = found.throughput / best.throughput
+    if most and found.p99 > most:
+        reached = best.p99 / found.p99 if best.p99 > most else 0.0
+    return count, count / surface.space.size, reached
 
 
 @pytest.mark.parametrize("budget", ["none", "loose", "tight", "missed"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_quick_against_the_best_of_all_points(kind: str, budget: str) -> None:
-    """So much of the best throughput within the budget, with such a share of the measurements; the profile's are free.
+    least, most = AIM
+    _, share, reached = walked(recorded(kind), recorded(kind).budget(budget))
+    assert share <= most
+    assert reached >= least
 
-    Where no point at all meets the budget, the least p99 is what counts.
-    """
-    surface = recorded(kind)
-    least, share = SHORT.get((kind, budget), AIM)
-    most = surface.budget(budget)
-    kept = (Constraint("P99LatencyMicroseconds", None, most),) if most else ()
-    server = Server(surface.rows.get)
-    follow(climb(surface.space, (), kept), server)
-    measured = [point for point in server.asked if point.tuning != surface.space.base]
-    found = min((surface.rows[point] for point in server.asked), key=lambda row: order(row, (), kept))
-    best = min(surface.rows.values(), key=lambda row: order(row, (), kept))
-    assert len(measured) <= share * surface.space.size
-    if most and best.p99 > most:
-        assert best.p99 >= least * found.p99
-    else:
-        assert most is None or found.p99 <= most
-        assert found.throughput >= least * best.throughput
+
+def test_quick_within_budgets_that_nobody_chose() -> None:
+    """Most reach the aim, and none is far from it: what settles the climb is not fitted to four budgets."""
+    found = [
+        walked(recorded(kind), factor * (recorded(kind).budget("tight") or 0) / 1.1)
+        for kind in KINDS
+        for factor in FACTORS
+    ]
+    assert all(share <= 0.1 for _, share, _ in found)
+    assert sum(reached >= 0.95 for _, _, reached in found) >= 0.85 * len(found)
+    assert min(reached for _, _, reached in found) >= 0.7

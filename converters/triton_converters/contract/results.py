@@ -350,7 +350,7 @@ class SearchEnd(StrEnum):
     GOES_ON = ""
     """Another part continues."""
     CONVERGED = "Converged"
-    """A quick search found no better step."""
+    """A quick search found no better step, or measured a tenth of its space."""
     COMPLETE = "Complete"
     """An exhaustive search measured every point."""
     MEASUREMENTS_SPENT = "MeasurementsSpent"

@@ -1,11 +1,16 @@
 """The quick search: a hill climb, one step along one axis at a time, in which the load is an axis too.
 
 perf_analyzer's load is closed-loop: at one load throughput is the inverse of the latency. So configurations are
-compared at one load, and another load is tried only with the configuration that won.
+compared at one load, and another load is tried only with the configuration that won. Where constraints are set, the
+climb ends by settling: around the best, and around what just misses a constraint at a heavier load, it tries what that
+load can use. No search measures more than a tenth of its space.
 """
 
+from bisect import bisect
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import inf, log, log1p
 from typing import NamedTuple
 
@@ -24,6 +29,10 @@ WITHIN_REACH = 0.5
 """Distance beyond a bound from which small steps may still lead back."""
 REACH_OF_AN_INSTANCE = 2.0
 """Distance beyond a bound from which batching and more instances may lead back, for each possible instance."""
+SHARE = 10
+"""A search measures one point in so many; a smaller share finds too little under a tight bound."""
+FEWEST = 12
+"""What a search of a small space may measure."""
 LATENCIES = ("average", "p50", "p90", "p95", "p99")
 
 
@@ -164,6 +173,10 @@ class _Climber:
         """Go to a heavier load if the constraints are met, else to a lighter one; return whether the climb goes on."""
         if not self.here.feasible:
             return (yield from self.lighter())
+        return (yield from self.heavier()) or (yield from self.slide())
+
+    def heavier(self) -> Stepping:
+        """Go to the next heavier load with this configuration, its batches grown, if that is better."""
         place = self._grown()
         if self.at < min(self.ceiling, self._loads_of(place) - 1):
             found = yield from self.look(place, self.at + 1)
@@ -171,7 +184,7 @@ class _Climber:
                 self.place, self.at, self.here = place, self.at + 1, found
                 return True
             self.ceiling = self.at
-        return (yield from self.slide())
+        return False
 
     def slide(self) -> Stepping:
         """Go to lighter loads with this configuration, as long as they are better."""
@@ -195,6 +208,104 @@ class _Climber:
         best = min(there, key=lambda point: self.seen[point])
         self.place, self.here = self.places[best], self.seen[best]
         return True
+
+    def settle(self) -> Path:
+        """Look around the best until nothing new is promising; every look that finds a better one starts anew."""
+        while found := next(self._promising(), None):
+            place, at = found
+            yield from self.look(place, at)
+
+    def _promising(self) -> Iterator[tuple[Place, int]]:
+        """Yield what may be better than the best, with the position of its load, those that promise most first."""
+        best = min(self.seen, key=lambda point: self.seen[point])
+        for place, at in self._around(best):
+            if at < self._loads_of(place) and Point(self.space.tuning(place), self.space.loads[at]) not in self.seen:
+                yield place, at
+
+    def _around(self, best: Point) -> Iterator[tuple[Place, int]]:
+        """Yield heavier loads, what the best's load can fill, and the same at a load that misses by little."""
+        self._center(best)
+        at, feasible = self.at, self.here.feasible
+        if feasible and at + 1 < len(self.space.loads):
+            yield from ((place, at + 1) for place in self._scaled() if self._may_keep(place, at + 1))
+        if not feasible and at:
+            yield self.place, at - 1
+        yield from ((place, at) for place in self._fillings(without_delay=True))
+        if feasible and (missing := self._missing_by_little()):
+            self._center(missing)
+            near = self.at
+            yield from ((place, near) for place in (*self._instances(), *self._fillings()))
+            self._center(best)
+        yield from ((place, at) for place in (*self._fillings(), *self._instances()))
+
+    def _center(self, point: Point) -> None:
+        self.place, self.here = self.places[point], self.seen[point]
+        self.at = self.space.loads.index(point.load)
+
+    def _missing_by_little(self) -> Point | None:
+        """Return what would be better than the climb's place if it did not miss a constraint by little."""
+        wanted = self.here.cost - STEP_GAIN
+        near = [point for point, each in self.seen.items() if each.cost < wanted and 0 < each.distance <= WITHIN_REACH]
+        return min(near, key=lambda point: self.seen[point].distance, default=None)
+
+    def _scaled(self) -> Iterator[Place]:
+        """Yield the climb's place with the instances and the batches that the next heavier load can use.
+
+        One by one they do nothing at the lighter load: one instance that takes all requests at once is as good as two.
+        """
+        now, then = (load.batch_size * load.concurrency for load in self.space.loads[self.at : self.at + 2])
+        counts = self._figures(INSTANCES)
+        wanted = counts[self.place[INSTANCES]] * max(1, then / now)
+        more = {INSTANCES: max(at for at, count in enumerate(counts) if count <= wanted)}
+        grown = self._grown()
+        yield tuple(more.get(axis, at) for axis, at in enumerate(grown))
+        yield self._with(more)
+        yield grown
+
+    def _may_keep(self, place: Place, at: int) -> bool:
+        """Whether a place may come near the constraints at a load, if instances divided the excess of what was seen."""
+        wanted = self.space.tuning(place)
+        beyond = [
+            (1 + each.distance) * point.tuning.instances / wanted.instances - 1
+            for point, each in self.seen.items()
+            if point.load == self.space.loads[at] and point.tuning.dynamic_batching == wanted.dynamic_batching
+        ]
+        return min(beyond, default=0.0) <= WITHIN_REACH
+
+    def _fillings(self, *, without_delay: bool = False) -> Iterator[Place]:
+        """Yield the batchings that the load can fill, with no more instances than it has requests.
+
+        A larger maximum or an instance that stays idle changes nothing but the memory, and a delay waits in vain.
+        """
+        load, counts = self.space.loads[self.at], self._figures(INSTANCES)
+        place = self._with({INSTANCES: min(self.place[INSTANCES], max(0, bisect(counts, load.concurrency) - 1))})
+        if place != self.place:
+            yield place
+        switch, delays = self.space.axes[BATCHING].values, self._figures(DELAY)
+        if True not in switch:
+            return
+        none, short = delays.index(0), next(at for at, delay in enumerate(delays) if delay)
+        # A delay that is too short to gather is another try of the same server, where nothing meets the constraints.
+        tried = (
+            (none,) if without_delay else (none, self._delay()) if self.here.feasible else (none, self._delay(), short)
+        )
+        for delay, size, preferred in product(dict.fromkeys(tried), self._sizes(), (0, 1)):
+            batching = {BATCHING: switch.index(True), MAXIMUM: size, DELAY: delay, PREFERRED: preferred}
+            yield tuple(batching.get(axis, at) for axis, at in enumerate(place))
+
+    def _sizes(self) -> list[int]:
+        """Return the positions of the largest batches that the load can fill: of each instance, and of one."""
+        load, sizes = self.space.loads[self.at], self._figures(MAXIMUM)
+        larger = [at for at, size in enumerate(sizes) if size > load.batch_size]
+        flight = load.batch_size * load.concurrency
+        found: dict[int, None] = {}
+        for most in (flight // self.space.tuning(self.place).instances, flight):
+            fitting = [at for at in larger if sizes[at] <= most] or larger[:1]
+            found |= dict.fromkeys(fitting[-1:])
+        return list(found)
+
+    def _instances(self) -> Iterator[Place]:
+        yield from (place for _, place in self.space.neighbours(self.place, INSTANCES))
 
     def _bound(self, point: Point, at: int) -> Standing:
         """Return a bound on a configuration at a lighter load: Little's law with the least latencies of any row."""
@@ -234,7 +345,19 @@ class _Climber:
 
 
 def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
-    """Return the path of a hill climb from the base; it ends when no step along any axis or load is better."""
+    """Return the path of a hill climb from the base; it ends when no step along any axis or load is better.
+
+    It also ends when a tenth of the space, or FEWEST points of a small one, is asked for. The base costs nothing.
+    """
+    path, left = _whole(space, objectives, constraints), max(FEWEST, space.size // SHARE)
+    with suppress(StopIteration):
+        point = next(path)
+        while point.tuning == space.base or left:
+            left -= point.tuning != space.base
+            point = path.send((yield point))
+
+
+def _whole(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
     climber = _Climber(space, objectives, constraints, space.base_place)
     yield from climber.survey()
     if not climber.seen:
@@ -245,9 +368,12 @@ def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[C
         while climber.here.distance > WITHIN_REACH:
             if not ((yield from climber.fill()) or (yield from climber.lighter())):
                 break
-        if climber.here.feasible:
+        if climber.here.feasible and not (constraints and (yield from climber.heavier())):
             yield from climber.slide()
-    going = True
+    # Where nothing meets the constraints so far, steps that gain at one load cost what the right load needs.
+    going = not constraints or min(climber.seen.values()).feasible
     while going:
         yield from climber.descend(len(space.axes))
         going = (yield from climber.fill()) or (yield from climber.shift())
+    if constraints:
+        yield from climber.settle()

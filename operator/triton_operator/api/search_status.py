@@ -52,8 +52,9 @@ class SearchStatus(StatusType):
     size: int = 0
     """Number of combinations of configuration and load in the search space; 0 means not known yet."""
     ended: SearchEnd = SearchEnd.GOES_ON
-    """Why the search ended: `Converged` (`Quick` found no better step), `Complete` (`Exhaustive` measured every
-    combination), `MeasurementsSpent`, `TimeSpent` or `Failed`. Empty while it runs."""
+    """Why the search ended: `Converged` (`Quick` found no better step, or measured a tenth of all combinations),
+    `Complete` (`Exhaustive` measured every combination), `MeasurementsSpent`, `TimeSpent` or `Failed`. Empty while it
+    runs."""
     message: Text = ""
     """What went wrong, if the search failed."""
     config: ConfigStatus | None = None
