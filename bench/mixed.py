@@ -49,9 +49,9 @@ LONGEST = 96
 """Tokens of the longest sentence."""
 VOCABULARY, WIDTH, LAYERS, HEADS = 2000, 512, 6, 8
 LARGEST_BATCH = 8
-CLIENT_SECONDS = 20
-CONCURRENCIES = (1, 2, 4, 8, 16, 32)
-MEASUREMENT = Measurement("CountWindows", 200, 5000, 10)
+CLIENT_SECONDS = 15
+CONCURRENCIES = (1, 2, 4, 8, 16)
+MEASUREMENT = Measurement("TimeWindows", 20, 1500, 15)
 MODEL, REVISION = "encoder", "0e7c0de00e7c0de0"
 KEY = hashlib.sha256(MODEL.encode()).hexdigest()[:16]
 
