@@ -105,7 +105,7 @@ def _padded(array: Array, largest: Sequence[int]) -> Array:
     ends = [(0, 0), *((0, target - size) for target, size in zip(largest, array.shape[1:], strict=True))]
     kind = array.dtype.kind
     if kind == "O":
-        return numpy.pad(array, ends, constant_values=objects([b""], (1,)))  # type: ignore[arg-type]  # one of objects
+        return numpy.pad(array, ends, constant_values=objects([b""], (1,)))
     if kind in "US":
         return numpy.pad(array, ends, constant_values=array.dtype.type())
     if kind in "mM":
