@@ -67,11 +67,7 @@ def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict
     with files.open_file(root, name) as file:
         files.check_room(os.fstat(file.fileno()).st_size, target, root / name)
         try:
-            found = _read(file, most)
-            alone = [each for each in found if each.startswith(CONTENT) and each.removeprefix(CONTENT) not in found]
-            if alone:
-                raise ValueError(f"it holds {alone[0]!r:.100}, but no lengths")
-            return {each: restored(found, each) for each in found if not each.startswith(CONTENT)}
+            return _restored(_read(file, most))
         except Exception as error:
             raise unfit(root / name, f"{type(error).__name__}: {error}") from error
 
@@ -111,6 +107,14 @@ def _read(file: IO[bytes], most: int) -> dict[str, Array]:
             with archive.open(member) as content:
                 arrays[name] = _array(content, name, member.file_size)
     return arrays
+
+
+def _restored(found: dict[str, Array]) -> dict[str, Array]:
+    """Return the tensors of a file's arrays; raises ValueError for lengths or bytes that do not fit each other."""
+    alone = [each for each in found if each.startswith(CONTENT) and each.removeprefix(CONTENT) not in found]
+    if alone:
+        raise ValueError(f"it holds {alone[0]!r:.100}, but no lengths")
+    return {each: restored(found, each) for each in found if not each.startswith(CONTENT)}
 
 
 class _Listed:
