@@ -101,7 +101,7 @@ X = "np.zeros((2, 3), np.float32)"
         ("([0, 1], {'x': np.zeros((2, 3))}, None)", ["float64", "astype(numpy.float32)"]),
         ("([0, 1], {'x': np.zeros((2, 3), np.float16)}, None)", ["float16", "astype(numpy.float32)"]),
         ("([0, 1], {'x': np.zeros((2, 3), complex)}, None)", ["complex128"]),
-        ("([0, 1], {'x': [b'a', b'b']}, None)", ["S1", "no model input can have"]),
+        ("([0, 1], {'x': np.array([b'a', b'b'])}, None)", ["S1", "give bytes as dtype=object"]),
         ("([0, 1], {'x': [{}, {}]}, None)", ["input x", "of the types dict", "as text"]),
         ("([0, 1], {'x': [[1], [1, 2]]}, None)", ["input x", "cannot be turned into an array"]),
         ("([0], {'x': np.float32(1)}, None)", ["no batch dimension", "maxBatchSize to 0"]),

@@ -1,14 +1,23 @@
-"""The reference on disk: one npz file for each batch, never pickled."""
+"""The reference on disk: one npz file for each batch, never pickled.
+
+Strings that are no text are two arrays of the file: one of the tensor's name and shape, with the length of each, and
+one whose name begins with CONTENT, with the bytes of all.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy
 
+from triton_converters.model_config.data_types import as_bytes, objects
+
 KINDS = "biufcmMSU"
 """NumPy's kinds of what is kept: numbers, times, bytes and text."""
+CONTENT = "bytes/"
+LENGTHS = numpy.dtype(numpy.int64)
 NAME_CHARACTERS = 256
 """Longest name of an array; frameworks' own have some 50."""
 Array = numpy.ndarray[Any, Any]
@@ -47,13 +56,42 @@ def is_unicode(array: Array) -> bool:
     return not codes.size or bool(codes.max() <= 0x10FFFF and not ((codes >= 0xD800) & (codes <= 0xDFFF)).any())
 
 
+def stored(arrays: Arrays) -> dict[str, Array]:
+    """Return the arrays by the names that they have in a file, without objects."""
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        if not array.dtype.hasobject:
+            found[name] = array
+            continue
+        items = as_bytes(array).ravel().tolist()
+        found[name] = numpy.array([len(each) for each in items], LENGTHS).reshape(array.shape)
+        found[f"{CONTENT}{name}"] = numpy.frombuffer(b"".join(items), numpy.uint8)
+    return found
+
+
+def restored(arrays: Arrays, name: str) -> Array:
+    """Return one of the arrays that were stored. Raises ValueError if its lengths are not those of its content."""
+    array = arrays[name]
+    if f"{CONTENT}{name}" not in arrays:
+        return array
+    content = arrays[f"{CONTENT}{name}"]
+    if array.dtype != LENGTHS or content.dtype != numpy.uint8 or content.ndim != 1:
+        raise ValueError(f"{name} has lengths or bytes of another type")
+    # Python's integers have no largest one.
+    lengths, whole = array.ravel().tolist(), content.tobytes()
+    if min(lengths, default=0) < 0 or sum(lengths) != len(whole):
+        raise ValueError(f"the lengths in {name} are not those of its bytes")
+    ends = list(accumulate(lengths))
+    return objects([whole[end - length : end] for end, length in zip(ends, lengths, strict=True)], array.shape)
+
+
 def write_batch(directory: Path, number: int, batch: Batch) -> None:
     """Write ``batches/<number>.npz`` below the reference's directory."""
     path = directory / "batches" / f"{number:05}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f"{group}/{name}": array for group in _GROUPS for name, array in getattr(batch, group).items()}
     with path.open("wb") as file:
-        numpy.savez(file, allow_pickle=False, ids=batch.ids, **arrays)
+        numpy.savez(file, allow_pickle=False, **stored({"ids": batch.ids, **arrays}))
 
 
 def read_sizes(directory: Path) -> Iterator[Batch]:
@@ -73,7 +111,7 @@ def read_inputs(directory: Path) -> Iterator[Arrays]:
     for path in _batches(directory):
         with numpy.load(path, allow_pickle=False) as arrays:
             names = (key.partition("/") for key in arrays.files)
-            yield {name: arrays[f"{group}/{name}"] for group, _, name in names if group == "inputs"}
+            yield {name: restored(arrays, f"{group}/{name}") for group, _, name in names if group == "inputs"}
 
 
 def _batches(directory: Path) -> list[Path]:
@@ -91,8 +129,8 @@ def read_batches(directory: Path) -> Iterator[Batch]:
             for key in arrays.files:
                 group, _, name = key.partition("/")
                 if group in groups:
-                    groups[group][name] = arrays[key]
-            yield Batch(arrays["ids"], **groups)
+                    groups[group][name] = restored(arrays, key)
+            yield Batch(restored(arrays, "ids"), **groups)
 
 
 def select(batches: Iterable[Batch], batched: bool, keeps: Callable[[int], bool]) -> Iterator[Batch]:

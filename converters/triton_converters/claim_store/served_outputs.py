@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy
 
-from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.claim_store.dump import CONTENT, Array, Arrays, restored, stored
 
 FOLDER = "served"
 """Folder below the measurement's directory."""
@@ -27,7 +27,7 @@ def write_chunk(directory: Path, number: int, samples: Sequence[Arrays]) -> None
     """Write one file, of at most CHUNK samples; its folder has to exist."""
     arrays = {f"{index}/{name}": array for index, sample in enumerate(samples) for name, array in sample.items()}
     with (directory / file_name(number)).open("wb") as file:
-        numpy.savez(file, allow_pickle=False, **arrays)
+        numpy.savez(file, allow_pickle=False, **stored(arrays))
 
 
 def file_name(number: int) -> str:
@@ -42,5 +42,6 @@ def read_outputs(directory: Path) -> Iterator[Arrays]:
         with numpy.load(path, allow_pickle=False) as arrays:
             for key in arrays.files:
                 index, _, name = key.partition("/")
-                samples.setdefault(int(index), {})[name] = arrays[key]
+                if not key.startswith(CONTENT):
+                    samples.setdefault(int(index), {})[name] = restored(arrays, key)
         yield from (samples[index] for index in sorted(samples))

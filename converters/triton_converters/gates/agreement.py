@@ -22,7 +22,7 @@ from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.gates import exact
 from triton_converters.gates.exact import Part, Rule
 from triton_converters.gates.scale import SLICE, SMALLEST, Scale
-from triton_converters.model_config.data_types import triton_type
+from triton_converters.model_config.data_types import STRINGS, alike, triton_type
 
 ERROR_SHARE = 1e-2
 """Largest root mean square of an output's errors, as a share of that of the framework's elements: 40 dB.
@@ -183,6 +183,7 @@ def compare(
         )
     if not framework.shape[:1] == served.shape[:1] == (len(samples),):
         raise ValueError(f"output {output} is served with shape {list(shapes[1])} for {len(samples)} samples")
+    framework, served = alike(framework, served)
     known = scale or Scale()
     units = known.units(common(framework, served)[0].shape)
     rows = max(1, SLICE * len(samples) // max(1, framework.size, served.size))
@@ -317,7 +318,7 @@ def _compare_exactly(expected: Array, actual: Array, tolerance: Tolerance) -> _C
 
 def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[str]) -> Element | None:
     excess = counts.excess
-    if excess.size == 0 or actual.dtype.kind == "U":
+    if excess.size == 0 or actual.dtype.kind in STRINGS:
         return None
     index = tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(excess)), excess.shape))
     if not excess[index] > 0:

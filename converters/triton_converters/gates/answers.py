@@ -19,7 +19,7 @@ from triton_converters.gates.scale import Scale, measure
 from triton_converters.gates.signature import mismatch
 from triton_converters.gates.variation import Variation
 from triton_converters.model_config import shapes
-from triton_converters.model_config.data_types import wire_bytes
+from triton_converters.model_config.data_types import alike, wire_bytes
 from triton_converters.model_config.shapes import Shape
 
 
@@ -164,9 +164,10 @@ def _expected(tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched:
 
 def _differs(framework: Array, served: Array, tolerance: Tolerance) -> Array:
     """Return which of the framework's elements differ; those that it alone has do, but for padding."""
+    framework, served = alike(framework, served)
     wanted, got = common(framework, served)
     steps = tolerance.integers.steps if framework.dtype.kind in "iu" else 0
-    found: Array = framework != framework.dtype.type()
+    found: Array = framework != (b"" if framework.dtype.hasobject else framework.dtype.type())
     found[tuple(map(slice, wanted.shape))] = distances(wanted, got) > steps
     return found
 

@@ -113,7 +113,8 @@ def counted(expected: Array, actual: Array) -> Array:
             continue
         values, numbers = numpy.unique(sample, return_counts=True)
         if 2 * numbers.max() > sample.size:
-            usual = values[numbers.argmax()]
+            # An array of one: of a single object that is bytes, NumPy would drop zeros at the end.
+            usual = values[numbers.argmax() :][:1]
             counts[index] = (sample != usual) | (actual[index] != usual)
     return counts
 

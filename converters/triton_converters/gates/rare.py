@@ -6,6 +6,7 @@ elements, each place is judged alone. In one with many, ``gates.exact`` tells ba
 and a value is judged over all places: the smallest class of a picture must not be lost.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +15,14 @@ import numpy
 
 from triton_converters.claim_store.dump import Array
 from triton_converters.gates.exact import FEWEST, Part
+from triton_converters.model_config.data_types import objects
 
 TIES = 2
 """Elements of one value that must be in a place before they are judged alone: one may be a near tie."""
 ENOUGH = 16
 """Elements of one value in all places together before they are judged: between two classes, many are near ties."""
+LONGEST_WORD = 256
+"""Bytes of a value that is kept as it is."""
 MOST_VALUES = 1000
 """Values of an output that are counted. One that has more holds no classes."""
 
@@ -78,11 +82,21 @@ class Rare:
 
 def _count(known: dict[Any, Part], values: Array, wrong: Array) -> None:
     """Add elements to the numbers of their values."""
-    found, numbers = numpy.unique(values, return_inverse=True)
+    found, numbers = numpy.unique(_words(values) if values.dtype.hasobject else values, return_inverse=True)
     counts = numpy.bincount(numbers), numpy.bincount(numbers, weights=wrong)
     for value, count, lost in zip(found[: MOST_VALUES + 1].tolist(), *counts, strict=False):
         before = known.get(value, Part())
         known[value] = Part(before.differing + int(lost), before.counted + int(count))
+
+
+def _words(values: Array) -> Array:
+    """Return bytes as text, and what is long or no text by its digest: many are kept, and each may be a picture."""
+    words = []
+    for each in values.tolist():
+        text = each.decode(errors="replace")
+        is_word = len(each) <= LONGEST_WORD and text.encode() == each
+        words.append(text if is_word else f"{len(each)} bytes with the SHA-256 {hashlib.sha256(each).hexdigest()}")
+    return objects(words, values.shape)
 
 
 def _is_lost(part: Part) -> bool:

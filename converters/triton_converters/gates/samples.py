@@ -7,6 +7,7 @@ from itertools import cycle, islice
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.model_config.data_types import alike
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def regroup(samples: Iterable[Sample], sizes: Sequence[int]) -> Iterator[tuple[S
 
 def join(arrays: Sequence[Array], batched: bool) -> Array:
     """Join arrays of single samples into the array of a request: [len(arrays), ...], or the only array itself."""
-    return numpy.stack(arrays) if batched else arrays[0]
+    return numpy.stack(alike(*arrays)) if batched else arrays[0]
 
 
 def _pick(arrays: Arrays, index: int, batched: bool) -> Arrays:

@@ -8,6 +8,7 @@ import numpy
 from triton_converters.claim_store.dump import Array
 from triton_converters.gates.agreement import beyond, common
 from triton_converters.gates.scale import SMALLEST
+from triton_converters.model_config.data_types import STRINGS, alike
 
 RESOLUTION = {"fp32": 1e-6, "fp16": 2.0**-9, "int8": 2.0**-6}
 """What counts as a change, as a share of the output's largest value, by the candidate's precision: a few units in the
@@ -45,11 +46,12 @@ class Side:
         self.elements += array.size
         self.found += int(numpy.count_nonzero(array))
         if self.first is not None:
-            first, these = common(numpy.broadcast_to(self.first, (len(array), *self.first.shape[1:])), array)
-            longer = beyond(self.first, first[:1]) + beyond(array, these)
+            whole, every = alike(self.first, array)
+            first, these = common(numpy.broadcast_to(whole, (len(every), *whole.shape[1:])), every)
+            longer = beyond(whole, first[:1]) + beyond(every, these)
             self.between = max(self.between, math.inf if longer else _change(these, first))
         if self.one is not None:
-            self.within = max(self.within, _change(array.ravel(), self.one))
+            self.within = max(self.within, _change(*alike(array.ravel(), self.one)))
         if array.dtype.kind == "f":
             magnitudes = numpy.abs(array[numpy.isfinite(array)])
             self.largest = max(self.largest, float(numpy.max(magnitudes, initial=0.0)))
@@ -97,7 +99,7 @@ class Variation:
 
 
 def _word(one: Array) -> str:
-    if one.dtype.kind == "U":
+    if one.dtype.kind in STRINGS:
         return "the same"
     return f"{one.item() + 0.0:.6g}" if one.dtype.kind == "f" else str(one.item())
 

@@ -1,7 +1,8 @@
 """Read batches that user code wrote: npz files that NumPy's own reader would trust.
 
 An array here is exactly as long as its file says, is stored as it is, and holds numbers or text: no pickle, no
-compression, no object. What is read is written anew, so nothing else of the file gets onto the claim.
+compression, no object. Strings that are no text are made of their lengths and bytes (``dump.restored``). What is
+read is written anew, so nothing else of the file gets onto the claim.
 """
 
 import math
@@ -13,7 +14,7 @@ from typing import IO
 
 import numpy
 
-from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_unicode
+from triton_converters.claim_store.dump import CONTENT, KINDS, Array, Batch, is_name, is_unicode, restored
 from triton_converters.incoming import files
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import unfit
@@ -62,11 +63,11 @@ def read_batch(root: Path, name: str, names: Names, target: Path) -> Batch:
 
 
 def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict[str, Array]:
-    """Return at most ``most`` arrays of a file by their names; raises what ``read_batches`` raises."""
+    """Return the tensors of a file of at most ``most`` arrays by their names; raises what ``read_batches`` raises."""
     with files.open_file(root, name) as file:
         files.check_room(os.fstat(file.fileno()).st_size, target, root / name)
         try:
-            return _read(file, most)
+            return _restored(_read(file, most))
         except Exception as error:
             raise unfit(root / name, f"{type(error).__name__}: {error}") from error
 
@@ -99,13 +100,21 @@ def _read(file: IO[bytes], most: int) -> dict[str, Array]:
             raise ValueError("its arrays are longer than the file")
         for member in members:
             name = member.filename.removesuffix(_SUFFIX)
-            if not member.filename.endswith(_SUFFIX) or name in arrays or not is_name(name):
+            if not member.filename.endswith(_SUFFIX) or name in arrays or not is_name(name.removeprefix(CONTENT)):
                 raise ValueError(f"it holds {member.filename!r:.100}, or holds it twice")
             if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
                 raise ValueError(f"{name} is compressed")
             with archive.open(member) as content:
                 arrays[name] = _array(content, name, member.file_size)
     return arrays
+
+
+def _restored(found: dict[str, Array]) -> dict[str, Array]:
+    """Return the tensors of a file's arrays; raises ValueError for lengths or bytes that do not fit each other."""
+    alone = [each for each in found if each.startswith(CONTENT) and each.removeprefix(CONTENT) not in found]
+    if alone:
+        raise ValueError(f"it holds {alone[0]!r:.100}, but no lengths")
+    return {each: restored(found, each) for each in found if not each.startswith(CONTENT)}
 
 
 class _Listed:

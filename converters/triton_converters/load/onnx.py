@@ -23,7 +23,7 @@ from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_session import ONLY_FATAL, session_options
 from triton_converters.load.onnx_tables import rows, special
 from triton_converters.load.randomness import of_onnx
-from triton_converters.model_config.data_types import text
+from triton_converters.model_config.data_types import STRINGS, as_bytes, objects, strings
 from triton_converters.user.user_code import locate
 
 NAMED = 3
@@ -52,8 +52,9 @@ class OnnxFramework:
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
+        given = {name: _taken(inputs[name], f"{self.path}: input {name}") for name in self.inputs}
         try:
-            answers = self.session.run(list(self.outputs), {name: inputs[name] for name in self.inputs})
+            answers = self.session.run(list(self.outputs), given)
         except Exception as error:
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
             message = f"{self.path} failed in onnxruntime {onnxruntime.__version__}: {_line(error)} (inputs: {shapes})"
@@ -63,8 +64,8 @@ class OnnxFramework:
                 message = f"{self.path}: output {name} is a {type(answer).__name__}; only tensors can be served"
                 raise StageError(Reason.FRAMEWORK_FAILED, message)
         self._correct(answers)
-        given = [text(answer) if answer.dtype.hasobject else answer for answer in answers]
-        return dict(zip(self.outputs, given, strict=True))
+        found = [strings(answer) if answer.dtype.hasobject else answer for answer in answers]
+        return dict(zip(self.outputs, found, strict=True))
 
     def _correct(self, answers: Sequence[Array]) -> None:
         """Open what the graph declares wrongly of its outputs, for which ONNX Runtime only warns."""
@@ -72,6 +73,20 @@ class OnnxFramework:
         for name, answer in zip(self.outputs, answers, strict=True):
             wrong = _contradicted(shapes[name], answer.shape)
             self.open_axes[name] = tuple(sorted({*self.open_axes[name], *wrong}))
+
+
+def _taken(array: Array, what: str) -> Array:
+    """Return an input as ONNX Runtime takes it: strings as objects that are str, since it ends others at a zero.
+
+    Raises StageError(FrameworkFailed) for bytes that are no text: ONNX Runtime would take Python's words for them.
+    """
+    if array.dtype.kind not in STRINGS:
+        return array
+    try:
+        return objects([each.decode() for each in as_bytes(array).ravel().tolist()], array.shape)
+    except UnicodeDecodeError as error:
+        message = f"{what} holds bytes that are no text in UTF-8, which ONNX Runtime does not take from Python"
+        raise StageError(Reason.FRAMEWORK_FAILED, message) from error
 
 
 def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:

@@ -14,7 +14,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import binding, gpu
 from triton_converters.load.graph_inputs import GraphInput
-from triton_converters.model_config.data_types import text
+from triton_converters.model_config.data_types import strings
 from triton_converters.user.user_code import running
 
 # TensorFloat-32 would make the reference itself inexact.
@@ -58,7 +58,7 @@ class TensorFlowFramework:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED):
                 answers = self._traced(*(tf.constant(inputs[name]) for name in self.inputs))
                 arrays = [tensor.numpy() for tensor in answers]
-                given = [text(array) if array.dtype.hasobject else array for array in arrays]
+                given = [strings(array) if array.dtype.hasobject else array for array in arrays]
                 return dict(zip(self.outputs, given, strict=True))
         except StageError as error:
             if error.reason is not Reason.FRAMEWORK_FAILED:

@@ -63,7 +63,7 @@ class PythonStep:
         if response.has_error():
             raise StageError(Reason.FRAMEWORK_FAILED, response.error().message())
         found = {each.name(): each.as_numpy() for each in response.output_tensors()}
-        return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
+        return {name: _received(found[name]) for name in self.outputs}
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
@@ -169,19 +169,12 @@ def _arguments(name: str, config: Mapping[str, Any]) -> dict[str, str]:
 
 def _sent(array: Array) -> Array:
     """Return an input as a step gets it: its own copy, with text as bytes."""
-    if array.dtype.kind != "U":
-        return numpy.array(array)
-    items = [str(each).encode() for each in array.flat]
-    return numpy.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+    return data_types.as_bytes(array) if array.dtype.kind in data_types.STRINGS else numpy.array(array)
 
 
-def _received(array: Array, what: str) -> Array:
-    """Return an output as a reference keeps it; raises StageError(FrameworkFailed) for bytes that are no text."""
+def _received(array: Array) -> Array:
+    """Return an output as a reference keeps it."""
     if array.dtype.kind not in "OS":
         return numpy.array(array)
     sent = [each if isinstance(each, bytes) else str(each) for each in array.ravel().tolist()]
-    try:
-        return data_types.text(numpy.array([*sent, None], dtype=object)[:-1].reshape(array.shape))
-    except UnicodeDecodeError as error:
-        message = f"{what} holds bytes that are no text in UTF-8, which a reference cannot keep"
-        raise StageError(Reason.FRAMEWORK_FAILED, message) from error
+    return data_types.strings(data_types.objects(sent, array.shape))

@@ -1,7 +1,8 @@
 """perf_analyzer's ``--input-data`` file, made of real samples.
 
 The format is that of perf_analyzer 2.60 (docs/input_data.md): one step for each sample, with each input as base64 of
-its raw little-endian bytes and its shape without the batch dimension; strings stay as they are.
+its raw little-endian bytes and its shape without the batch dimension. Text stays as it is. perf_analyzer would end it
+at its first zero, so text with a zero, and bytes that are no text, are in base64 as in a request.
 """
 
 import base64
@@ -84,7 +85,7 @@ def _shape(tensor: Tensor | None, array: Array) -> tuple[int, ...]:
 
 def content(array: Array, shape: tuple[int, ...]) -> dict[str, Any]:
     """Return one tensor of a step, in the shape of requests; one without dimensions has one there."""
-    is_text = array.dtype.kind == "U"
+    is_text = array.dtype.kind == "U" and not any("\0" in word for word in array.ravel().tolist())
     return {
         "content": array.flatten().tolist() if is_text else {"b64": base64.b64encode(wire(array)).decode()},
         "shape": list(shape or (1,)),

@@ -20,7 +20,7 @@ from triton_converters.contract.measurement_requests import Load
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring.memory import used_bytes
-from triton_converters.model_config.data_types import text, triton_type
+from triton_converters.model_config.data_types import strings, triton_type
 
 READY_SECONDS = 120
 """How long to wait for a model that was ready before."""
@@ -199,8 +199,8 @@ class Server:
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """Send one request, in the shapes that the server declares, and return the outputs by name.
 
-        Raises StageError: InferenceFailed with the server's message, or for an answer that cannot be read, such as text
-        that is not UTF-8; ServerUnreachable if no answer comes.
+        Raises StageError: InferenceFailed with the server's message, or for an answer that cannot be read, such as a
+        string that is cut; ServerUnreachable if no answer comes.
         """
         tensors = []
         for name, array in inputs.items():
@@ -215,7 +215,7 @@ class Server:
         try:
             array = response.as_numpy(name)
             if array is not None:
-                return text(array) if array.dtype.hasobject else array
+                return strings(array) if array.dtype.hasobject else array
             why = f"lacks the output {name}"
         # Of lengths that do not fit, the client raises struct.error too.
         except (ValueError, struct.error) as error:

@@ -1,9 +1,12 @@
 """Element types in NumPy and Triton, which of them may be served, and strings, which have no fixed size.
 
-In NumPy a string is text of a fixed width (kind U), so that it needs no pickle. In a request it is Triton's BYTES: the
-length in four bytes, little-endian, and the text in UTF-8.
+In NumPy strings are text of a fixed width (kind U) where that loses nothing, and otherwise objects (kind O), all of
+them bytes: a picture's file is no text, and a fixed width drops zeros at an end. In a request both are Triton's BYTES:
+the length in four bytes, little-endian, and the bytes, those of text in UTF-8.
 """
 
+import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -31,37 +34,84 @@ SERVED = frozenset(TRITON_BY_NUMPY) - {"float16"}
 
 
 BYTES = "BYTES"
+STRINGS = "UO"
+"""NumPy's kinds of arrays whose elements are strings."""
 
 
 def triton_type(dtype: numpy.dtype[Any]) -> str | None:
     """Return Triton's name of a NumPy type; None if a tensor cannot have it."""
-    return BYTES if dtype.kind == "U" else TRITON_BY_NUMPY.get(dtype.name)
+    return BYTES if dtype.kind in STRINGS else TRITON_BY_NUMPY.get(dtype.name)
 
 
 def is_served(dtype: numpy.dtype[Any]) -> bool:
     """Whether an input or output may have the type."""
-    return dtype.kind == "U" or dtype.name in SERVED
+    return dtype.kind in STRINGS or dtype.name in SERVED
 
 
-def text(array: Array) -> Array:
-    """Return objects that are str, or UTF-8 in bytes, as text; raises ValueError for others."""
-    if not all(isinstance(item, str | bytes) for item in array.flat):
+def strings(array: Array) -> Array:
+    """Return objects that are str or bytes as text if each is UTF-8 without zeros at its end, otherwise all as bytes.
+
+    Raises ValueError for other objects.
+    """
+    items = array.ravel().tolist()
+    if not all(isinstance(item, str | bytes) for item in items):
         raise ValueError("the elements are neither numbers nor strings")
-    items = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
-    return numpy.array(items, dtype=str).reshape(array.shape)
+    try:
+        words = [item.decode() if isinstance(item, bytes) else item for item in items]
+    except UnicodeDecodeError:
+        return as_bytes(array)
+    if any(word.endswith("\0") for word in words):
+        return as_bytes(array)
+    return numpy.array(words, dtype=str).reshape(array.shape)
+
+
+def as_bytes(array: Array) -> Array:
+    """Return strings as objects that are bytes. Raises UnicodeEncodeError for text that is not Unicode."""
+    return objects([_encoded(item) for item in array.ravel().tolist()], array.shape)
+
+
+def alike(*arrays: Array) -> tuple[Array, ...]:
+    """Return the arrays; if one holds strings as bytes, those with text as bytes too, so that they can be compared."""
+    if not any(array.dtype.hasobject for array in arrays):
+        return arrays
+    return tuple(as_bytes(array) if array.dtype.kind == "U" else array for array in arrays)
+
+
+def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    """Return an array of objects, row by row."""
+    # NumPy looks into what it is given, and only a None keeps it from finding a type.
+    return numpy.array([*items, None], dtype=object)[:-1].reshape(shape)
+
+
+def _encoded(item: str | bytes) -> bytes:
+    return item.encode() if isinstance(item, str) else bytes(item)
 
 
 def wire(array: Array) -> bytes:
     """Return the elements as they are in a request to Triton: little-endian, row by row."""
-    if array.dtype.kind != "U":
+    if array.dtype.kind not in STRINGS:
         return array.astype(array.dtype.newbyteorder("<")).tobytes()
-    encoded = [str(item).encode() for item in array.flat]
+    encoded = map(_encoded, array.ravel().tolist())
     return b"".join(len(item).to_bytes(4, "little") + item for item in encoded)
 
 
 def wire_bytes(array: Array) -> int:
     """Return the length of ``wire(array)``."""
-    return len(wire(array)) if array.dtype.kind == "U" else array.nbytes
+    if array.dtype.kind not in STRINGS:
+        return array.nbytes
+    return sum(4 + len(_encoded(item)) for item in array.ravel().tolist())
+
+
+def of_wire(content: bytes) -> Array:
+    """Return the strings of ``wire``, flat. Raises struct.error or ValueError if a length does not fit."""
+    items, at = [], 0
+    while at < len(content):
+        (length,) = struct.unpack_from("<I", content, at)
+        at += 4 + length
+        if at > len(content):
+            raise ValueError("a string is longer than what is left")
+        items.append(content[at - length : at])
+    return strings(objects(items, (len(items),)))
 
 
 def numpy_type(triton: str) -> numpy.dtype[Any]:

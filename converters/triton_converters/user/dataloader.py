@@ -10,7 +10,7 @@ from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, text, triton_type
+from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, strings, triton_type
 from triton_converters.user.user_code import call, running
 
 NO_OUTPUTS: Mapping[str, Array] = {}
@@ -140,7 +140,9 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
 
 def _served(value: Any, is_double: bool, where: str) -> Array:
     """Return an array whose type an input may have; no type is changed silently."""
-    array = _plain(value, where)
+    array = _plain(_listed(value), where)
+    if array.dtype.kind == "S":
+        raise _invalid(f"{where} is {array.dtype}, whose zeros at an end NumPy drops: give bytes as dtype=object")
     if is_served(array.dtype) and (is_double or array.dtype != numpy.float64):
         return array
     if array.dtype.name in TRITON_BY_NUMPY:
@@ -148,11 +150,19 @@ def _served(value: Any, is_double: bool, where: str) -> Array:
     raise _invalid(f"{where} is {array.dtype}, a type that no model input can have")
 
 
+def _listed(value: Any) -> Any:
+    """Return lists of bytes as objects, which keep the zeros at an end; anything else as it is."""
+    first = value
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return numpy.array(value, dtype=object) if isinstance(first, bytes) and first is not value else value
+
+
 def _plain(value: Any, where: str) -> Array:
-    """Return an array that needs no pickle: strings get a type of fixed width, and numbers one of NumPy's."""
+    """Return an array of numbers of NumPy's types, of text of a fixed width, or of objects that are bytes."""
     array = _array(value, where)
-    if array.dtype.hasobject:
-        array = _of_objects(array, where)
+    if array.dtype.hasobject and (array := _of_objects(array, where)).dtype.hasobject:
+        return array
     if array.dtype.kind not in KINDS:
         raise _invalid(f"{where} is of the type {array.dtype}: give numbers, text or times")
     if array.dtype.kind == "U" and not is_unicode(array):
@@ -161,11 +171,11 @@ def _plain(value: Any, where: str) -> Array:
 
 
 def _of_objects(array: Array, where: str) -> Array:
-    """Return Python's objects as an array of text or numbers."""
+    """Return Python's objects as an array of text, bytes or numbers."""
     items = list(array.flat)
     try:
         if all(isinstance(each, str | bytes) for each in items):
-            return text(array)
+            return strings(array)
         numbers = numpy.array(items).reshape(array.shape)
     # What numpy.array raises depends on the objects.
     except Exception as error:
@@ -173,7 +183,7 @@ def _of_objects(array: Array, where: str) -> Array:
     is_number = all(isinstance(each, int | float | complex | numpy.generic) for each in items)
     if numbers.dtype.hasobject or not is_number:
         kinds = ", ".join(sorted({type(each).__name__ for each in items})[:4])
-        message = f"its elements are of the types {kinds}: give all as text, or all as numbers of 64 bits"
+        message = f"its elements are of the types {kinds}: give all as text or bytes, or all as numbers of 64 bits"
         raise _invalid(f"{where}: {message}")
     return numbers
 

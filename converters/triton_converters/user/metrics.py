@@ -1,7 +1,8 @@
 """The user's MetricsCalculator, on one set of outputs: the framework's, or those that a candidate served.
 
 The calculator gets the whole set at once. If a dimension varies between samples, shorter ones are padded with NaN at
-the end, and integers become float64 for that. A class that offers only ``update`` and ``metrics`` gets one update.
+the end, and integers become float64 for that. Strings are text; if one of a tensor is none, all are objects of bytes.
+A class that offers only ``update`` and ``metrics`` gets one update.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.model_config.data_types import alike, objects
 from triton_converters.user import user_code
 
 CLASS = "MetricsCalculator"
@@ -48,7 +50,7 @@ def gather(batches: Sequence[Batch], batched: bool, served: Sequence[Arrays] | N
         # One by one: the served shapes may differ within a batch of the reference.
         answers = [{name: array[None] for name, array in each.items()} for each in served] if batched else served
     return DataSet(
-        ids=numpy.concatenate([batch.ids if along else batch.ids[:1] for batch in batches]),
+        ids=numpy.concatenate(alike(*[batch.ids if along else batch.ids[:1] for batch in batches])),
         x=_join([batch.inputs for batch in batches], along),
         y_real=_join([batch.labels for batch in batches], along),
         y_pred=_join(answers, along),
@@ -87,6 +89,7 @@ def _join(parts: Sequence[Arrays], along: bool) -> dict[str, Array]:
 
 def _pad(arrays: Sequence[Array], name: str) -> Array:
     """Join arrays of one tensor. Raises StageError(MetricFailed) if they have other ranks, or numbers and text."""
+    arrays = alike(*arrays)
     for kinds in ([_dimensions(each) for each in arrays], [_kind(each) for each in arrays]):
         if other := next((each for each in kinds if each != kinds[0]), None):
             message = f"{name} has {kinds[0]} in one batch and {other} in another: give all batches the same"
@@ -101,6 +104,8 @@ def _pad(arrays: Sequence[Array], name: str) -> Array:
 def _padded(array: Array, largest: Sequence[int]) -> Array:
     ends = [(0, 0), *((0, target - size) for target, size in zip(largest, array.shape[1:], strict=True))]
     kind = array.dtype.kind
+    if kind == "O":
+        return numpy.pad(array, ends, constant_values=objects([b""], (1,)))
     if kind in "US":
         return numpy.pad(array, ends, constant_values=array.dtype.type())
     if kind in "mM":
@@ -115,4 +120,4 @@ def _dimensions(array: Array) -> str:
 
 def _kind(array: Array) -> str:
     kind = array.dtype.kind
-    return {"U": "text", "S": "bytes", "m": "durations", "M": "times"}.get(kind, "numbers")
+    return {"U": "text", "S": "bytes", "O": "bytes", "m": "durations", "M": "times"}.get(kind, "numbers")

@@ -59,7 +59,8 @@ def _keep_outputs(reference: ReferenceResult, incoming: Path, directory: Path) -
     for number, start in enumerate(range(0, reference.samples, served_outputs.CHUNK)):
         count = min(served_outputs.CHUNK, reference.samples - start)
         name = f"{measured.FOLDER}/{served_outputs.file_name(number)}"
-        found = arrays.read_arrays(incoming, name, directory, count * len(tensors))
+        # Strings that are no text are two arrays of the file.
+        found = arrays.read_arrays(incoming, name, directory, 2 * count * len(tensors))
         wanted = {f"{index}/{tensor.name}": tensor for index in range(count) for tensor in tensors}
         if found.keys() != wanted.keys() or not all(_fits(wanted[each], array) for each, array in found.items()):
             raise unfit(incoming / name, f"it does not hold the outputs of {count} samples")

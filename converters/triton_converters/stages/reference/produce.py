@@ -22,6 +22,7 @@ from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.load.randomness import KnowsRandomness
+from triton_converters.model_config.data_types import alike
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
 
@@ -82,8 +83,9 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _write_answer(incoming / evidence.AGAIN, 0, again)
             _run_alone(model, answered, evidence.singles(request, answered), incoming)
         elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
-            both = {name: numpy.concatenate([previous.inputs[name], batch.inputs[name]]) for name in batch.inputs}
-            ids = numpy.concatenate([previous.ids, batch.ids])
+            pairs = {name: alike(previous.inputs[name], batch.inputs[name]) for name in batch.inputs}
+            both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
+            ids = numpy.concatenate(alike(previous.ids, batch.ids))
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
     _record_sizes(model, request, source, incoming)

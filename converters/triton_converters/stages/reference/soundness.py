@@ -18,7 +18,7 @@ from triton_converters.gates import exact
 from triton_converters.gates.agreement import beyond, common
 from triton_converters.gates.exact import Part
 from triton_converters.gates.scale import SMALLEST
-from triton_converters.model_config.data_types import is_served
+from triton_converters.model_config.data_types import alike, is_served
 
 AGREEMENT = 1e-4
 """Largest difference between two runs of the framework, as a fraction of the output's largest magnitude, or of what it
@@ -151,8 +151,9 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
         shapes = f"{name}: shape {list(one[name].shape)} and {list(whole.shape)}"
         if one[name].ndim != whole.ndim:
             return shapes
-        actual, expected = common(one[name], whole)
-        if beyond(one[name], actual) or beyond(whole, expected):
+        mine, theirs = alike(one[name], whole)
+        actual, expected = common(mine, theirs)
+        if beyond(mine, actual) or beyond(theirs, expected):
             return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
             difference = _largest_difference(actual, expected)
