@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
@@ -51,11 +52,23 @@ def _refusals(context: Context) -> Iterator[str]:
                 yield not_allowed(f"{field}.annotations", key, "annotation", "allowed.annotations")
     yield from route_refusals(context)
     yield from _client_refusals(context)
+    yield from _step_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
         )
+
+
+def _step_refusals(context: Context) -> Iterator[str]:
+    """Yield a message for each model whose own Python code would run inside the server."""
+    for model in context.spec.models:
+        if model.format == TRITON_PYTHON and not context.settings.allowed_python_steps:
+            yield (
+                f"spec.models: model {model.name} has format {TRITON_PYTHON}, which runs Python code inside the server,"
+                " and this installation does not allow that; use another format, or ask the administrator who installed"
+                " the operator to set the Helm value allowed.pythonSteps to true"
+            )
 
 
 def _client_refusals(context: Context) -> Iterator[str]:
