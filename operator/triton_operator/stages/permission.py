@@ -61,14 +61,28 @@ def _refusals(context: Context) -> Iterator[str]:
 
 
 def _step_refusals(context: Context) -> Iterator[str]:
-    """Yield a message for each model whose own Python code would run inside the server."""
+    """Yield a message for each model whose Python code must not run in the server, and for what opens its box."""
     for model in context.spec.models:
-        if model.format == TRITON_PYTHON and not context.settings.allowed_python_steps:
+        if model.is_step and not context.settings.allowed_python_steps:
             yield (
                 f"spec.models: model {model.name} has format {TRITON_PYTHON}, which runs Python code inside the server,"
                 " and this installation does not allow that; use another format, or ask the administrator who installed"
                 " the operator to set the Helm value allowed.pythonSteps to true"
             )
+    spec, box = context.spec, context.settings.user_code_runtime_class
+    if not spec.has_steps:
+        return
+    own = context.server_pod.runtime_class_name
+    if box and own not in ("", box):
+        yield (
+            f"spec.serving.pod or spec.pod has runtimeClassName {own}, but servers with"
+            f" a model of format {TRITON_PYTHON} have {box} in this installation; remove the field"
+        )
+    if spec.serving.tracing is not None:
+        yield (
+            f"spec.serving.tracing lets the server reach a collector, and Python code of format {TRITON_PYTHON} in it"
+            " must reach nothing; remove spec.serving.tracing"
+        )
 
 
 def _client_refusals(context: Context) -> Iterator[str]:
