@@ -26,9 +26,9 @@ def a_cluster(settings: Any = ALLOWED, spec: Body | None = None) -> Cluster:
 def pods(cluster: Cluster) -> dict[str, Body]:
     """The templates of pods, by the Job's stage or ``server``."""
     jobs = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in cluster.of_kind("Job")}
-    (server,) = cluster.of_kind("Deployment") or [None]
-    children = jobs if server is None else jobs | {"server": server}
-    return {name: each["spec"]["template"] for name, each in children.items()}
+    for each in cluster.of_kind("Deployment"):
+        jobs["server"] = each
+    return {name: each["spec"]["template"] for name, each in jobs.items()}
 
 
 def asked(cluster: Cluster, stage: str) -> str:
