@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, REPOSITORY, SOURCES, THROUGH, Format
+from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, FORMATS, HPS, REPOSITORY, SOURCES, THROUGH, Format
 
 PAGE = Path(__file__).parents[2] / "docs/converters.md"
 BEGIN = "<!-- made from the registry of formats by `make generate` -->\n"
@@ -23,12 +23,12 @@ def pages() -> dict[Path, str]:
 
 def _sources() -> str:
     """Return the table of conversions and of the images that run them."""
-    # Tables and ensembles: docs/ensembles.md. A repository: docs/formats.md.
-    targets = [name for name in FORMATS if name != HPS]
+    # Tables, Python steps and ensembles: docs/ensembles.md. A repository: docs/formats.md.
+    targets = [name for name in FORMATS if name not in AS_GIVEN]
     head = f"| Source | {' | '.join(f'`{name}`' for name in targets)} | Image of its Jobs |\n"
     rows = ""
     for name, source in SOURCES.items():
-        if name in (HPS, ENSEMBLE, REPOSITORY):
+        if name in (*AS_GIVEN, ENSEMBLE, REPOSITORY):
             continue
         ways = " | ".join(_way(target in source.converters, target) for target in targets)
         rows += f"| `{name}` | {ways} | `{source.image}` |\n"

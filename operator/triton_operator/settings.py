@@ -126,6 +126,8 @@ class Settings:
     allowed_annotations: tuple[str, ...] = ()
     """ALLOWED_ANNOTATIONS, separated by commas: how the annotations of pods begin that a spec may set; empty: anyhow.
     With any, pods that run users' code get none from a spec."""
+    allowed_python_steps: bool = False
+    """ALLOWED_PYTHON_STEPS, true or false: whether a spec may have models whose code runs inside the server."""
     inherited_annotations: tuple[str, ...] = ()
     """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
     empty: none."""
@@ -216,6 +218,7 @@ class Settings:
             allowed_claims=_comma_list(environment, "ALLOWED_CLAIMS"),
             allowed_clients=_rules(environment, "ALLOWED_CLIENTS", policy_rules.peers),
             allowed_annotations=_comma_list(environment, "ALLOWED_ANNOTATIONS"),
+            allowed_python_steps=_one_of(environment, "ALLOWED_PYTHON_STEPS", ("false", "true")) == "true",
             inherited_annotations=_comma_list(environment, "INHERITED_ANNOTATIONS"),
             allowed_service_accounts=_comma_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
             allowed_gateways=_comma_list(environment, "ALLOWED_GATEWAYS"),

@@ -157,7 +157,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},allowed.gateways={gateways/*},allowed.hostnames={*.models.example},"
-        "allowed.annotations={prometheus.io/,linkerd.io/inject},"
+        "allowed.annotations={prometheus.io/,linkerd.io/inject},allowed.pythonSteps=true,"
         "sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
         "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple,"
         "tracing.endpoint=http://collector:4318/v1/traces,"
@@ -217,6 +217,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         allowed_hostnames=("*.models.example",),
         allowed_annotations=("prometheus.io/", "linkerd.io/inject"),
         allowed_clients=(vision,),
+        allowed_python_steps=True,
         verification="Content",
     )
     assert Settings.from_environment(environment) == expected

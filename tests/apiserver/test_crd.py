@@ -13,15 +13,15 @@ from tests.printed_columns import columns
 from tests.simulation.answers import repository
 from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
-from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.renamed import as_before
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.server_flags import NUMBERS, WORDS
 
 MODEL = "spec.models.0"
-CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
-TARGETS = [name for name in FORMATS if name != HPS]
+CONVERTED = [name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE)]
+TARGETS = [name for name in FORMATS if name not in AS_GIVEN]
 """What candidates are made from and into; tables and ensembles have a file of their own."""
 CANDIDATES = f"{MODEL}.candidates"
 TABLES = changed(MINIMAL, {"spec": an_ensemble("onnx-fp32")})
@@ -194,7 +194,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no model": ({"spec.models": []}, "models in body should have at least 1 items"),
     "two models": (
         {"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]},
-        "several models, or a model of format hps, need an ensemble",
+        "several models, or a model of format hps or triton-python, need an ensemble",
     ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
     "no format for code": ({f"{MODEL}.format": ...}, "the format may be left out only for a file or directory"),

@@ -28,11 +28,16 @@ def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kub
     assert "digits" in kubectl("create", "--dry-run=server", "-f", "-", body=body)
 
 
+TENSORS = [{"name": "x", "dataType": "BYTES", "dims": [-1]}]
+STEP = {"name": "sparse", "format": "triton-python", "entrypoint": "sparse.py"}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "several models alone": ({"spec.ensemble": ...}, "several models, or a model of format hps, need an ensemble"),
+    "several models alone": (
+        {"spec.ensemble": ...},
+        "several models, or a model of format hps or triton-python, need an ensemble",
+    ),
     "tables alone": (
         {"spec.ensemble": ..., "spec.models": BODY["spec"]["models"][:1]},
-        "several models, or a model of format hps, need an ensemble",
+        "several models, or a model of format hps or triton-python, need an ensemble",
     ),
     "a step of no model": ({f"{STEPS}.0.model": "other"}, "ensemble.steps must have one step for each of spec.models"),
     "a model without step": ({STEPS: BODY["spec"]["ensemble"]["steps"][:1]}, "one step for each of spec.models"),
@@ -81,6 +86,44 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.ensemble.maxBatchSize": 128},
         "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
+    "a step's candidates": (
+        {"spec.models.0": STEP | {"candidates": MANY[:1]}},
+        "format triton-python takes no candidates: remove them",
+    ),
+    "a step alone": (
+        {"spec.ensemble": ..., "spec.models": [STEP]},
+        "several models, or a model of format hps or triton-python, need an ensemble",
+    ),
+    "a step of a path": (
+        {"spec.models.0": {"name": "sparse", "format": "triton-python", "path": "sparse.py"}},
+        "hps or triton-python is a Python file: set entrypoint, and remove path",
+    ),
+    **{
+        f"a step's argument with {place}": (
+            {"spec.models.0": STEP | {"arguments": {"words": f"{place}/words.txt"}}},
+            "arguments of format triton-python are read inside the server, which has neither $(DATASET) nor $(WEIGHTS)",
+        )
+        for place in ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
+    },
+    **{
+        f"a step's argument {name}": (
+            {"spec.models.0": STEP | {"arguments": {name: "1"}}},
+            "arguments of format triton-python must not have EXECUTION_ENV_PATH",
+        )
+        for name in ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", "intra_op_thread_count")
+    },
+    "a step's inputs alone": (
+        {"spec.models.0": STEP | {"inputs": TENSORS}},
+        "inputs and outputs are declared together: set both, or none",
+    ),
+    "a step's unknown type": (
+        {"spec.models.0": STEP | {"inputs": [TENSORS[0] | {"dataType": "FP64"}], "outputs": TENSORS}},
+        "Unsupported value",
+    ),
+    "inputs of another format": (
+        {"spec.models.1.inputs": TENSORS, "spec.models.1.outputs": TENSORS},
+        "inputs and outputs are declared only for format triton-python: remove them",
+    ),
     "two frameworks": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:1]},
@@ -89,6 +132,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "one image converts all models of an ensemble",
     ),
 }
+
+
+def test_a_python_step_declares_its_tensors_or_leaves_that_to_its_class(kubectl_shared: Kubectl) -> None:
+    declared = STEP | {"inputs": TENSORS, "outputs": TENSORS, "arguments": {"scale": "2", "price": "$(PRICE)"}}
+    for step in (STEP, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
+        body = changed(BODY, {"spec.models.0": step})
+        kubectl_shared("create", "--validate=strict", "--dry-run=server", "-f", "-", body=body)
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from triton_converters.contract.formats import (
+    AS_GIVEN,
     ENSEMBLE,
     FORMATS,
     HPS,
@@ -46,7 +47,7 @@ def test_the_formats_that_are_tried_can_be_made() -> None:
 def test_the_api_has_the_sources_of_the_registry_and_all_say_where_names_come_from() -> None:
     assert set(get_args(SourceFormat)) == set(SOURCES) - {ENSEMBLE}
     assert all(source.tensors for name, source in SOURCES.items() if name not in (HPS, ENSEMBLE))
-    assert set(get_args(Candidate.model_fields["format"].annotation)) == set(FORMATS) - {HPS}
+    assert set(get_args(Candidate.model_fields["format"].annotation)) == set(FORMATS) - set(AS_GIVEN)
 
 
 def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:

@@ -16,7 +16,7 @@ from tests.converters.conversions import conversion
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import formats, layout
+from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     EnsembleCode,
@@ -28,7 +28,8 @@ from triton_converters.contract.conversion_requests import (
 )
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ReferenceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
+from triton_converters.load.framework import load
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 COUNT = """
@@ -80,7 +81,7 @@ def get_dataloader_fn(batch_size: int):
 
 
 def code(path: str, **arguments: str) -> ModelCode:
-    form = "onnx" if path.endswith(".onnx") else formats.TRITON_PYTHON
+    form = "onnx" if path.endswith(".onnx") else "triton-python"
     return ModelCode(form, Entrypoint(path, arguments), 4)
 
 
@@ -95,13 +96,6 @@ WHOLE = ModelCode(
     4,
     EnsembleCode((Tensor("WORD", "BYTES", (1,)),), (Tensor("LABEL", "BYTES", (1,)),), STEPS),
 )
-
-
-@pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables have the format, as they will once a spec may name it."""
-    monkeypatch.setitem(formats.SOURCES, formats.TRITON_PYTHON, formats.STEP_SOURCE)  # type: ignore[arg-type]  # a dict
-    monkeypatch.setitem(formats.FORMATS, formats.TRITON_PYTHON, formats.STEP_FORMAT)  # type: ignore[arg-type]  # a dict
 
 
 @pytest.fixture
@@ -199,3 +193,24 @@ def test_two_steps_of_one_name_have_their_own_files(source: Path) -> None:
     refer()
     batch = next(iter(read_batches(layout.reference_directory(KEY))))
     assert numpy.array_equal(batch.outputs["LABEL"][:, 0], ["a", "b", "c", "b"])
+
+
+def test_a_step_has_the_tensors_of_the_spec_and_its_name_in_triton(source: Path) -> None:
+    silent = """
+import triton_python_backend_utils as utils
+class TritonPythonModel:
+    def initialize(self, args):
+        self.name = args["model_name"]
+    def execute(self, requests):
+        word = [utils.get_input_tensor_by_name(each, "word").as_numpy() for each in requests]
+        names = [each.astype(object) for each in word]
+        for each in names:
+            each[:] = self.name
+        return [utils.InferenceResponse([utils.Tensor("label", each)]) for each in names]
+"""
+    (source / "label" / "silent.py").write_text(silent)
+    sides = ((Tensor("word", "BYTES", (1,)),), (Tensor("label", "BYTES", (1,)),))
+    step = ModelCode("triton-python", Entrypoint("label/silent.py", {}), 4, declared=Signature(*sides, 4), name="namer")
+    framework = load(source, step, "triton-python")
+    assert (framework.inputs, framework.outputs) == (("word",), ("label",))
+    assert framework({"word": numpy.array([["a"], ["b"]])})["label"].tolist() == [["namer"], ["namer"]]

@@ -39,6 +39,7 @@ RECORDS = (
     "config-of-a-repository-read",
     "installing-packages",
     "ensemble-profiling",
+    "python-step",
     "resnet50-on-an-a100",
     "second-part-of-a-search",
     "closest-selected",

@@ -71,3 +71,10 @@ def an_ensemble(*dense: str, sparse: tuple[str, ...] = ()) -> Body:
         ensemble=ensemble,
         performance={"offline": {"batchSizes": [256, 1024]}},
     )
+
+
+def a_step(**fields: Any) -> Body:
+    """The spec of an ensemble whose first model is a Python step."""
+    spec = an_ensemble("onnx-fp32")
+    spec["models"][0] = {"name": "sparse", "format": "triton-python", "entrypoint": "steps/first.py", **fields}
+    return spec

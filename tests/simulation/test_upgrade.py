@@ -23,7 +23,7 @@ SPREAD = {"topologySpreadConstraints": [{"topologyKey": "topology.kubernetes.io/
 OLD_IMAGES = {
     "converter": "example/converter:1",
     "converterTensorflow": "example/converter-tensorflow:1",
-    "commandsVersion": 4,
+    "commandsVersion": 5,
     "server": "example/server:1",
 }
 NEW_IMAGES = OLD_IMAGES | {

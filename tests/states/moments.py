@@ -5,12 +5,13 @@ written anew together with what is expected of them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from tests.simulation.answers import FINAL, Script, Scripts, samples_vary, when
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_step
 from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
 from tests.simulation.made_jobs import WEB
 from tests.simulation.moving import move
@@ -21,6 +22,7 @@ from triton_converters.contract.results import Counters
 
 ONE = a_deployment().one_candidate("ts-trace-fp32")
 PAIR = a_deployment().candidates("ts-trace-fp32", "onnx-fp16")
+TENSORS = [{"name": "x", "dataType": "BYTES", "dims": [-1]}]
 
 # One object with four candidates, on its way from its making.
 NEW = a_deployment()
@@ -136,6 +138,9 @@ MOMENTS: dict[str, State] = {
     .where(quota=1)
     .until(_one_of_two_waits),
     "ensemble-profiling": an_ensemble_of("onnx-fp32", "ts-trace-fp32").until_active("profile"),
+    "python-step": a_deployment_of(a_step(inputs=TENSORS, outputs=TENSORS))
+    .where(settings=replace(SETTINGS, allowed_python_steps=True, user_code_runtime_class="gvisor"))
+    .until_has("Ready"),
     "resnet50-on-an-a100": a_deployment_of(nvidias_resnet50.SPEC)
     .where(gpu_product_exists=True)
     .until_active("profile"),

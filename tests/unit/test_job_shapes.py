@@ -58,7 +58,9 @@ def pod_of(context: Context, work: AnyWork) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.parametrize(("commands_version", "expected"), [(4, SHAPES), (3, SHAPES), (2, SHAPES), (1, OLD_SHAPES)])
+@pytest.mark.parametrize(
+    ("commands_version", "expected"), [(5, SHAPES), (4, SHAPES), (3, SHAPES), (2, SHAPES), (1, OLD_SHAPES)]
+)
 def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, tuple[type, tuple[str, ...]]]) -> None:
     context, found = a_context(commands_version), {}
     for work in works(context):
@@ -95,7 +97,7 @@ def test_every_container_asks_for_cpu_where_the_spec_does() -> None:
             assert container["resources"]["requests"]["cpu"] == "100m", (work.stage, container["name"])
 
 
-@pytest.mark.parametrize("commands_version", [1, 2, 3, 4])
+@pytest.mark.parametrize("commands_version", [1, 2, 3, 4, 5])
 def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int) -> None:
     context = a_context(commands_version)
     for work in works(context):

@@ -101,6 +101,7 @@ def test_what_the_installation_demands_and_allows() -> None:
         "ALLOWED_GATEWAYS": "gateways/public, vision/*",
         "ALLOWED_HOSTNAMES": "*.models.example",
         "ALLOWED_ANNOTATIONS": "prometheus.io/, linkerd.io/inject",
+        "ALLOWED_PYTHON_STEPS": "true",
         "ALLOWED_CLIENTS": '[{"namespaceSelector": {}}]',
     }
     settings = Settings.from_environment(IMAGES | given)
@@ -112,7 +113,9 @@ def test_what_the_installation_demands_and_allows() -> None:
     assert settings.allowed_hostnames == ("*.models.example",)
     assert settings.allowed_annotations == ("prometheus.io/", "linkerd.io/inject")
     assert settings.allowed_clients == ({"namespaceSelector": {}},)
+    assert settings.allowed_python_steps
     assert Settings.from_environment(IMAGES).allowed_service_accounts == ()
+    assert not Settings.from_environment(IMAGES).allowed_python_steps
     assert Settings.from_environment(IMAGES).user_code_host_users is None
     with pytest.raises(SettingsError, match="USER_CODE_HOST_USERS"):
         Settings.from_environment(IMAGES | {"USER_CODE_HOST_USERS": "no"})

@@ -46,12 +46,14 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     ),
     "tensorrt": ("execution_context_allocation_strategy",),
     "hps": ("refresh_interval", "refresh_delay", "freeze_sparse"),
+    "python": ("intra_op_thread_count",),
 }
 """Keys of models[].config.parameters, by the backend that reads them."""
 THREADS: Mapping[str, tuple[str, ...]] = {
     "onnxruntime": ("intra_op_thread_count",),
     "pytorch": ("INTRA_OP_THREAD_COUNT", "NUM_THREADS"),
     "tensorflow": ("TF_NUM_INTRA_THREADS",),
+    "python": ("intra_op_thread_count",),
 }
 """Keys of the parameters that say how many threads an instance computes with, by backend; the first is written."""
 

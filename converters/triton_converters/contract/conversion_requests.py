@@ -74,7 +74,9 @@ class ModelCode:
     ensemble: "EnsembleCode | None" = None
     """The models of an ensemble (format ``ensemble``), whose own entrypoint is empty."""
     declared: Signature | None = None
-    """The inputs and outputs that the user's config.pbtxt declares; None: there is none, or it declares none."""
+    """The inputs and outputs that the spec or the user's config.pbtxt declares; None: neither declares any."""
+    name: str = ""
+    """The model's name in Triton, which only code of format ``triton-python`` is told; empty: another format."""
 
 
 @dataclass(frozen=True)

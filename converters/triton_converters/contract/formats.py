@@ -64,7 +64,9 @@ HPS = "hps"
 ENSEMBLE = "ensemble"
 """Several models served as one; each of them has its own source and target."""
 TRITON_PYTHON = "triton-python"
-"""A file with the contract of Triton's Python backend, as it is given and as it is served."""
+"""A file with the contract of Triton's Python backend: source and target, only inside an ensemble."""
+AS_GIVEN = (HPS, TRITON_PYTHON)
+"""Formats that are served as they are given, so that a model of them takes no candidates."""
 REPOSITORY = "triton-repository"
 """A model's folder of a Triton model repository, which holds a file of another format and its config.pbtxt. The source
 Job finds that format, and from then on the model has it."""
@@ -79,6 +81,7 @@ FORMATS: Mapping[str, Format] = {
     ),
     "tf-trt": Format("model.savedmodel", "tensorflow", "tensorflow_savedmodel", True, "25.02", ("none", "cuda", "amp")),
     HPS: Format("tables.json", "hps", "", False, "", ("none",)),
+    TRITON_PYTHON: Format("model.py", "python", "", False, "", ("none",)),
 }
 """The formats by their names in spec.models[].candidates[]."""
 
@@ -170,6 +173,13 @@ SOURCES: Mapping[str, Source] = {
         tensors="those of the signature serving_default (saved_model_cli show --dir DIR --all)",
     ),
     HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
+    TRITON_PYTHON: Source(
+        "triton_converters.load.triton_python",
+        CONVERTER,
+        is_file=False,
+        converters={TRITON_PYTHON: "triton_converters.convert.triton_python"},
+        tensors="those of the spec or, if it names none, of auto_complete_config",
+    ),
     ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
     REPOSITORY: Source(
         "",
@@ -182,17 +192,6 @@ SOURCES: Mapping[str, Source] = {
     ),
 }
 """The sources by their names in spec.models[]."""
-
-STEP_FORMAT = Format("model.py", "python", "", False, "", ("none",))
-STEP_SOURCE = Source(
-    "triton_converters.load.triton_python",
-    CONVERTER,
-    is_file=False,
-    converters={TRITON_PYTHON: "triton_converters.convert.triton_python"},
-    tried=(TRITON_PYTHON,),
-    tensors="those of the spec or, if it names none, of auto_complete_config",
-)
-"""The records of TRITON_PYTHON, which no table has until a spec may name the format (docs/decisions/0079)."""
 
 DECLARING = tuple(name for name, source in SOURCES.items() if source.declares)
 SHOWN = {name: source.kind for name, source in SOURCES.items() if source.kind}

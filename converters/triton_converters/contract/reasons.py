@@ -191,8 +191,8 @@ class Reason(StrEnum):
     NOT_ALLOWED = (
         "NotAllowed",
         "The spec, or the recorded revision that it names, has an image, a claim, a ServiceAccount, a Gateway or a"
-        " host name that this installation does not allow; or it asks for traces without a collector; or the record of"
-        " that revision is not one that the operator writes.",
+        " host name that this installation does not allow, or a model whose Python code would run inside the server; or"
+        " it asks for traces without a collector; or the record of that revision is not one that the operator writes.",
     )
     SOURCE_INVALID = (
         "SourceInvalid",

@@ -1,7 +1,4 @@
-"""Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module.
-
-No record of ``contract.formats`` names this module yet (docs/decisions/0079).
-"""
+"""Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module."""
 
 import contextlib
 import json
@@ -77,7 +74,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     siblings.enter(source, file.parent)
     # A server has the folder of the file alone, so nothing else of the source can be imported here either.
     imports = [each for each in sys.path if not Path(each).is_relative_to(source)]
-    name = file.stem
+    name = model.name or file.stem
     with _running(source, path, imports):
         try:
             loaded = wrapper.Loaded(name, wrapper.Place(source, path))

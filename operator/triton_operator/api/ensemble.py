@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_converters.contract.formats import DECLARING, HPS
+from triton_converters.contract.formats import AS_GIVEN, DECLARING
 from triton_operator.api.schema import LARGEST_BATCH, ApiType, TensorName, TritonName, cel_list, list_map, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
@@ -13,14 +13,26 @@ Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_]
 multiplies it by every pair of tensors."""
 
 
+DataType = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"]
+
+
+class StepTensor(ApiType):
+    """An input or output of a Python step."""
+
+    name: TensorName
+    """Name of the tensor."""
+    data_type: DataType
+    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP32 or BYTES."""
+    dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
+    """Dimensions of the tensor, without the batch dimension if `config.maxBatchSize` is above 0. -1 means any size."""
+
+
 class EnsembleTensor(ApiType):
     """A tensor that clients send to the ensemble or receive from it."""
 
     name: Connected
     """Name of the tensor. For an input, it is the name that the dataloader yields."""
-    data_type: Literal[
-        "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"
-    ]
+    data_type: DataType
     """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP32 or BYTES."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
     """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. -1 means any size."""
@@ -144,7 +156,9 @@ COMBINATIONS = 16
 
 def ensemble_rules() -> list[tuple[str, str]]:
     """Return the rules of a spec that keep `models` and `ensemble` consistent."""
-    several = f"(self.models.size() > 1 || (has(self.models[0].format) && self.models[0].format == '{HPS}'))"
+    several = (
+        f"(self.models.size() > 1 || (has(self.models[0].format) && self.models[0].format in {cel_list(AS_GIVEN)}))"
+    )
     count = " * ".join(
         f"(self.models.size() > {i} && has(self.models[{i}].candidates) && self.models[{i}].candidates.size() > 0"
         f" ? self.models[{i}].candidates.size() : 1)"
@@ -154,7 +168,7 @@ def ensemble_rules() -> list[tuple[str, str]]:
     return [
         (
             f"!{several} || has(self.ensemble)",
-            "several models, or a model of format hps, need an ensemble: set spec.ensemble",
+            "several models, or a model of format hps or triton-python, need an ensemble: set spec.ensemble",
         ),
         (
             "!has(self.ensemble) || (self.ensemble.steps.all(s, self.models.exists(m, m.name == s.model))"

@@ -5,7 +5,9 @@ Each rule is a pair of expression and message; the message names what works.
 
 from collections.abc import Iterable
 
+from triton_converters.contract.backend_parameters import THREADS
 from triton_converters.contract.formats import (
+    AS_GIVEN,
     CONVERTER_TENSORFLOW,
     DECLARING,
     ENSEMBLE,
@@ -13,6 +15,7 @@ from triton_converters.contract.formats import (
     HPS,
     REPOSITORY,
     SOURCES,
+    TRITON_PYTHON,
 )
 from triton_operator.api.schema import cel_list
 
@@ -44,6 +47,14 @@ ON_GPU = "precision int8 gains nothing on a GPU: remove the candidate, or spec.g
 """Said of candidates that cannot be quantized."""
 
 
+MOUNTS = ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
+"""What stands for a mount in arguments, the dataset's by its old name too."""
+
+
+OF_BACKEND = ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", *THREADS["python"])
+"""Parameters of config.pbtxt that are no argument of a Python step: its interpreter, its devices and its threads."""
+
+
 def accelerator_rules() -> list[Rule]:
     """Return the rules of a candidate: its format takes its accelerator."""
     return [
@@ -52,7 +63,7 @@ def accelerator_rules() -> list[Rule]:
             f"format {name} does not support this accelerator: set {_or(form.accelerators)}",
         )
         for name, form in FORMATS.items()
-        if name != HPS
+        if name not in AS_GIVEN
     ]
 
 
@@ -99,17 +110,14 @@ def conversion_rules() -> list[Rule]:
             " correct its candidates' format",
         )
         for name, source in MODELS.items()
-        if name not in (HPS, REPOSITORY)
+        if name not in (*AS_GIVEN, REPOSITORY)
     ]
 
 
 def hps_rules() -> list[Rule]:
     """Return the rules of a model: only embedding tables have options of HPS, and they take no candidates."""
     return [
-        (
-            f"!has(self.format) || self.format != '{HPS}' || !has(self.candidates) || self.candidates.size() == 0",
-            f"format {HPS} takes no candidates: remove them",
-        ),
+        _no_candidates_rule(HPS),
         (
             f"(has(self.format) && self.format == '{HPS}') || !has(self.hps)",
             f"the options hps apply only to format {HPS}: remove hps",
@@ -117,11 +125,49 @@ def hps_rules() -> list[Rule]:
     ]
 
 
+def step_rules() -> list[Rule]:
+    """Return the rules of a model: only a Python step declares its tensors, and it takes no candidates.
+
+    A server mounts neither the dataset nor the weights, so the step's arguments name neither.
+    """
+    is_step = f"(has(self.format) && self.format == '{TRITON_PYTHON}')"
+    return [
+        _no_candidates_rule(TRITON_PYTHON),
+        (
+            f"{is_step} || (!has(self.inputs) && !has(self.outputs))",
+            f"inputs and outputs are declared only for format {TRITON_PYTHON}: remove them",
+        ),
+        (
+            "has(self.inputs) == has(self.outputs)",
+            "inputs and outputs are declared together: set both, or none",
+        ),
+        (
+            f"!{is_step} || !has(self.arguments)"
+            f" || self.arguments.all(k, !{cel_list(MOUNTS)}.exists(p, self.arguments[k].contains(p)))",
+            f"arguments of format {TRITON_PYTHON} are read inside the server, which has neither $(DATASET) nor"
+            " $(WEIGHTS): put what the step reads into the folder of its file",
+        ),
+        (
+            f"!{is_step} || !has(self.arguments) || self.arguments.all(k, !(k in {cel_list(OF_BACKEND)}))",
+            f"arguments of format {TRITON_PYTHON} must not have {_or(OF_BACKEND)}, which Triton's Python backend or the"
+            " operator reads: rename the argument",
+        ),
+    ]
+
+
+def _no_candidates_rule(form: str) -> Rule:
+    return (
+        f"!has(self.format) || self.format != '{form}' || !has(self.candidates) || self.candidates.size() == 0",
+        f"format {form} takes no candidates: remove them",
+    )
+
+
 def image_rule() -> Rule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
     tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
+    others = cel_list((*AS_GIVEN, REPOSITORY))
     return (
-        f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format in {cel_list((HPS, REPOSITORY))})"
+        f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format in {others})"
         f" || !self.models.exists(m, has(m.format) && m.format in {tensorflow})",
         MIXED,
     )

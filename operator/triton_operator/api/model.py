@@ -6,17 +6,18 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_converters.contract import overrides
-from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES
-from triton_converters.contract.results import Signature
+from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES, TRITON_PYTHON
+from triton_converters.contract.results import Signature, Tensor
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.duration import Span, Within
-from triton_operator.api.ensemble import HpsOptions
+from triton_operator.api.ensemble import HpsOptions, StepTensor
 from triton_operator.api.format_rules import (
     accelerator_rules,
     conversion_rules,
     entrypoint_rules,
     hps_rules,
     int8_rules,
+    step_rules,
 )
 from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import (
@@ -34,7 +35,16 @@ from triton_operator.api.schema import (
 DEFAULT_OPSET = 17
 """The ONNX operator set of candidates that name none: ONNX Runtime 1.12, TensorRT 8.6 and later versions support it."""
 SourceFormat = Literal[
-    "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "triton-repository", "hps"
+    "pyt",
+    "tf-keras",
+    "tf-estimator",
+    "tf-savedmodel",
+    "onnx",
+    "ts-trace",
+    "ts-script",
+    "triton-repository",
+    "hps",
+    "triton-python",
 ]
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
@@ -181,7 +191,7 @@ class Model(ApiType):
     """A source model, the configuration to serve it with, and its candidates."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules(), parameter_rule())
+        json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules(), *step_rules(), parameter_rule())
     )
     name: TritonName
     """Name of the model in Triton."""
@@ -189,19 +199,32 @@ class Model(ApiType):
     """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
     whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
     `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. For
-    `triton-repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. Default: if
-    `path` is given, the format that its content shows; `status.resolved` has it."""
+    `triton-repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. For
+    `triton-python`, `entrypoint` names a Python file with `class TritonPythonModel`, which runs inside the server as a
+    step of an ensemble, if the Helm value `allowed.pythonSteps` is true. Default: if `path` is given, the format that
+    its content shows; `status.resolved` has it."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
-    [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
-    for the others."""
+    [names], "outputs": [names]})`, or with `class TritonPythonModel` for format `triton-python`. Required for the
+    formats `pyt`, `tf-keras`, `tf-estimator`, `hps` and `triton-python`; not allowed for the others."""
     path: SourcePath | None = None
     """Path of the model's file (a directory for tf-savedmodel and triton-repository), relative to the root of the
     source. Required for the formats `onnx`, `ts-trace`, `ts-script`, `tf-savedmodel` and `triton-repository`; not
     allowed for the others."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments of `get_model` by name, converted as those of the dataloader are. Not allowed together with `path`.
-    Default: none."""
+    """Arguments of `get_model` by name, converted as those of the dataloader are. For format `triton-python`, they are
+    parameters of config.pbtxt, as text, and may not have `$(DATASET)` or `$(WEIGHTS)`. Not allowed together with
+    `path`. Default: none."""
+    inputs: (
+        Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
+    ) = None
+    """Inputs of a model of format `triton-python`, and only of that. Default: what `auto_complete_config` of its class
+    declares."""
+    outputs: (
+        Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
+    ) = None
+    """Outputs of a model of format `triton-python`, and only of that; `inputs` and `outputs` are set together. Default:
+    what `auto_complete_config` of its class declares."""
     io_precision: Literal["fp32"] = "fp32"
     """Precision of the inputs and outputs that clients see: always `fp32`. Other candidates convert inside the model,
     so all candidates have the same inputs and outputs. Default: fp32."""
@@ -214,10 +237,10 @@ class Model(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure. A model of format `hps` takes none, because there is only one way to
-    serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: for a model of a Triton
-    repository, its file as it is; for others, at most three (in an ensemble, one) that the operator chooses by the
-    source's format, `spec.gpu` and the server image, and then keeps; `status.resolved` shows them."""
+    """Candidates to convert, verify and measure. A model of format `hps` or `triton-python` takes none, because there
+    is only one way to serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: for
+    a model of a Triton repository, its file as it is; for others, at most three (in an ensemble, one) that the operator
+    chooses by the source's format, `spec.gpu` and the server image, and then keeps; `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
     from ONNX."""
@@ -245,8 +268,19 @@ class Model(ApiType):
 
     @property
     def declared(self) -> Signature | None:
-        """The inputs and outputs that the user's config.pbtxt declares; None: there is none, or it declares none."""
-        return None
+        """The inputs and outputs that the spec or the user's config.pbtxt declares; None: neither declares any."""
+        if self.inputs is None or self.outputs is None:
+            return None
+        inputs, outputs = (
+            tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in tensors)
+            for tensors in (self.inputs, self.outputs)
+        )
+        return Signature(inputs, outputs, self.config.largest_batch)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the model is its author's Python code, which runs inside the server."""
+        return self.format == TRITON_PYTHON
 
     @property
     def code(self) -> str:

@@ -102,7 +102,8 @@ class TritonDeploymentSpec(ApiType):
     ]
     """The models to serve. If there are several, `ensemble` must connect them."""
     ensemble: Ensemble | None = None
-    """How several models process a request together. Required for several models and for format `hps`. Default: none;
+    """How several models process a request together. Required for several models, and for format `hps` or
+    `triton-python`. Default: none;
     the single model is served."""
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
@@ -132,6 +133,11 @@ class TritonDeploymentSpec(ApiType):
     def served_name(self) -> str:
         """Triton's name of the ensemble, or of the one model, which clients send their requests to."""
         return self.ensemble.name if self.ensemble else self.models[0].name
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether an author's Python code runs inside the server."""
+        return any(model.is_step for model in self.models)
 
     @property
     def max_batch_size(self) -> int:

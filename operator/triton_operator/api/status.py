@@ -230,13 +230,15 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-COMMANDS_VERSION = 4
+COMMANDS_VERSION = 5
 """The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
 a `run` and a `publish` since 2; since 4, sweeps know a time for all of them, and `convert`, `profile` and `metrics`
-know precision int8."""
+know precision int8; since 5, `reference` and `convert` know format triton-python."""
 
 QUANTIZING_VERSION = 4
 """The first of these versions with precision int8."""
+STEPS_VERSION = 5
+"""The first of these versions with format triton-python."""
 
 
 class Images(ApiType):
@@ -261,8 +263,8 @@ class Images(ApiType):
     asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
     `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. From 4 on,
     a sweep without `performance.online` goes on until the server is saturated, not to 4 requests in flight, and
-    candidates may have precision `int8`. The field is missing if the images were chosen by an operator that did not
-    know it."""
+    candidates may have precision `int8`. From 5 on, models may have format `triton-python`. The field is missing if the
+    images were chosen by an operator that did not know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
@@ -280,6 +282,11 @@ class Images(ApiType):
     def quantizes(self) -> bool:
         """Whether the converter images know precision int8."""
         return self.knows(QUANTIZING_VERSION)
+
+    @property
+    def runs_steps(self) -> bool:
+        """Whether the converter images know format triton-python."""
+        return self.knows(STEPS_VERSION)
 
     def knows(self, version: int) -> bool:
         """Whether the converter images know this version of the commands."""

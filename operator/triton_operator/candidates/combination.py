@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 
-from triton_converters.contract.formats import HPS
+from triton_converters.contract.formats import AS_GIVEN
 from triton_converters.contract.results import Tuning
 from triton_operator import names
 from triton_operator.api.model import Model, Quantization
@@ -64,8 +64,8 @@ def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
     """Return all candidates: the product of the models' candidates in the spec's order, the last model fastest."""
     named_members = []
     for model in spec.models:
-        if model.format == HPS:
-            named_members.append([("", Member(model, HPS, "fp32", "none"))])
+        if model.format in AS_GIVEN:
+            named_members.append([("", Member(model, model.format, "fp32", "none"))])
             continue
         named_members.append(
             [
@@ -78,7 +78,7 @@ def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
         )
     return tuple(
         Combination(
-            names.combination([name for name, _ in combination if name]) or HPS,
+            names.combination([name for name, _ in combination if name]) or spec.models[0].format or "",
             tuple(member for _, member in combination),
         )
         for combination in product(*named_members)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import AS_GIVEN, CONVERTER_TENSORFLOW, FORMATS, SOURCES
 from triton_operator.api.model import Candidate, Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -17,7 +17,7 @@ tried."""
 
 def takes_defaults(model: Model) -> bool:
     """Whether the operator chooses the model's candidates, as soon as it knows the model's format."""
-    return not model.candidates and model.format != HPS
+    return not model.candidates and model.format not in AS_GIVEN
 
 
 def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[Candidate, ...]:

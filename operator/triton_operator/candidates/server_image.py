@@ -6,7 +6,7 @@ from triton_converters.contract.formats import FORMATS, HPS, SOURCES, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
 """The last part of the repository of this project's CPU image."""
-CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
+CPU_BACKENDS = ("onnxruntime", "pytorch", "hps", "python")
 """All backends of that image (images/tritonserver-cpu/backends)."""
 NVIDIA_IMAGE = "nvcr.io/nvidia/tritonserver"
 """The repository of NVIDIA's image, whose tags are releases."""

@@ -86,6 +86,9 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
     tensorrt = model.tensorrt if is_engine or member.accelerator == "trt" else TensorRt()
     hps = HpsOptions(model.hps.gpu_cache_percent, model.hps.keys_per_sample) if member.format == HPS else None
     config = model_config(context, model)
+    if model.is_step:
+        # The reference ran it on the CPU, and a step that wants a GPU would share that of the models.
+        config = replace(config, instance_group_kind="KIND_CPU")
     config = config if tuning is None else _tuned_config(config, tuning, model)
     bounds = thread_parameters(context, model, FORMATS[member.format].backend, config.instances)
     request = ConvertRequest(

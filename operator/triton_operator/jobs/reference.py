@@ -138,7 +138,13 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
     form = model.format or ""
-    return ModelCode(FORMATS.before.get(form, form), code, model.config.largest_batch, declared=model.declared)
+    return ModelCode(
+        FORMATS.before.get(form, form),
+        code,
+        model.config.largest_batch,
+        declared=model.declared,
+        name=model.name if model.is_step else "",
+    )
 
 
 def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> Entrypoint:

@@ -129,6 +129,7 @@ def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
         "spec": {
             "automountServiceAccountToken": False,
             "enableServiceLinks?": False,
+            "hostUsers?": _is_flag,
             "securityContext": USER,
             "terminationGracePeriodSeconds?": _is_free,
             "initContainers": (container | check,),
@@ -142,6 +143,10 @@ def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
 def _is_free(value: Any) -> bool:
     """Whatever the spec says: the API server checks it with the Deployment."""
     return True
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _is_text(value: Any) -> bool:

@@ -12,7 +12,6 @@ from triton_operator.observed.pod import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks_engine, containers
 from triton_operator.resources.work import AnyWork, Download, UserCode, sharing
-from triton_operator.settings import Settings
 
 
 def job(context: Context, work: AnyWork) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def earlier_name(context: Context, work: AnyWork) -> str:
 
 
 def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
-    if isinstance(work.shape, UserCode) and context.settings.allowed_annotations:
+    if runs_user_code(context, work) and context.settings.allowed_annotations:
         # What is harmless on a server, such as a volume of an injected proxy's, is not where any code may run.
         settings = settings.model_copy(update={"annotations": {}})
     metadata = pod.pod_metadata(context, settings, work.stage, labels)
@@ -89,8 +88,8 @@ def _pod(context: Context, work: AnyWork) -> dict[str, Any]:
     parts, shape = containers(context, work), work.shape
     gpu = work.server is not None or (isinstance(shape, UserCode) and shape.gpu)
     spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=gpu)
-    if isinstance(shape, UserCode):
-        spec |= _isolation(context.settings)
+    if runs_user_code(context, work):
+        spec |= pod.isolation(context.settings)
     if isinstance(shape, Download) and shape.service_account:
         # No token of the cluster is mounted, nor for any other pod: a cloud mounts its own, or knows the pod.
         spec["serviceAccountName"] = shape.service_account
@@ -125,11 +124,9 @@ def _identified(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     return spec | changed | ({"initContainers": first} if first else {})
 
 
-def _isolation(settings: Settings) -> dict[str, Any]:
-    """What the installation demands of a pod that runs the user's code, whatever the spec says."""
-    runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users
-    demanded: dict[str, Any] = {"runtimeClassName": runtime} if runtime else {}
-    return demanded if host_users is None else demanded | {"hostUsers": host_users}
+def runs_user_code(context: Context, work: AnyWork) -> bool:
+    """Whether the user's Python code runs in the Job's pod: in a container for it, or as a step inside the server."""
+    return isinstance(work.shape, UserCode) or (work.server is not None and context.spec.has_steps)
 
 
 def _placement(context: Context, work: AnyWork) -> Pod:

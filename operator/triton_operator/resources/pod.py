@@ -12,7 +12,7 @@ from triton_operator.api.quantity import amount, total
 from triton_operator.context import Context
 from triton_operator.observed.pod import SERVER
 from triton_operator.resources.claim import shared_by_nodes
-from triton_operator.settings import Resources
+from triton_operator.settings import Resources, Settings
 
 CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
@@ -66,6 +66,13 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
     }
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
+
+
+def isolation(settings: Settings) -> dict[str, Any]:
+    """What the installation demands of a pod that runs the user's Python code, whatever the spec says."""
+    runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users
+    demanded: dict[str, Any] = {"runtimeClassName": runtime} if runtime else {}
+    return demanded if host_users is None else demanded | {"hostUsers": host_users}
 
 
 def follows_servers(context: Context) -> bool:

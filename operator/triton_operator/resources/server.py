@@ -8,7 +8,7 @@ from triton_converters.contract.formats import HPS
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
-from triton_operator.api.pod import CommonPod
+from triton_operator.api.pod import CommonPod, Pod
 from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -98,8 +98,24 @@ def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
     absent = dict.fromkeys(("autoscaling", "soak", "route", "network_policy"))
     serving = spec.serving.model_copy(update={**fixed, **absent, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
-    rare = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user])]
+    rare = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user]), *_box_inputs(context)]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *rare]
+
+
+def _box_inputs(context: Context) -> list[Any]:
+    """What the installation demands of a server with a Python step; empty: no server of the object has one.
+
+    Another class makes another server: it is measured again, and no pod of the earlier one is changed.
+    """
+    if not context.spec.has_steps:
+        return []
+    return [{"box": pod.isolation(context.settings), "annotated": not context.settings.allowed_annotations}]
+
+
+def _server_settings(context: Context) -> Pod:
+    """The settings of the servers' pods. With a Python step they have the annotations that user code's pods have."""
+    closed = context.spec.has_steps and context.settings.allowed_annotations
+    return context.server_pod.model_copy(update={"annotations": {}}) if closed else context.server_pod
 
 
 def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -194,7 +210,7 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     containers = [serving_container(context, revision) | {"image": image}]
     first = [check_container(context, check, [_revision_mount(revision)])]
     template = {
-        "metadata": pod.pod_metadata(context, context.server_pod, "server", labels),
+        "metadata": pod.pod_metadata(context, _server_settings(context), "server", labels),
         "spec": pod.finished(context, _pod(context, first, containers, revision)),
     }
     return Parts(name, revision.key, template, context.spec.serving.replicas)
@@ -204,7 +220,9 @@ def _pod(context: Context, first: list[Container], containers: list[Container], 
     """The spec of a server's pod."""
     own_engines = keeps_own_engines(revision)
     writes = bool(revision.engine_cache) and not own_engines
+    box = pod.isolation(context.settings) if context.spec.has_steps else {}
     return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {
+        **box,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "initContainers": first,
         "containers": containers,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
@@ -51,10 +52,36 @@ def _refusals(context: Context) -> Iterator[str]:
                 yield not_allowed(f"{field}.annotations", key, "annotation", "allowed.annotations")
     yield from route_refusals(context)
     yield from _client_refusals(context)
+    yield from _step_refusals(context)
     if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
+        )
+
+
+def _step_refusals(context: Context) -> Iterator[str]:
+    """Yield a message for each model whose Python code must not run in the server, and for what opens its box."""
+    for model in context.spec.models:
+        if model.is_step and not context.settings.allowed_python_steps:
+            yield (
+                f"spec.models: model {model.name} has format {TRITON_PYTHON}, which runs Python code inside the server,"
+                " and this installation does not allow that; use another format, or ask the administrator who installed"
+                " the operator to set the Helm value allowed.pythonSteps to true"
+            )
+    spec, box = context.spec, context.settings.user_code_runtime_class
+    if not spec.has_steps:
+        return
+    own = context.server_pod.runtime_class_name
+    if box and own not in ("", box):
+        yield (
+            f"spec.serving.pod or spec.pod has runtimeClassName {own}, but servers with"
+            f" a model of format {TRITON_PYTHON} have {box} in this installation; remove the field"
+        )
+    if spec.serving.tracing is not None:
+        yield (
+            f"spec.serving.tracing lets the server reach a collector, and Python code of format {TRITON_PYTHON} in it"
+            " must reach nothing; remove spec.serving.tracing"
         )
 
 

@@ -19,6 +19,8 @@ PINNED = (
     " kubectl triton update-images"
 )
 """Said of an INT8 candidate, before the object's name and namespace."""
+STEPS_PINNED = PINNED.replace("precision int8", "format triton-python")
+"""The same of a Python step."""
 
 
 def built_gpu_product(spec: TritonDeploymentSpec) -> str:
@@ -69,6 +71,9 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
             reason, explanation = format_refusal
             return Trouble(reason, f"model {model.name}: {explanation}; correct the candidate, or remove it")
         if message := _unquantized(context, member):
+            return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
+        if model.is_step and not context.images.runs_steps:
+            message = f"{STEPS_PINNED} {context.name} --namespace {context.namespace}"
             return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
         if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
