@@ -86,13 +86,6 @@ WHOLE = ModelCode(
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables have the format, as they will once a spec may name it."""
-    monkeypatch.setitem(formats.SOURCES, formats.TRITON_PYTHON, formats.STEP_SOURCE)  # type: ignore[arg-type]  # a dict
-    monkeypatch.setitem(formats.FORMATS, formats.TRITON_PYTHON, formats.STEP_FORMAT)  # type: ignore[arg-type]  # a dict
-
-
 @pytest.fixture
 def source(mount: Path) -> Path:
     """The published source, and its reference."""
