@@ -30,6 +30,7 @@ from tests.e2e import (
     evolution,
     happy,
     last_words,
+    pictures,
     prober,
     repair,
     requiring,
@@ -57,6 +58,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "formats": conversion.formats,
     "soaked": soaking.run,
     "evolved": evolution.run,
+    "pictures": pictures.run,
     "scorer": ensemble.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
@@ -136,7 +138,8 @@ def servers_outside(
 def values(authority: tuple[Path, Path], outside: Outside | None) -> Mapping[str, Any]:
     """The chart's values, besides those that this tree needs."""
     of_index = authority[0].read_text()
-    return outside.values(of_index) if outside else {"sources": {"caBundle": of_index}}
+    more = outside.values(of_index) if outside else {"sources": {"caBundle": of_index}}
+    return {**more, "allowed": {"pythonSteps": True}}
 
 
 @pytest.fixture(scope="session")
@@ -316,6 +319,12 @@ def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
 def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
     """Outcome of the lane."""
     return lanes["scorer"].result()
+
+
+@pytest.fixture(scope="package", name="pictures")
+def pictures_object(lanes: dict[str, "Future[Any]"]) -> pictures.Pictures:
+    """Outcome of the lane."""
+    return lanes["pictures"].result()
 
 
 @pytest.fixture(scope="package")

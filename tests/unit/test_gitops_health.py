@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GITOPS = ROOT / "manifests/gitops"
 READY = {
     "ready",
+    "python-step",
     "kept",
     "rolled-back",
     "closest-selected",

@@ -1,5 +1,6 @@
 """Every object of manifests/samples is valid, comes to its end in the simulation, and says what has to be there."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def test_a_sample_serves_or_waits_for_the_person_that_it_asks(path: Path) -> Non
         # The simulation knows what a path is by its name.
         model["path"] = "triton-repository/ocr" if model.get("format") == "triton-repository" else model.get("path")
     cluster = Cluster({**spec, "models": [{k: v for k, v in each.items() if v} for each in spec["models"]]})
+    cluster.settings = replace(cluster.settings, allowed_python_steps=True)
     cluster.settle(600)
     asks = spec.get("selection", {}).get("approval") == "Manual"
     assert cluster.condition("Ready")["reason"] == ("AwaitingApproval" if asks else "Ready")

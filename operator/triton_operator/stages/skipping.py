@@ -20,7 +20,7 @@ PINNED = (
 )
 """Said of an INT8 candidate, before the object's name and namespace."""
 STEPS_PINNED = PINNED.replace("precision int8", "format triton-python")
-"""The same of a Python step."""
+"""Said of a candidate with a Python step, before the name and namespace of the object."""
 
 
 def built_gpu_product(spec: TritonDeploymentSpec) -> str:
