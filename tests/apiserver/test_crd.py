@@ -11,9 +11,9 @@ from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
 from tests.printed_columns import columns
 from tests.simulation.answers import repository
-from tests.simulation.deployments import an_ensemble
+from tests.simulation.deployments import a_step, an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
-from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES, TRITON_PYTHON
 from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.renamed import as_before
 from triton_operator.api.resolved import FromRepository
@@ -24,8 +24,11 @@ CONVERTED = [name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE)]
 TARGETS = [name for name in FORMATS if name not in AS_GIVEN]
 """What candidates are made from and into; tables and ensembles have a file of their own."""
 CANDIDATES = f"{MODEL}.candidates"
-TABLES = changed(MINIMAL, {"spec": an_ensemble("onnx-fp32")})
-"""An ensemble whose first model is embedding tables."""
+OF_ENSEMBLES = {
+    HPS: changed(MINIMAL, {"spec": an_ensemble("onnx-fp32")}),
+    TRITON_PYTHON: changed(MINIMAL, {"spec": a_step()}),
+}
+"""Ensembles by the format of their first model, which no single model may have."""
 APPARMOR = "container.apparmor.security.beta.kubernetes.io"
 SEVENTEEN = [{"name": f"c{i}", "format": "onnx", "precision": "fp32"} for i in range(17)]
 
@@ -643,7 +646,7 @@ def test_every_parameter_is_taken_where_its_backend_serves(kubectl_shared: Kubec
     given = {f"{MODEL}.config": {"parameters": dict.fromkeys(PARAMETERS[backend], "1")}}
     for target in (name for name, form in FORMATS.items() if form.backend == backend):
         source = next(name for name, found in SOURCES.items() if target in found.converters)
-        body = changed(TABLES if target == HPS else of_format(source, target), given)
+        body = changed(OF_ENSEMBLES.get(target) or of_format(source, target), given)
         assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
