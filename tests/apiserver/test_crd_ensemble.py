@@ -110,7 +110,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             {"spec.models.0": STEP | {"arguments": {name: "1"}}},
             "arguments of format triton-python must not have EXECUTION_ENV_PATH",
         )
-        for name in ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", "intra_op_thread_count")
+        for name in (
+            "EXECUTION_ENV_PATH",
+            "FORCE_CPU_ONLY_INPUT_TENSORS",
+            "TRITON_BATCH_STRATEGY_PATH",
+            "intra_op_thread_count",
+        )
     },
     "a step's inputs alone": (
         {"spec.models.0": STEP | {"inputs": TENSORS}},

@@ -51,8 +51,9 @@ MOUNTS = ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
 """What stands for a mount in arguments, the dataset's by its old name too."""
 
 
-OF_BACKEND = ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", *THREADS["python"])
-"""Parameters of config.pbtxt that are no argument of a Python step: its interpreter, its devices and its threads."""
+OF_TRITON = ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", "TRITON_BATCH_STRATEGY_PATH", *THREADS["python"])
+"""Parameters of config.pbtxt that are no argument of a Python step: its interpreter, its devices, a library that the
+server itself would load, and its threads."""
 
 
 def accelerator_rules() -> list[Rule]:
@@ -148,9 +149,9 @@ def step_rules() -> list[Rule]:
             " $(WEIGHTS): put what the step reads into the folder of its file",
         ),
         (
-            f"!{is_step} || !has(self.arguments) || self.arguments.all(k, !(k in {cel_list(OF_BACKEND)}))",
-            f"arguments of format {TRITON_PYTHON} must not have {_or(OF_BACKEND)}, which Triton's Python backend or the"
-            " operator reads: rename the argument",
+            f"!{is_step} || !has(self.arguments) || self.arguments.all(k, !(k in {cel_list(OF_TRITON)}))",
+            f"arguments of format {TRITON_PYTHON} must not have {_or(OF_TRITON)}, which Triton or the operator"
+            " reads: rename the argument",
         ),
     ]
 
