@@ -115,6 +115,15 @@ def test_the_files_of_a_dataloader_next_to_a_step_import_what_they_always_did(wr
     assert step({"word": WORDS})["length"].tolist() == [[5], [0]]
 
 
+def test_a_step_names_its_siblings_by_a_dot_as_in_a_folder_of_a_version(write_source: WriteSource) -> None:
+    files = {"steps/deep/er.py": "from ..near import WORD", "steps/deep/__init__.py": "", "steps/near.py": "WORD = 'near'"}
+    body = "from . import near\nfrom .deep.er import WORD\n" + HEAD + LENGTHS.replace('f"{each}"', "WORD")
+    source = write_source({"steps/my.first.py": body, **files})
+    entrypoint = Entrypoint("steps/my.first.py", {})
+    step = load(source, ModelCode("triton-python", entrypoint, 8, name="my.step", declared=DECLARED), "")
+    assert step({"word": WORDS})["again"].tolist() == [["near"], ["near"]]
+
+
 ANSWER = "pb_utils.InferenceResponse([pb_utils.Tensor('length', length), pb_utils.Tensor('again', again)])"
 
 

@@ -19,11 +19,11 @@ import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import ModuleType
 
 HERE = Path(__file__).parent
 STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
@@ -40,6 +40,8 @@ NUMPY_TYPES = {
     "TYPE_STRING": "object",
 }
 """NumPy's names of a configuration's types; of the others they are the same in lower case."""
+FOLDER = "_triton_step_"
+"""Begins the name of the package that the folder of a step's file is; a file of the user's is hardly called so."""
 PATIENCE_SECONDS = 5
 """How long the guard may take to end once it was told to; only its return is waited for."""
 MESSAGE_CHARACTERS = 500
@@ -156,13 +158,18 @@ class Loaded:
         return f"step {self._name}: {where}"
 
     def _imported(self) -> ModuleType:
+        """Import the file as a module of a package, as the backend does, so that it may name its siblings by a dot."""
         file = self.place.source / self.place.file
-        name = file.stem if file.stem not in sys.modules else f"step_{file.stem}"
+        package = ModuleType(FOLDER + self._name.replace(".", "_"))
+        package.__path__ = [str(file.parent)]
+        name = f"{package.__name__}.{file.stem.replace('.', '_')}"
         specification = importlib.util.spec_from_file_location(name, file)
         if specification is None or specification.loader is None:
             raise ImportError(f"{self.place.file} is no Python file")
         module = importlib.util.module_from_spec(specification)
-        sys.modules[name] = module
+        sys.modules.update({package.__name__: package, name: module})
+        # Siblings may also name it by its stem, unless that is the name of something else.
+        sys.modules.setdefault(file.stem, module)
         specification.loader.exec_module(module)
         return module
 
