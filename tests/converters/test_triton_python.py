@@ -116,7 +116,7 @@ def test_the_files_of_a_dataloader_next_to_a_step_import_what_they_always_did(wr
 
 
 def test_a_step_names_its_siblings_by_a_dot_as_in_a_folder_of_a_version(write_source: WriteSource) -> None:
-    files = {"steps/deep/er.py": "from ..near import WORD", "steps/deep/__init__.py": "", "steps/near.py": "WORD = 'near'"}
+    files = {"steps/deep/er.py": "from ..near import WORD", "steps/near.py": "WORD = 'near'"}
     body = "from . import near\nfrom .deep.er import WORD\n" + HEAD + LENGTHS.replace('f"{each}"', "WORD")
     source = write_source({"steps/my.first.py": body, **files})
     entrypoint = Entrypoint("steps/my.first.py", {})
@@ -138,6 +138,7 @@ ANSWER = "pb_utils.InferenceResponse([pb_utils.Tensor('length', length), pb_util
             "output length has the type int32, but the configuration",
         ),
         ("length = length[:1]; return [ANSWER]", "output length has the shape [1, 1], but the request has 2 rows"),
+        ("again[0] = '\\udcff'; return [ANSWER]", "output again holds text that is not Unicode"),
         ("return [pb_utils.InferenceResponse([])]", "the response lacks output again; it has: none"),
         ("raise ValueError('no picture')", "steps/lengths.py:8: ValueError: no picture"),
         ("sys.exit(2)", "steps/lengths.py:8: the code called sys.exit(2)"),
@@ -185,12 +186,44 @@ def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> 
             Reason.ENTRYPOINT_INVALID,
             "its configuration is decoupled",
         ),
+        (COMPLETE.replace("[1]", "[np.int64(1)]") + LENGTHS, Reason.ENTRYPOINT_INVALID, "leaves no configuration"),
+        (
+            COMPLETE.replace('"length"', '"word"') + LENGTHS,
+            Reason.ENTRYPOINT_INVALID,
+            "word is the name of an input and",
+        ),
         (COMPLETE.replace("return config", "pass") + LENGTHS, Reason.ENTRYPOINT_INVALID, "returned NoneType, not the"),
     ],
-    ids=["raises", "far", "exits", "initialize", "classless", "undeclared", "decoupled", "nothing"],
+    ids=[
+        "raises",
+        "far",
+        "exits",
+        "initialize",
+        "classless",
+        "undeclared",
+        "decoupled",
+        "unreadable",
+        "one name",
+        "nothing",
+    ],
 )
 def test_a_file_that_is_no_step(step: Load, body: str, reason: Reason, words: str) -> None:
     with pytest.raises(StageError) as error:
         step(body, None)
     assert error.value.reason is reason
     assert words in error.value.message
+
+
+def test_a_file_cannot_add_a_batch_dimension_to_the_specs_model(write_source: WriteSource) -> None:
+    source = write_source({"steps/lengths.py": HEAD + COMPLETE + LENGTHS})
+    with pytest.raises(StageError, match=r"sets max_batch_size 8, but config\.maxBatchSize of the model is 0"):
+        load(source, ModelCode("triton-python", Entrypoint("steps/lengths.py", {}), 0), "")
+
+
+def test_each_of_two_steps_finds_its_own_folder_while_it_answers(write_source: WriteSource) -> None:
+    late = "__import__('triton_python_backend_utils').get_model_dir()[-1]"
+    body = HEAD + LENGTHS.replace('f"{each}"', late)
+    source = write_source({"a/one.py": body, "b/one.py": body})
+    codes = [ModelCode("triton-python", Entrypoint(f"{each}/one.py", {}), 8, declared=DECLARED) for each in "ab"]
+    steps = [load(source, code, "") for code in codes]
+    assert [each({"word": WORDS})["again"][0, 0] for each in steps] == ["a", "b"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -43,6 +44,8 @@ class PythonStep:
     path: str
     imports: list[str]
     """The import path while the step's code runs, with what that code added."""
+    backend: ModuleType
+    """The backend's module of this step, which its code may import again while it answers."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the outputs of one request.
@@ -55,12 +58,13 @@ class PythonStep:
             requested_output_names=self.outputs,
             model_name=self.path,
         )
+        sys.modules[module.NAME] = self.backend
         with _running(self.source, self.path, self.imports):
             (response,) = self.model.execute([request])
         if response.has_error():
             raise StageError(Reason.FRAMEWORK_FAILED, response.error().message())
         found = {each.name(): each.as_numpy() for each in response.output_tensors()}
-        return {name: _received(found[name]) for name in self.outputs}
+        return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
@@ -80,15 +84,12 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
             loaded = wrapper.Loaded(name, wrapper.Place(source, path))
             config = _config(name, model)
             config = loaded.completed(config) if model.declared is None else config
-            inputs, outputs = (_names(config[side]) for side in ("input", "output"))
-            if not inputs or not outputs:
-                message = "declare its inputs and outputs in the spec, or in auto_complete_config of TritonPythonModel"
-                raise StageError(Reason.ENTRYPOINT_INVALID, f"{path} does not say what it takes and gives: {message}")
+            names = _sides(path, config, model.max_batch_size > 0)
             step = wrapper.TritonPythonModel(loaded)
             step.initialize(_arguments(name, config))
         except (wrapper.StepError, backend.TritonModelException) as error:
             raise StageError(_reason(error), str(error)) from error
-    return PythonStep(step, inputs, outputs, (), _open_axes(config), source, path, imports)
+    return PythonStep(step, names["input"], names["output"], (), _open_axes(config), source, path, imports, backend)
 
 
 def _reason(error: BaseException) -> Reason:
@@ -139,8 +140,30 @@ def _declared(found: Sequence[Tensor]) -> list[dict[str, Any]]:
     ]
 
 
-def _names(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(str(each["name"]) for each in found)
+def _sides(path: str, config: Mapping[str, Any], batched: bool) -> dict[str, tuple[str, ...]]:
+    """Return the names of inputs and outputs by their side in the configuration.
+
+    ``batched``: whether the spec has a batch dimension. Raises StageError(EntrypointInvalid) for a configuration that
+    cannot be read, or that is not of such a model.
+    """
+    try:
+        names = {side: tuple(str(each["name"]) for each in config[side]) for side in ("input", "output")}
+        largest = int(json.loads(json.dumps(config))["max_batch_size"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unfit(path, f"auto_complete_config leaves no configuration that can be read ({error!r:.200})") from error
+    if not all(names.values()):
+        message = "declare its inputs and outputs in the spec, or in auto_complete_config of TritonPythonModel"
+        raise _unfit(path, f"it does not say what it takes and gives: {message}")
+    if largest and not batched:
+        message = f"auto_complete_config sets max_batch_size {largest}, but config.maxBatchSize of the model is 0"
+        raise _unfit(path, f"{message}: set both to 0, or neither")
+    if both := set(names["input"]) & set(names["output"]):
+        raise _unfit(path, f"{min(both)} is the name of an input and of an output: rename one of them")
+    return names
+
+
+def _unfit(path: str, words: str) -> StageError:
+    return StageError(Reason.ENTRYPOINT_INVALID, f"{path}: {words}")
 
 
 def _open_axes(config: Mapping[str, Any]) -> OpenAxes:
@@ -169,9 +192,13 @@ def _sent(array: Array) -> Array:
     return data_types.as_bytes(array) if array.dtype.kind in data_types.STRINGS else numpy.array(array)
 
 
-def _received(array: Array) -> Array:
-    """Return an output as a reference keeps it."""
+def _received(array: Array, where: str) -> Array:
+    """Return an output as a reference keeps it; raises StageError(FrameworkFailed) for text that cannot be sent."""
     if array.dtype.kind not in "OS":
         return numpy.array(array)
-    sent = [each if isinstance(each, bytes) else str(each) for each in array.ravel().tolist()]
+    try:
+        sent = [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel().tolist()]
+    except UnicodeEncodeError as error:
+        message = f"{where} holds text that is not Unicode, as names of files may be: encode it in another way"
+        raise StageError(Reason.FRAMEWORK_FAILED, message) from error
     return data_types.strings(data_types.objects(sent, array.shape))
