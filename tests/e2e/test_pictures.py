@@ -24,5 +24,5 @@ def test_a_broken_file_is_told_to_its_own_client(pictures: Pictures) -> None:
 def test_a_change_of_a_steps_code_fails_no_request(pictures: Pictures) -> None:
     assert pictures.rounded.revision != pictures.state.revision
     assert abs(pictures.during["last"] - round(pictures.during["before"], 2)) < 1e-6
-    assert pictures.during["sent"] > 100
+    assert pictures.during["sent"] >= 10
     assert pictures.during["failed"] == []

@@ -43,5 +43,5 @@ while abs(100 * last - round(100 * last)) > 1e-4 and time.monotonic() < started 
         last = send(unsure)[1][0]
     except InferenceServerException as error:
         failed.append(error.message())
-    time.sleep(0.02)
+    time.sleep(0.1)
 print(json.dumps({"sent": sent, "failed": failed[:3], "before": min(shares), "last": last}))

@@ -13,7 +13,8 @@ import numpy as np
 from tritonclient import grpc
 
 PERIOD_SECONDS = 0.2
-TIMEOUT_SECONDS = 5
+TIMEOUT_SECONDS = 30
+"""A host that stands still for some seconds is no fault of the server."""
 RETRY = {"maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2}
 EVERY_METHOD = {"name": [{}], "retryPolicy": RETRY | {"retryableStatusCodes": ["UNAVAILABLE"]}}
 RETRYING = [("grpc.service_config", json.dumps({"methodConfig": [EVERY_METHOD]}))]
