@@ -116,7 +116,7 @@ bench-service: venv ## Measure three examples in the profile's pod, through the 
 bench-mixed: venv images ## Compare sweeps of one length and of all lengths with what a client gets from a text encoder: 15 minutes
 	python3 -m bench.mixed
 
-bench-int8: venv ## Compare INT8 with fp32 on the cluster, by three examples' throughput, latency and metrics: 10 minutes
+bench-int8: venv ## Compare INT8 with fp32 on the cluster, by four examples' throughput, latency and metrics: 20 minutes
 	python3 -m bench.int8 $(NAME)
 
 .PHONY: bench-ramp

@@ -9,7 +9,6 @@ import json
 import sys
 from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
 
 import yaml
 from rich.console import Console
@@ -29,6 +28,16 @@ CANDIDATES = [
     {"name": "fp32", "format": "onnx", "precision": "fp32"},
     {"name": "int8", "format": "onnx", "precision": "int8"},
 ]
+CHANGES = {
+    "target": {"kind": "TritonDeployment"},
+    "patch": yaml.safe_dump(
+        [
+            {"op": "replace", "path": "/spec/models/0/candidates", "value": CANDIDATES},
+            {"op": "remove", "path": "/spec/performance/measurement"},
+        ]
+    ),
+}
+"""The patch of an example that leaves two candidates, and the default windows."""
 RESULTS = ROOT / "bench/results"
 
 
@@ -78,19 +87,10 @@ def measured(cluster: TargetCluster, example: Example, console: Console) -> list
     train(cluster, example, images)
     watcher = Watcher(str(cluster.kubeconfig), example, console)
     watcher.trained()
-    apply(cluster, example, images, [changes(example.deployment)])
+    apply(cluster, example, images, [CHANGES])
     status = watcher.ready()
     remove(cluster, example)
     return lines_of(example.name, status)
-
-
-def changes(deployment: Any) -> dict[str, Any]:
-    """Return the patch that leaves two candidates, and the default windows."""
-    patch = [
-        {"op": "replace", "path": "/spec/models/0/candidates", "value": CANDIDATES},
-        {"op": "remove", "path": "/spec/performance/measurement"},
-    ]
-    return {"target": {"kind": deployment["kind"]}, "patch": yaml.safe_dump(patch)}
 
 
 def lines_of(example: str, status: TritonDeploymentStatus) -> list[Line]:

@@ -5,7 +5,6 @@ one length, as ``performance.inputShapes`` asks for; a sweep with the samples in
 sends the same samples by chance, at the concurrency of the mixture's saturation. Needs the images, and no cluster.
 """
 
-import hashlib
 import json
 import statistics
 import sys
@@ -22,14 +21,13 @@ import onnx
 import tritonclient.grpc
 from onnx import TensorProto, helper, numpy_helper
 
+from bench.gates.claim import key_of, publish_reference, write_config
 from bench.gates.trial import FILE, Reference, reference
 from bench.machine import cpu_model
 from hack.deploy.command import ROOT
 from hack.imagebuild.pod import Pod, serving
 from triton_converters.claim_store.dump import Array
-from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.measurement_requests import (
     DEFAULT_TOLERANCES,
     InputShape,
@@ -37,10 +35,8 @@ from triton_converters.contract.measurement_requests import (
     ProfileRequest,
     Sweep,
 )
-from triton_converters.contract.results import ProfileResult, ReferenceResult, Row
+from triton_converters.contract.results import ProfileResult, Row
 from triton_converters.contract.saturation import saturation
-from triton_converters.gates.signature import as_served
-from triton_converters.model_config.model import Execution, render
 
 SEED = 7
 ROUNDS = 5
@@ -53,7 +49,7 @@ CLIENT_SECONDS = 15
 CONCURRENCIES = (1, 2, 4, 8, 16)
 MEASUREMENT = Measurement("TimeWindows", 20, 1500, 15)
 MODEL, REVISION = "encoder", "0e7c0de00e7c0de0"
-KEY = hashlib.sha256(MODEL.encode()).hexdigest()[:16]
+KEY = key_of(MODEL)
 
 
 def main() -> int:
@@ -97,25 +93,18 @@ def publish(root: Path, samples: list[dict[str, Array]]) -> Reference:
     source.mkdir()
     onnx.save(encoder(), str(source / FILE))
     made = reference(source, LARGEST_BATCH, source / "reference", samples)
-    directory = layout.reference_directory(KEY, root)
-    directory.parent.mkdir(parents=True)
-    made.directory.rename(directory)
-    made = replace(made, directory=directory)
-    write_result(directory, "reference", KEY, ReferenceResult(made.signature, made.samples, made.batches, 0.1))
+    made = publish_reference(made, KEY, root)
     model = layout.model_repository(REVISION, root) / MODEL
     (model / "1").mkdir(parents=True)
     (source / FILE).rename(model / "1" / "model.onnx")
-    config = ModelConfig(1, "KIND_CPU", True, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    signature = as_served(made.signature, model / "1" / "model.onnx", "onnx")
-    text = render(MODEL, signature, config, Execution("onnx", "none", 0, ""), {})
-    (model / "config.pbtxt").write_text(text, encoding="utf-8")
+    write_config(model, made, dynamic_batching=True)
     return made
 
 
 def swept(pod: Pod, made: Reference, name: str, shapes: tuple[InputShape, ...]) -> Row:
     """Return the saturation that the profile stage finds."""
     request = ProfileRequest(
-        key=hashlib.sha256(name.encode()).hexdigest()[:16],
+        key=key_of(name),
         revision=REVISION,
         reference=KEY,
         model_name=MODEL,

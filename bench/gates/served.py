@@ -3,30 +3,26 @@
 Run by `make bench-gates-served`, after the images are built.
 """
 
-import hashlib
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from bench.gates.claim import key_of, publish_reference, write_config
 from bench.gates.run import Case, Variant, graph_of, prepare, variants
 from bench.gates.subjects import BY_NAME
 from bench.gates.trial import Reference, verdict
 from hack.imagebuild.pod import Pod, serving
-from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, Measurement, ProfileRequest, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ProfileResult, ReferenceResult
+from triton_converters.contract.results import ProfileResult
 from triton_converters.convert.onnx_graph import declare_output_sizes
-from triton_converters.gates.signature import as_served
-from triton_converters.model_config.model import Execution, render
 
 REVISION = "5e7e15105e7e1510"
 CHOSEN = (
@@ -88,14 +84,7 @@ def _trials(root: Path) -> Iterator[Trial]:
         place = root / "work" / name
         place.mkdir(parents=True)
         case = prepare(BY_NAME[name], place)
-        made = _made(case)
-        directory = layout.reference_directory(_key(name), root)
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        made.directory.rename(directory)
-        case.references[True] = made = replace(made, directory=directory)
-        write_result(
-            directory, "reference", _key(name), ReferenceResult(made.signature, made.samples, made.batches, 0.1)
-        )
+        case.references[True] = publish_reference(_made(case), key_of(name), root)
         found: dict[str, Variant] = {}
         for variant in variants(case, lambda _: None):
             found.setdefault(variant.rule, variant)
@@ -114,10 +103,7 @@ def _published(root: Path, case: Case, variant: Variant, precision: str) -> Tria
     onnx.save(graph, str(path))
     declare_output_sizes(path)
     made = _made(case)
-    config = ModelConfig(1, "KIND_CPU", case.size > 1, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    execution = Execution("onnx", "none", 0, "")
-    signature = as_served(made.signature, path, "onnx")
-    (directory / "config.pbtxt").write_text(render(name, signature, config, execution, {}), encoding="utf-8")
+    write_config(directory, made, dynamic_batching=case.size > 1)
     failed = verdict(variant.open(graph, tuple(case.framework)), path, precision, made)
     return Trial(name, label, case, precision, str(failed.reason if failed else Reason.PASSED))
 
@@ -126,9 +112,9 @@ def _agrees(pod: Pod, trial: Trial) -> bool:
     """Run the profile stage, print both verdicts, and return whether they are the same."""
     size = _made(trial.case).signature.max_batch_size
     request = ProfileRequest(
-        key=_key(trial.name),
+        key=key_of(trial.name),
         revision=REVISION,
-        reference=_key(trial.case.subject.name),
+        reference=key_of(trial.case.subject.name),
         model_name=trial.name,
         max_batch_size=size,
         format="onnx",
@@ -153,11 +139,6 @@ def _made(case: Case) -> Reference:
     if isinstance(made, StageError):
         raise made
     return made
-
-
-def _key(name: str) -> str:
-    """Return a key of a name: 16 hexadecimal digits."""
-    return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -1,28 +1,23 @@
 """An ensemble of Python steps around an ONNX model, from the reference to the revision."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy
-import onnx
 import pytest
 from google.protobuf import text_format
-from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
-from tests.converters.conversions import conversion
+from tests.converters.conversions import ensemble_conversion, save_doubling
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
-    ConvertRequest,
     EnsembleCode,
     Entrypoint,
     ModelCode,
-    ModelConfig,
     ReferenceRequest,
     Step,
 )
@@ -106,10 +101,7 @@ def source(mount: Path) -> Path:
     for name, text in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
-    sides = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", sides[:1], sides[1:])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, directory / "double.onnx")
+    save_doubling(directory / "double.onnx")
     return directory
 
 
@@ -120,22 +112,7 @@ def refer() -> ReferenceResult:
 
 
 def convert() -> None:
-    def member(step: Step) -> ConvertRequest:
-        threads = {"intra_op_thread_count": "2"} if step.model == "count" else {}
-        return conversion(
-            step.code,
-            key="f" * 16,
-            conversion_key=step.model.ljust(16, "0"),
-            source=SOURCE,
-            reference=layout.member_key(KEY, step.model),
-            model_name=step.model,
-            candidate="",
-            config=ModelConfig(1, "KIND_CPU", False, (), 0, False, True, threads),
-        )
-
-    members = tuple(map(member, STEPS))
-    whole = replace(members[0], conversion_key="", reference=KEY, model_name="words", model=WHOLE, members=members)
-    run_convert(replace(whole, candidate="all", format="ensemble"))
+    run_convert(ensemble_conversion(WHOLE, "words", KEY, {"count": "2"}, key="f" * 16, source=SOURCE))
 
 
 def parsed(directory: Path) -> Any:

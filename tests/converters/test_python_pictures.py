@@ -2,25 +2,19 @@
 
 import json
 from base64 import b64decode
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
-from tests.converters.conversions import conversion
+from tests.converters.conversions import ensemble_conversion, save_doubling
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import Array, Arrays, read_all, read_batches
 from triton_converters.contract import formats, layout
 from triton_converters.contract.conversion_requests import (
-    ConvertRequest,
     EnsembleCode,
     Entrypoint,
     ModelCode,
-    ModelConfig,
     ReferenceRequest,
     Step,
 )
@@ -32,7 +26,7 @@ from triton_converters.gates import answers
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.load import framework
 from triton_converters.measuring import load_input
-from triton_converters.model_config.data_types import of_wire
+from triton_converters.model_config.data_types import objects, of_wire
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 PICTURES = [
@@ -93,10 +87,7 @@ def source(mount: Path) -> Path:
     (directory / "decode").mkdir(parents=True)
     (directory / "decode" / "step.py").write_text(DECODE)
     (directory / "data.py").write_text(DATALOADER)
-    sides = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", sides[:1], sides[1:])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, directory / "double.onnx")
+    save_doubling(directory / "double.onnx")
     return directory
 
 
@@ -133,21 +124,7 @@ def test_a_load_sends_the_files(referred: ReferenceResult, tmp_path: Path) -> No
 
 
 def test_a_server_warms_up_with_a_file(referred: ReferenceResult) -> None:
-    def member(step: Step) -> ConvertRequest:
-        return conversion(
-            step.code,
-            key="f" * 16,
-            conversion_key=step.model.ljust(16, "0"),
-            source=SOURCE,
-            reference=layout.member_key(KEY, step.model),
-            model_name=step.model,
-            candidate="",
-            config=ModelConfig(1, "KIND_CPU", False, (), 0, False, True, {}),
-        )
-
-    members = tuple(map(member, STEPS))
-    whole = replace(members[0], conversion_key="", reference=KEY, model_name="labels", model=WHOLE, members=members)
-    run_convert(replace(whole, candidate="all", format="ensemble"))
+    run_convert(ensemble_conversion(WHOLE, "labels", KEY, key="f" * 16, source=SOURCE))
     warmup = layout.model_repository("f" * 16) / "decode" / "warmup" / "file"
     assert warmup.read_bytes() == len(PICTURES[0]).to_bytes(4, "little") + PICTURES[0]
     assert of_wire(warmup.read_bytes()).tolist() == PICTURES[:1]
@@ -170,7 +147,7 @@ def test_the_gates_pass_what_is_right_and_refuse_a_byte(referred: ReferenceResul
 
     def cut(answer: dict[str, Array]) -> dict[str, Array]:
         copies = [each[0].rstrip(b"\xff") for each in answer["COPY"]]
-        return answer | {"COPY": numpy.array([*copies, None], dtype=object)[:-1, None]}
+        return answer | {"COPY": objects(copies, (len(copies), 1))}
 
     with pytest.raises(StageError) as error:
         judged(referred, cut)

@@ -103,8 +103,7 @@ class TritonDeploymentSpec(ApiType):
     """The models to serve. If there are several, `ensemble` must connect them."""
     ensemble: Ensemble | None = None
     """How several models process a request together. Required for several models, and for format `hps` or
-    `triton-python`. Default: none;
-    the single model is served."""
+    `triton-python`. Default: none; the single model is served."""
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
     pod: CommonPod = Field(default_factory=CommonPod)

@@ -56,9 +56,8 @@ def earlier_name(context: Context, work: AnyWork) -> str:
 
 
 def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
-    if runs_user_code(context, work) and context.settings.allowed_annotations:
-        # What is harmless on a server, such as a volume of an injected proxy's, is not where any code may run.
-        settings = settings.model_copy(update={"annotations": {}})
+    if runs_user_code(context, work):
+        settings = pod.user_code_settings(context, settings)
     metadata = pod.pod_metadata(context, settings, work.stage, labels)
     if work.boxed:
         # What a user looks for in a Job's log is the user's own traceback, or the figures.

@@ -68,6 +68,15 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
 
 
+def user_code_settings(context: Context, settings: Pod) -> Pod:
+    """Return a pod's settings as they are where the user's Python code runs.
+
+    What is harmless on a server, such as a volume of an injected proxy's, is not where any code may run. So an
+    installation that restricts annotations lets a spec set none there.
+    """
+    return settings.model_copy(update={"annotations": {}}) if context.settings.allowed_annotations else settings
+
+
 def isolation(settings: Settings) -> dict[str, Any]:
     """What the installation demands of a pod that runs the user's Python code, whatever the spec says."""
     runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users

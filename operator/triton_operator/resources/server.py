@@ -8,7 +8,7 @@ from triton_converters.contract.formats import HPS
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
-from triton_operator.api.pod import CommonPod, Pod
+from triton_operator.api.pod import CommonPod
 from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -112,12 +112,6 @@ def _box_inputs(context: Context) -> list[Any]:
     return [{"box": pod.isolation(context.settings), "annotated": not context.settings.allowed_annotations}]
 
 
-def _server_settings(context: Context) -> Pod:
-    """The settings of the servers' pods. With a Python step they have the annotations that user code's pods have."""
-    closed = context.spec.has_steps and context.settings.allowed_annotations
-    return context.server_pod.model_copy(update={"annotations": {}}) if closed else context.server_pod
-
-
 def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
     """The container of ours that runs before a server and looks at the revision."""
     return {
@@ -209,8 +203,10 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     )
     containers = [serving_container(context, revision) | {"image": image}]
     first = [check_container(context, check, [_revision_mount(revision)])]
+    common = context.server_pod
+    settings = pod.user_code_settings(context, common) if context.spec.has_steps else common
     template = {
-        "metadata": pod.pod_metadata(context, _server_settings(context), "server", labels),
+        "metadata": pod.pod_metadata(context, settings, "server", labels),
         "spec": pod.finished(context, _pod(context, first, containers, revision)),
     }
     return Parts(name, revision.key, template, context.spec.serving.replicas)

@@ -112,15 +112,17 @@ def _run_steps(
         if job_run.result is None:
             return works, job_run
         results.append(job_run.result)
-        result = merged(results)
-        measured, missed = (
-            {row.concurrency for each in results for row in each.online},
-            _best(context, result).violation,
-        )
-        others = beyond(measured_concurrencies(target), measured, missed) if missed is not None else ()
-        if not others:
-            return works, replace(job_run, result=result)
-        works.append(measure_work(context, dump, target, others))
+        loads = _next_loads(context, target, results)
+        if not loads:
+            return works, replace(job_run, result=merged(results))
+        works.append(measure_work(context, dump, target, loads))
+
+
+def _next_loads(context: Context, target: Attempt, results: Sequence[MeasureResult]) -> tuple[int, ...]:
+    """Return the concurrencies of the next step; empty: the constraints are met, or no load is left that may."""
+    missed = _best(context, merged(results)).violation
+    measured = {row.concurrency for each in results for row in each.online}
+    return () if missed is None else beyond(measured_concurrencies(target), measured, missed)
 
 
 def _run_sweep(context: Context, work: MeasureWork, may_start: bool, repeats: bool) -> Run[MeasureResult]:

@@ -14,14 +14,6 @@ from triton_operator.effects import Statement
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.source import Sourced
 
-PINNED = (
-    "the object keeps converter images that do not know precision int8; for those of the installation, type:"
-    " kubectl triton update-images"
-)
-"""Said of an INT8 candidate, before the object's name and namespace."""
-STEPS_PINNED = PINNED.replace("precision int8", "format triton-python")
-"""Said of a candidate with a Python step, before the name and namespace of the object."""
-
 
 def built_gpu_product(spec: TritonDeploymentSpec) -> str:
     """Return the GPU product that candidates are built for; empty: none is. Those that the operator chooses may be."""
@@ -73,8 +65,7 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
         if message := _unquantized(context, member):
             return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
         if model.is_step and not context.images.runs_steps:
-            message = f"{STEPS_PINNED} {context.name} --namespace {context.namespace}"
-            return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
+            return Trouble(Reason.CONVERSION_UNSUPPORTED, _unknown(context, "format triton-python"))
         if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
         if message := _unread(context.images.server, model.onnx.opset if member.format == "onnx" else None):
@@ -95,9 +86,17 @@ def _unquantized(context: Context, member: Member) -> str | None:
         (not context.spec.accuracy.thresholds, UNJUDGED),
         (member.format != "onnx", NOT_ONNX),
         (context.spec.gpu_count > 0, ON_GPU),
-        (not context.images.quantizes, f"{PINNED} {context.name} --namespace {context.namespace}"),
+        (not context.images.quantizes, _unknown(context, "precision int8")),
     )
     return next((message for holds, message in facts if holds), None)
+
+
+def _unknown(context: Context, what: str) -> str:
+    """Return what is said of a candidate that the object's pinned converter images do not know how to make."""
+    return (
+        f"the object keeps converter images that do not know {what}; for those of the installation, type:"
+        f" kubectl triton update-images {context.name} --namespace {context.namespace}"
+    )
 
 
 def _unread(image: str, opset: int | None) -> str | None:

@@ -66,7 +66,7 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
 
 def _absent_operators(request: ConvertRequest, directory: Path) -> list[str]:
     """Return a warning for operators that should stay in fp32 and that the graph, not quantized yet, does not have."""
-    if request.quantization is None:
+    if request.quantization is None or not request.quantization.excluded_operators:
         return []
     from triton_converters.convert import onnx_exclusion, onnx_graph
 
