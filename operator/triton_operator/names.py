@@ -206,6 +206,11 @@ def servers_policy(owner_name: str) -> str:
     return f"{owner_name}-servers"
 
 
+def traces_policy(owner_name: str) -> str:
+    """Name of the NetworkPolicy that lets servers which send traces reach the collector."""
+    return f"{owner_name}-traces"
+
+
 def disruption_budget(owner_name: str) -> str:
     """Name of the PodDisruptionBudget of the active revision's servers."""
     return f"{owner_name}-servers"

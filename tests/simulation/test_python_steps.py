@@ -142,6 +142,42 @@ def test_what_would_open_the_box_is_refused(fields: Body, words: str) -> None:
     assert words in stalled["message"]
 
 
+def let_out(cluster: Cluster) -> set[str]:
+    """The names of the servers that a NetworkPolicy lets reach something."""
+    opening = [each["spec"] for each in cluster.of_kind("NetworkPolicy") if each["spec"]["egress"]]
+    found: set[str] = set()
+    for server in cluster.of_kind("Deployment"):
+        labels = server["spec"]["template"]["metadata"]["labels"]
+        if any(_selects(spec["podSelector"], labels) for spec in opening):
+            found.add(server["metadata"]["name"])
+    return found
+
+
+def _selects(selector: Body, labels: Body) -> bool:
+    every = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+    return every and all(
+        each["key"] in labels and labels[each["key"]] in each.get("values", [labels[each["key"]]])
+        for each in selector.get("matchExpressions", [])
+    )
+
+
+def test_a_step_that_a_spec_no_longer_names_reaches_no_collector_either() -> None:
+    egress = {"ports": [{"protocol": "TCP", "port": 4318}]}
+    tracing = {"tracing_endpoint": "http://collector:4318/v1/traces", "tracing_egress": (egress,)}
+    cluster = a_cluster(replace(ALLOWED, **tracing))
+    cluster.settle()
+    (server,) = cluster.of_kind("Deployment")
+    step, key = server["metadata"]["name"], server["metadata"]["labels"]["triton-operator.dev/key"]
+    cluster.edit(models=an_ensemble("onnx-fp32")["models"], serving={"tracing": {}})
+    for _ in cluster.passes(until=lambda each: each.active("profile")):
+        assert let_out(cluster) == set(), "the step still serves"
+    cluster.settle()
+    assert let_out(cluster) == {cluster.serving()} != {step}
+    cluster.edit(rollout={"revision": key})
+    cluster.settle()
+    assert (cluster.serving(), let_out(cluster)) == (step, set())
+
+
 def test_another_class_makes_another_server_of_a_step_alone() -> None:
     names = {}
     for form, spec in (("step", a_step()), ("tables", an_ensemble("onnx-fp32"))):

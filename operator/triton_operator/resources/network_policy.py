@@ -7,7 +7,7 @@ from typing import Any
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.policy_rules import Peer, Rule
-from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT, sends_traces
 
 Body = dict[str, Any]
 DNS = [{"protocol": protocol, "port": port} for port in (53, 5353) for protocol in ("UDP", "TCP")]
@@ -45,8 +45,9 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
 
     Both let through what the installation's mesh needs. With a soak, a third one lets the snapshot Jobs reach the
-    servers' metrics, and nothing else. A server answers, and asks nobody but the collector of traces, if it has to send
-    some. The kubelet's probes come from the node, which policies do not keep out.
+    servers' metrics, and nothing else. A server answers, and asks nobody but the collector of traces, if it sends some:
+    another policy lets such a server out, by its name. The kubelet's probes come from the node, which policies do not
+    keep out.
     """
     servers = _having(context, names.OLD_SERVER_LABEL)
     measure, snapshot = (
@@ -66,13 +67,28 @@ def server_policies(context: Context) -> tuple[Body, ...]:
         reach = [{"to": [{"podSelector": servers}], "ports": metrics}]
         soaked = (_policy(context, names.snapshot_policy(context.name), "jobs", _Rules(snapshot, egress=reach)),)
     egress: list[Body] = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
-    traces = context.settings.tracing_egress if context.spec.serving.tracing else ()
-    out = [*traces, *context.settings.mesh_egress]
+    closed = _Rules(servers, ingress, context.settings.mesh_egress)
     return (
-        _policy(context, names.servers_policy(context.name), "server", _Rules(servers, ingress, out)),
+        _policy(context, names.servers_policy(context.name), "server", closed),
         _policy(context, names.measure_policy(context.name), "jobs", _Rules(measure, egress=egress)),
         *soaked,
+        *_traces_policies(context),
     )
+
+
+def _traces_policies(context: Context) -> tuple[Body, ...]:
+    """The policy by which the servers that send traces reach the collector; none if no server does.
+
+    It names them, because the spec tells nothing of a server that was made before an edit, or that a rollback brought
+    back: it may run a Python step, which must reach nothing.
+    """
+    egress = context.settings.tracing_egress if context.spec.serving.tracing else ()
+    found = sorted(name for name, view in context.observed.servers.items() if sends_traces(view.body))
+    if not egress or not found:
+        return ()
+    chosen: Body = {"key": names.OLD_SERVER_LABEL, "operator": "In", "values": found}
+    selector = {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name}, "matchExpressions": [chosen]}
+    return (_policy(context, names.traces_policy(context.name), "server", _Rules(selector, egress=egress)),)
 
 
 def opening(owner_name: str) -> tuple[str, ...]:
@@ -81,7 +97,8 @@ def opening(owner_name: str) -> tuple[str, ...]:
     They go when nobody wants them any more. Those that close pods stay, because a pod may outlive its Deployment or Job
     by its grace period.
     """
-    return names.sources_policy(owner_name), names.measure_policy(owner_name), names.snapshot_policy(owner_name)
+    kinds = (names.sources_policy, names.measure_policy, names.snapshot_policy, names.traces_policy)
+    return tuple(name(owner_name) for name in kinds)
 
 
 def _having(context: Context, label: str) -> Body:

@@ -44,6 +44,8 @@ flags exist since server 2.39 (23.10)."""
 RESTRICTIONS = tuple(
     f"--{flag}={RESTRICTED}:triton-operator=$(POD_UID)" for flag in ("http-restricted-api", "grpc-restricted-protocol")
 )
+TRACES = "--trace-config=mode=opentelemetry"
+"""Has the server send traces to a collector."""
 CHECK_COMMAND = ["python3", "-m", "triton_converters.revision_check"]
 UNWRITTEN = {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}
 POD_UID = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
@@ -255,11 +257,17 @@ def _observation(context: Context) -> list[str]:
     }
     return [
         *arguments,
-        "--trace-config=mode=opentelemetry",
+        TRACES,
         "--trace-config=level=TIMESTAMPS",
         f"--trace-config=rate={serving.tracing.sample_rate}",
         *(f"--trace-config=opentelemetry,{name}={value}" for name, value in collector.items()),
     ]
+
+
+def sends_traces(deployment: Mapping[str, Any]) -> bool:
+    """Whether the server of a Deployment sends traces. ``deployment``: as the API server returns it."""
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return any(TRACES in each.get("args", ()) for each in containers)
 
 
 def _ready_path(context: Context) -> str:
