@@ -109,8 +109,8 @@ def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
     return (now - datetime.fromisoformat(stalled.last_transition_time)).total_seconds()
 
 
-def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> RenderableType:
-    """Return the live display: stages and their reasons, then candidates and the last measurement."""
+def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "", rest: str = "") -> RenderableType:
+    """Return the live display: the time, stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = conditions_by_type(status)
     failing = ["Reconciling"] if status.failing is not None else []
@@ -120,7 +120,8 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
         texts = [condition.reason, condition.message] if condition else ["not observed yet", ""]
         stages.add_row(Text(mark, style), name, Text(texts[0]), Text(texts[1], "dim"))
     last = [Text(f"   last: {measured}")] if measured else []
-    return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates), *last)
+    time = f"{elapsed:.0f} s{f'; {rest}' if rest else ''}"
+    return Group(Text(time, "bold"), stages, _candidates(status.candidates), *last)
 
 
 def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
@@ -155,13 +156,17 @@ class Display:
         if self.live:
             self.live.stop()
 
-    def show(self, status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> None:
-        """Show the status ``elapsed`` seconds after the start, and the last measurement of a running Job."""
+    def show(self, status: TritonDeploymentStatus, elapsed: float, measured: str = "", rest: str = "") -> None:
+        """Show the status ``elapsed`` seconds after the start, and the last measurement of a running Job.
+
+        ``rest``: how long the whole still takes, in words; empty: nobody knows.
+        """
         if self.live:
-            self.live.update(panel(status, elapsed, measured))
+            self.live.update(panel(status, elapsed, measured, rest))
             return
         current = picture(status)
-        lines = [f"  {measured}"] if measured not in ("", self.measured) else []
+        total = f" [{rest}]" if rest else ""
+        lines = [f"  {measured}{total}"] if measured not in ("", self.measured) else []
         if current != self.last:
             # A measurement comes before the change that it led to.
             lines.insert(len(lines) if self.last else 0, current.line(self.last))
@@ -170,7 +175,7 @@ class Display:
             self._print(elapsed, line)
         self.last, self.measured = current, measured
         if elapsed - self.printed >= HEARTBEAT_SECONDS:
-            self._print(elapsed, f"  still {current.work()}, {(elapsed - self.changed) // 60:.0f} min")
+            self._print(elapsed, f"  still {current.work()}, {(elapsed - self.changed) // 60:.0f} min{total}")
 
     def _print(self, elapsed: float, line: str) -> None:
         self.printed = elapsed

@@ -21,15 +21,15 @@ from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.nesting import shallow
 from triton_plugin import bounded_yaml
 from triton_plugin.errors import SubjectError, UnreachableError
-from triton_plugin.job_log import LOGGED_STAGES, latest_line
+from triton_plugin.job_log import LOGGED_STAGES, JobLog, latest_line
 from triton_plugin.subject import Subject, parse, parse_saved
 
 TIMEOUT_SECONDS = 20
 """The longest silence of the API server, in seconds: a user waits, and a large list takes it some seconds."""
 LOG_TIMEOUT_SECONDS = 5
 """The longest silence of the API server before a log, in seconds: the display of progress does not wait for one."""
-LOG_LINES = 40
-"""How many of the last lines of a log are read: a measurement is one line, and a server's warnings may follow it."""
+LOG_LINES = 100
+"""How many of the last lines of a log are read: all points of a profile, one a line, and some warnings between them."""
 
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -132,12 +132,11 @@ class Cluster:
         except MissingError as error:
             raise MissingError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
 
-    def last_measurement(self, name: str) -> str:
-        """Return the last measurement of a running Job of the object, in words, from its pod's log.
+    def measuring(self, name: str) -> JobLog:
+        """Return the log of the object's Job that measures now, or that did so at the last call.
 
-        The log of a pod that has ended since the last call still counts: its last line may be new. Empty if no Job
-        measures, or if the log cannot be read at the moment. It needs the user's rights to list pods and to read their
-        logs; if they are missing, the text says so.
+        The log of a pod that has ended since the last call still counts: its last line may be new. It needs the user's
+        rights to list pods and to read their logs; if they are missing, the words say so.
         """
         try:
             with translated_errors("measurements of running Jobs"):
@@ -145,15 +144,17 @@ class Cluster:
                 log = self._log(self._measuring_pod) if self._measuring_pod is not None else ""
         except DeniedError:
             text = "measurements of running Jobs are not shown: you need the rights to list pods and to get pods/log"
-            return f"{text} in namespace {self.namespace}"
+            return JobLog(words=f"{text} in namespace {self.namespace}")
         except SubjectError:
-            return ""
+            return JobLog()
         if self._measuring_pod is None:
-            return ""
+            return JobLog()
         labels = self._measuring_pod.labels
-        line = latest_line(labels[names.STAGE_LABEL], log)
-        suffix = " through the preview Service" if labels[names.STAGE_LABEL] == "measure" else ""
-        return f"{labels.get(names.CANDIDATE_LABEL, name)}{suffix}: {line}" if line else ""
+        stage, candidate = labels[names.STAGE_LABEL], labels.get(names.CANDIDATE_LABEL, name)
+        line = latest_line(stage, log)
+        suffix = " through the preview Service" if stage == "measure" else ""
+        words = f"{candidate}{suffix}: {line}" if line else ""
+        return JobLog(self._measuring_pod.name, stage, candidate, log, words)
 
     def _newest_pod(self, name: str) -> Any:
         """Return the metadata of the pod that measures for the object; None if there is none."""

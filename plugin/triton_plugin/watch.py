@@ -9,8 +9,10 @@ from triton_plugin import tables
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.explain import explain
+from triton_plugin.job_log import JobLog
 from triton_plugin.progress import Display
-from triton_plugin.subject import parse
+from triton_plugin.remaining import words_left
+from triton_plugin.subject import Subject, parse
 
 POLL_SECONDS = 1.0
 LOG_SECONDS = 3.0
@@ -21,7 +23,7 @@ LOST_SECONDS = 60.0
 
 def watch(
     read: Callable[[], dict[str, Any]],
-    log: Callable[[], str],
+    log: Callable[[], JobLog],
     console: Console,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
@@ -32,12 +34,13 @@ def watch(
     An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
 
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
-    ``log`` returns the last measurement of a Job in words, or an empty text.
+    ``log`` returns the log of the Job that measures, or that did so last.
     ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
     """
     start = clock()
     answered_at = start
-    measurement, log_read_at = "", start - LOG_SECONDS
+    logs: dict[str, JobLog] = {}
+    job_log, log_read_at = JobLog(), start - LOG_SECONDS
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
@@ -51,10 +54,13 @@ def watch(
             is_late = timeout is not None and clock() - start >= timeout
             is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
             # At the end, the last measurement may be newer than the last look.
-            is_due = measurement != "" if is_over else clock() - log_read_at >= LOG_SECONDS
+            is_due = job_log.words != "" if is_over else clock() - log_read_at >= LOG_SECONDS
             if is_due:
-                measurement, log_read_at = log(), clock()
-            display.show(subject.status, clock() - start, measurement)
+                job_log, log_read_at = log(), clock()
+                if job_log.pod:
+                    logs[job_log.pod] = job_log
+            rest = "" if is_over else words_left(subject.spec, subject.status, [*logs.values()])
+            display.show(subject.status, clock() - start, job_log.words, rest)
             if is_over:
                 break
             sleep(POLL_SECONDS)
@@ -64,14 +70,18 @@ def watch(
             except SubjectError:
                 if clock() - answered_at > LOST_SECONDS:
                     raise
+    _print_outcome(console, subject)
+    if is_ready:
+        return Exit.OK
+    if is_waiting or subject.waits_for_its_user:
+        return Exit.WAITING
+    return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT
+
+
+def _print_outcome(console: Console, subject: Subject) -> None:
     console.print()
     if subject.status.candidates:
         console.print(tables.candidates(subject.status.candidates))
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
-    if is_ready:
-        return Exit.OK
-    if is_waiting or subject.waits_for_its_user:
-        return Exit.WAITING
-    return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT

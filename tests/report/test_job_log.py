@@ -81,7 +81,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     api.pods = [a_pod("old", "profile", "10:00:00"), a_pod("new", "search", "11:00:00")]
     api.log = f"trying max batch 8\n{LINE}\ntrying max batch 4\n".encode()
-    assert Cluster(None, None).last_measurement("digits") == f"onnx-fp32: {LINE}"
+    assert Cluster(None, None).measuring("digits").words == f"onnx-fp32: {LINE}"
     (pods, selected), (log, wanted) = api.asked
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
@@ -91,55 +91,53 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
         == f"{names.TRITON_DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
     )
     assert log == "/api/v1/namespaces/vision/pods/new/log"
-    assert (wanted["container"], wanted["tailLines"]) == (["run"], ["40"])
+    assert (wanted["container"], wanted["tailLines"]) == (["run"], ["100"])
 
 
 def test_the_log_of_a_pod_that_an_older_operator_made_is_of_its_only_container(api: Api) -> None:
     api.pods = [a_pod("old", "search", "10:00:00")]
     del api.pods[0]["metadata"]["annotations"]
-    Cluster(None, None).last_measurement("digits")
+    Cluster(None, None).measuring("digits")
     assert api.asked[1][1]["container"] == ["search"]
 
 
 def test_a_point_through_the_preview_service_is_told_from_the_same_candidates_own(api: Api) -> None:
     api.pods, api.log = [a_pod("new", "measure", "11:00:00")], b"online 1/4: batch 1\n"
-    assert (
-        Cluster(None, None).last_measurement("digits") == "onnx-fp32 through the preview Service: online 1/4: batch 1"
-    )
+    assert Cluster(None, None).measuring("digits").words == "onnx-fp32 through the preview Service: online 1/4: batch 1"
 
 
 def test_a_jobs_last_point_is_told_even_after_its_pod_has_ended(api: Api) -> None:
     cluster = Cluster(None, None)
     api.pods, api.log = [a_pod("new", "profile", "11:00:00")], b"online 3/4: batch 1\n"
-    assert cluster.last_measurement("digits") == "onnx-fp32: online 3/4: batch 1"
+    assert cluster.measuring("digits").words == "onnx-fp32: online 3/4: batch 1"
     api.pods, api.log = [], b"online 3/4: batch 1\nonline 4/4: batch 1\n"
-    assert cluster.last_measurement("digits") == "onnx-fp32: online 4/4: batch 1"
+    assert cluster.measuring("digits").words == "onnx-fp32: online 4/4: batch 1"
 
 
 def test_the_log_is_of_the_container_that_the_pod_says(api: Api) -> None:
     pod = a_pod("new", "packages", "11:00:00")
     pod["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "run"}
     api.pods, api.log = [pod], b"download timm.whl\n"
-    assert Cluster(None, None).last_measurement("digits") == "onnx-fp32: download timm.whl"
+    assert Cluster(None, None).measuring("digits").words == "onnx-fp32: download timm.whl"
     assert api.asked[-1][1]["container"] == ["run"]
 
 
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
-    assert Cluster(None, None).last_measurement("digits") == ""
+    assert Cluster(None, None).measuring("digits").words == ""
     assert len(api.asked) == 1
 
 
 @pytest.mark.parametrize("end", ["/pods", "/log"])
 def test_missing_rights_are_named(api: Api, end: str) -> None:
     api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: 403}
-    said = Cluster(None, None).last_measurement("digits")
+    said = Cluster(None, None).measuring("digits").words
     assert said.endswith("you need the rights to list pods and to get pods/log in namespace vision")
 
 
 @pytest.mark.parametrize(("end", "status"), [("/log", 400), ("/log", 404), ("/pods", 500)])
 def test_a_log_that_cannot_be_had_just_now_is_no_error(api: Api, end: str, status: int) -> None:
     api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: status}
-    assert Cluster(None, None).last_measurement("digits") == ""
+    assert Cluster(None, None).measuring("digits").words == ""
 
 
 def test_only_lines_about_gates_points_and_downloads_are_told() -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from tests.report.subjects import expected, golden
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.job_log import JobLog
 from triton_plugin.progress import panel
 from triton_plugin.subject import parse
 from triton_plugin.watch import LOST_SECONDS, watch
@@ -17,12 +18,12 @@ from triton_plugin.watch import LOST_SECONDS, watch
 def watched(
     looks: list[dict[str, Any] | SubjectError],
     seconds: float = 1.0,
-    log: Callable[[float], str] = lambda _: "",
+    log: Callable[[float], str | JobLog] = lambda _: "",
     timeout: float | None = None,
 ) -> tuple[int, str]:
     """What a watch says that finds these one after the other, and its exit status.
 
-    ``log``: what was measured last at a time.
+    ``log``: what was measured last at a time, in words or as the Job's log.
     """
     time = [0.0]
     left = iter(looks)
@@ -36,8 +37,12 @@ def watched(
     def sleep(_: float) -> None:
         time[0] += seconds
 
+    def found_log() -> JobLog:
+        found = log(time[0])
+        return JobLog(words=found) if isinstance(found, str) else found
+
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, lambda: log(time[0]), console, lambda: time[0], sleep, timeout)
+    status = watch(read, found_log, console, lambda: time[0], sleep, timeout)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -160,6 +165,16 @@ def test_the_last_measurement_is_told_before_the_change_that_it_led_to() -> None
     assert lines[last + 1].startswith("4 s  Ready")
 
 
+def test_the_time_that_is_left_is_told_with_each_point_and_with_a_sign_of_life() -> None:
+    ended = "online 1 of at most 13: batch 1: 8.3 inferences/s, p99 5031 us (2.0 s); the rest takes at most 18 s"
+    log = JobLog("p", "profile", "onnx-fp32", f"{ended}\n", f"onnx-fp32: {ended}")
+    _, text = watched([*5 * [case("profiling")], case("ready")], seconds=20.0, log=lambda _: log)
+    told = [line for line in text.splitlines() if "s left" in line]
+    assert [line.split()[0] for line in told] == ["0", "60"]
+    assert told[0].endswith(f"{ended} [about 65 s left]")
+    assert told[1].endswith("still profiling onnx-fp32, 1 min [about 65 s left]")
+
+
 def heartbeats(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if "still " in line]
 
@@ -180,9 +195,15 @@ def test_a_change_or_a_measurement_starts_the_minute_anew() -> None:
 
 def test_on_a_terminal_the_last_point_stands_below_the_candidates() -> None:
     console = Console(width=200, file=io.StringIO(), force_terminal=True)
-    console.print(panel(parse(case("second-part-of-a-search"), None).status, 3.0, "onnx-fp16: search 25 of [60]"))
+    console.print(
+        panel(
+            parse(case("second-part-of-a-search"), None).status, 3.0, "onnx-fp16: search 25 of [60]", "about 5 s left"
+        )
+    )
     assert isinstance(console.file, io.StringIO)
-    assert "last: onnx-fp16: search 25 of [60]" in console.file.getvalue().splitlines()[-1]
+    first, *_, last = console.file.getvalue().splitlines()
+    assert "3 s; about 5 s left" in first
+    assert "last: onnx-fp16: search 25 of [60]" in last
 
 
 def test_an_older_generations_readiness_is_not_the_end() -> None:

@@ -44,7 +44,7 @@ def watch_object(source: Cluster, name: str, timeout: float | None) -> Exit:
     """Show an object's progress. ``timeout``: seconds, None: without end. Raises CommandError."""
     return watch(
         lambda: source.triton_deployment(name),
-        lambda: source.last_measurement(name),
+        lambda: source.measuring(name),
         console(),
         time.monotonic,
         time.sleep,
