@@ -3,7 +3,10 @@
 import base64
 import io
 import json
+import tracemalloc
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +33,7 @@ from triton_converters.incoming.documents import Names
 from triton_converters.load import onnx as onnx_loader
 from triton_converters.measuring import load_input, perf_input
 from triton_converters.measuring.server import Server
-from triton_converters.model_config.data_types import strings, triton_type, wire, wire_bytes
+from triton_converters.model_config.data_types import alike, strings, triton_type, wire, wire_bytes
 from triton_converters.stages.reference import soundness
 from triton_converters.user import metrics
 
@@ -75,8 +78,88 @@ def test_nothing_is_lost_and_text_stays_text(items_: list[bytes]) -> None:
     assert wire_bytes(array) == len(wire(array))
 
 
+LONG = 1_000_000
+UNEVEN_TEXTS = [b"short", "länger".encode()] * 127 + [b"x" * LONG]
+"""As text of a fixed width they take 1 GB."""
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Fails if what is done takes much more than the text itself."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 40 * LONG
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_that_of_the_text() -> None:
+    with little_memory():
+        array = kept(UNEVEN_TEXTS)
+    assert read(array) == UNEVEN_TEXTS
+    with little_memory():
+        assert read(strings(objects([each.decode() for each in UNEVEN_TEXTS]))) == UNEVEN_TEXTS
+
+
+def test_a_wide_array_of_the_dataloader_is_packed(write_source: WriteSource) -> None:
+    given = "(list(range(16)), {'x': np.array([['a']] * 15 + [['x' * 1_000_000]])}, {})"
+    (batch,) = load(write_source({"loader.py": "import numpy as np\n" + items(given)}))
+    assert batch.inputs["x"].dtype.hasobject
+    assert read(batch.inputs["x"]) == [b"a"] * 15 + [b"x" * LONG]
+
+
+def test_a_list_of_text_takes_the_memory_of_the_text(write_source: WriteSource) -> None:
+    given = "(['a'] * 255 + ['x' * 1_000_000], {'x': [['a']] * 255 + [['x' * 1_000_000]]}, {})"
+    source = write_source({"loader.py": items(given)})
+    with little_memory():
+        (batch,) = load(source)
+    assert read(batch.inputs["x"])[-1] == read(batch.ids)[-1] == b"x" * LONG
+
+
+def test_joined_texts_take_the_memory_of_the_text() -> None:
+    batches = [
+        Batch(kept([b"1"] * 255)[:, 0], {}, {}, {"y": kept([b"short"] * 255)}),
+        Batch(kept([b"2"])[:, 0], {}, {}, {"y": kept([b"x" * LONG])}),
+    ]
+    with little_memory():
+        data = metrics.gather(batches, batched=True)
+        assert {type(each) for each in data.y_pred["y"].ravel()} == {str}
+    with little_memory():
+        joined = numpy.concatenate(alike(*[each.outputs["y"] for each in batches]))
+    assert joined.dtype.hasobject
+    wide = Batch(numpy.arange(1), {}, {}, {"y": numpy.array([[["a"] * 255]])})
+    tall = Batch(numpy.arange(1), {}, {}, {"y": numpy.array([[["x" * LONG]]])})
+    with little_memory():
+        padded = metrics.gather([wide, tall], batched=True).y_pred["y"]
+    assert (padded.shape, padded[1, 0, :2].tolist()) == ((2, 1, 255), ["x" * LONG, ""])
+
+
+def test_metrics_get_text_of_a_fixed_width_while_it_is_small() -> None:
+    batch = Batch(numpy.arange(20), {}, {}, {"y": kept([b"a"] * 19 + [b"b" * 10_000])})
+    assert batch.outputs["y"].dtype.hasobject
+    assert metrics.gather([batch], batched=True).y_pred["y"].dtype.kind == "U"
+
+
+def test_what_perf_analyzer_is_given_takes_the_memory_of_the_text() -> None:
+    step = {"x": {"content": ["a"] * 255 + ["x" * LONG], "shape": [256]}}
+    signature = Signature((Tensor("x", "BYTES", (256,)),), (), 2)
+    document = perf_input.to_json([step])
+    with little_memory():
+        assert read(load_input.first_request(document, signature)["x"])[-1] == b"x" * LONG
+
+
+def test_one_answer_in_two_forms_is_constant() -> None:
+    row = [b"a", b"b" * 2_000]
+    one, many = kept(row).reshape(1, 2), numpy.repeat(objects(row).reshape(1, 2), 9, axis=0)
+    found = soundness.Variety(batched=True)
+    for each in (one, many):
+        found.add(Batch(numpy.arange(len(each)), {}, {}, {"y": each}))
+    assert found.constant == {"y": True}
+
+
 @EACH
-def test_a_dataloader_may_give_them(write_source: WriteSource, items_: list[bytes]) -> None:
+def test_a_dataloader_may_give(write_source: WriteSource, items_: list[bytes]) -> None:
     if max(map(len, items_)) > 100:
         items_ = [b"\xff\xd8" + bytes(100), b""]
     given = f"([0, 1], {{'x': np.array({[*items_, None]!r}, object)[:-1, None]}}, {{'y': {[*items_]!r}}})"

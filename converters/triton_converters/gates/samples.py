@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from typing import Any
 
 import numpy
 
@@ -34,7 +35,7 @@ def cut(batches: Iterable[Batch], batched: bool) -> Iterator[Sample]:
     number = 0
     for batch in batches:
         for index in range(len(batch.ids) if batched else 1):
-            name = str(batch.ids[index]) if batched else ",".join(str(each) for each in batch.ids[:4])
+            name = _word(batch.ids[index]) if batched else ",".join(_word(each) for each in batch.ids[:4])
             yield Sample(number, name, _pick(batch.inputs, index, batched), _pick(batch.outputs, index, batched))
             number += 1
 
@@ -77,6 +78,11 @@ def regroup(samples: Iterable[Sample], sizes: Sequence[int]) -> Iterator[tuple[S
 def join(arrays: Sequence[Array], batched: bool) -> Array:
     """Join arrays of single samples into the array of a request: [len(arrays), ...], or the only array itself."""
     return numpy.stack(alike(*arrays)) if batched else arrays[0]
+
+
+def _word(item: Any) -> str:
+    """Return an id in words."""
+    return item.decode(errors="replace") if isinstance(item, bytes) else str(item)
 
 
 def _pick(arrays: Arrays, index: int, batched: bool) -> Arrays:

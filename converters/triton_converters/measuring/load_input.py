@@ -24,7 +24,7 @@ from triton_converters.incoming.files import unfit
 from triton_converters.measuring import mixed_shapes, perf_input
 from triton_converters.measuring.mixed_shapes import Group, Sample
 from triton_converters.measuring.perf_input import FILES_OF_SIZES, LIMIT_BYTES, file_name
-from triton_converters.model_config.data_types import BYTES, numpy_type, of_wire
+from triton_converters.model_config.data_types import BYTES, numpy_type, objects, of_wire, strings
 from triton_converters.model_config.shapes import requested
 
 MIXED_FILE = "mixed.json"
@@ -198,7 +198,7 @@ def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:
 def _values(step: dict[str, Any], data_type: str) -> Array:
     """Return all elements of a step's tensor, flat."""
     if data_type == BYTES and isinstance(step["content"], list):
-        return numpy.array(step["content"], dtype=str)
+        return strings(objects(step["content"], (len(step["content"]),)))
     raw = base64.b64decode(step["content"]["b64"])
     return of_wire(raw) if data_type == BYTES else numpy.frombuffer(raw, dtype=numpy_type(data_type).newbyteorder("<"))
 

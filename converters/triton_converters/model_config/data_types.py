@@ -1,12 +1,13 @@
 """Element types in NumPy and Triton, which of them may be served, and strings, which have no fixed size.
 
-In NumPy strings are text of a fixed width (kind U) where that loses nothing, and otherwise objects (kind O), all of
-them bytes: a picture's file is no text, and a fixed width drops zeros at an end. In a request both are Triton's BYTES:
-the length in four bytes, little-endian, and the bytes, those of text in UTF-8.
+In NumPy strings are text of a fixed width (kind U) where that loses nothing and needs little memory, and otherwise
+objects (kind O), all of them bytes: a picture's file is no text, a fixed width drops zeros at an end, and one long text
+among many short ones makes each as long as itself. In a request both are Triton's BYTES: the length in four bytes,
+little-endian, and the bytes, those of text in UTF-8.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -36,6 +37,12 @@ SERVED = frozenset(TRITON_BY_NUMPY) - {"float16"}
 BYTES = "BYTES"
 STRINGS = "UO"
 """NumPy's kinds of arrays whose elements are strings."""
+UNEVEN = 8
+"""A fixed width may take at most so many times the characters of the text itself."""
+SMALL_TEXT = 2**14
+"""Characters that text of a fixed width may take, however uneven it is: 64 KiB, since many batches are kept."""
+SMALL_SET = 2**22
+"""Characters that all samples of a tensor may take as text of a fixed width: 16 MiB, in one metric's arrays."""
 
 
 def triton_type(dtype: numpy.dtype[Any]) -> str | None:
@@ -51,18 +58,47 @@ def is_served(dtype: numpy.dtype[Any]) -> bool:
 def strings(array: Array) -> Array:
     """Return objects that are str or bytes as text if each is UTF-8 without zeros at its end, otherwise all as bytes.
 
-    Raises ValueError for other objects.
+    Text is bytes, too, where a fixed width would take many times its memory. Raises ValueError for other objects.
     """
+    words = _words(array)
+    if words is None or _is_uneven(map(len, words), SMALL_TEXT):
+        return as_bytes(array)
+    return numpy.array(words, dtype=str).reshape(array.shape)
+
+
+def text(array: Array) -> Array:
+    """Return strings as a user's code gets them: text of a fixed width, else objects, all of them str or all bytes."""
+    words = _words(array)
+    if words is None:
+        return as_bytes(array)
+    if _is_uneven(map(len, words), SMALL_SET):
+        return objects(words, array.shape)
+    return numpy.array(words, dtype=str).reshape(array.shape)
+
+
+def packed(array: Array) -> Array:
+    """Return text of a fixed width as bytes if that takes many times its memory; any other array as it is."""
+    if array.dtype.kind != "U" or not _is_uneven(numpy.char.str_len(array).ravel().tolist(), SMALL_TEXT):
+        return array
+    return as_bytes(array)
+
+
+def _words(array: Array) -> list[str] | None:
+    """Return the elements as text; None if one is no text. Raises ValueError if one is no string."""
     items = array.ravel().tolist()
     if not all(isinstance(item, str | bytes) for item in items):
         raise ValueError("the elements are neither numbers nor strings")
     try:
         words = [item.decode() if isinstance(item, bytes) else item for item in items]
     except UnicodeDecodeError:
-        return as_bytes(array)
-    if any(word.endswith("\0") for word in words):
-        return as_bytes(array)
-    return numpy.array(words, dtype=str).reshape(array.shape)
+        return None
+    return None if any(word.endswith("\0") for word in words) else words
+
+
+def _is_uneven(lengths: Iterable[int], small: int) -> bool:
+    """Whether a fixed width takes more characters than ``small``, and many times those that there are."""
+    found = list(lengths)
+    return max(found, default=0) * len(found) > max(small, UNEVEN * sum(found))
 
 
 def as_bytes(array: Array) -> Array:
@@ -71,8 +107,14 @@ def as_bytes(array: Array) -> Array:
 
 
 def alike(*arrays: Array) -> tuple[Array, ...]:
-    """Return the arrays; if one holds strings as bytes, those with text as bytes too, so that they can be compared."""
-    if not any(array.dtype.hasobject for array in arrays):
+    """Return the arrays, so that they can be compared and joined.
+
+    Those with text become bytes if another one holds bytes, or if the width of the widest would be too much for all.
+    """
+    widths = [(array.dtype.itemsize // 4, array.size) for array in arrays if array.dtype.kind == "U"]
+    widest, kept = max((width for width, _ in widths), default=0), sum(width * size for width, size in widths)
+    is_wide = widest * sum(size for _, size in widths) > max(SMALL_TEXT, UNEVEN * kept)
+    if not is_wide and not any(array.dtype.hasobject for array in arrays):
         return arrays
     return tuple(as_bytes(array) if array.dtype.kind == "U" else array for array in arrays)
 

@@ -10,7 +10,7 @@ from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, strings, triton_type
+from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, packed, strings, triton_type
 from triton_converters.user.user_code import call, running
 
 NO_OUTPUTS: Mapping[str, Array] = {}
@@ -152,22 +152,39 @@ def _served(value: Any, is_double: bool, where: str) -> Array:
 
 def _listed(value: Any) -> Any:
     """Return lists of bytes as objects, which keep the zeros at an end; anything else as it is."""
-    first = value
-    while isinstance(first, list | tuple) and first:
-        first = first[0]
+    first = _first(value)
     return numpy.array(value, dtype=object) if isinstance(first, bytes) and first is not value else value
+
+
+def _texts(value: Any) -> Any:
+    """Return lists of text as objects, none of which is as long as the longest; anything else as it is."""
+    first = _first(value)
+    if not isinstance(first, str) or first is value:
+        return value
+    try:
+        found = numpy.array(value, dtype=object)
+    # Lists of different lengths: NumPy's own words come where they are made an array.
+    except ValueError:
+        return value
+    return found if all(isinstance(each, str) for each in found.flat) else value
+
+
+def _first(value: Any) -> Any:
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return value
 
 
 def _plain(value: Any, where: str) -> Array:
     """Return an array of numbers of NumPy's types, of text of a fixed width, or of objects that are bytes."""
-    array = _array(value, where)
+    array = _array(_texts(value), where)
     if array.dtype.hasobject and (array := _of_objects(array, where)).dtype.hasobject:
         return array
     if array.dtype.kind not in KINDS:
         raise _invalid(f"{where} is of the type {array.dtype}: give numbers, text or times")
     if array.dtype.kind == "U" and not is_unicode(array):
         raise _invalid(f"{where} holds text that is not Unicode, as names of files may be: encode it in another way")
-    return array
+    return packed(array)
 
 
 def _of_objects(array: Array, where: str) -> Array:

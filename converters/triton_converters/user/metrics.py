@@ -2,6 +2,7 @@
 
 The calculator gets the whole set at once. If a dimension varies between samples, shorter ones are padded with NaN at
 the end, and integers become float64 for that. Strings are text; if one of a tensor is none, all are objects of bytes.
+Text of very uneven lengths is objects of str, since a fixed width would take many times its memory.
 A class that offers only ``update`` and ``metrics`` gets one update.
 """
 
@@ -15,7 +16,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.model_config.data_types import alike, objects
+from triton_converters.model_config.data_types import STRINGS, alike, as_bytes, objects, text
 from triton_converters.user import user_code
 
 CLASS = "MetricsCalculator"
@@ -50,7 +51,7 @@ def gather(batches: Sequence[Batch], batched: bool, served: Sequence[Arrays] | N
         # One by one: the served shapes may differ within a batch of the reference.
         answers = [{name: array[None] for name, array in each.items()} for each in served] if batched else served
     return DataSet(
-        ids=numpy.concatenate(alike(*[batch.ids if along else batch.ids[:1] for batch in batches])),
+        ids=_concatenated(alike(*[batch.ids if along else batch.ids[:1] for batch in batches])),
         x=_join([batch.inputs for batch in batches], along),
         y_real=_join([batch.labels for batch in batches], along),
         y_pred=_join(answers, along),
@@ -97,8 +98,15 @@ def _pad(arrays: Sequence[Array], name: str) -> Array:
     shapes = {array.shape[1:] for array in arrays}
     if len(shapes) > 1:
         largest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
-        arrays = [_padded(array, largest) for array in arrays]
-    return numpy.concatenate(arrays)
+        # What is padded has the width of the longest text.
+        unpadded = [as_bytes(array) if array.dtype.kind in STRINGS else array for array in arrays]
+        arrays = [_padded(array, largest) for array in unpadded]
+    return _concatenated(arrays)
+
+
+def _concatenated(arrays: Sequence[Array]) -> Array:
+    whole = numpy.concatenate(arrays)
+    return text(whole) if whole.dtype.hasobject else whole
 
 
 def _padded(array: Array, largest: Sequence[int]) -> Array:
@@ -106,7 +114,7 @@ def _padded(array: Array, largest: Sequence[int]) -> Array:
     kind = array.dtype.kind
     if kind == "O":
         return numpy.pad(array, ends, constant_values=objects([b""], (1,)))
-    if kind in "US":
+    if kind == "S":
         return numpy.pad(array, ends, constant_values=array.dtype.type())
     if kind in "mM":
         return numpy.pad(array, ends, constant_values=array.dtype.type("NaT"))

@@ -13,7 +13,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
-from triton_converters.model_config.data_types import is_served
+from triton_converters.model_config.data_types import is_served, strings
 from triton_converters.stages.reference import soundness
 
 BATCHES = 8
@@ -89,7 +89,7 @@ class Recipe:
         if declared.type == "str":
             words = random.choice(numpy.array(WORDS), shape).astype(object)
             _categorize(words, declared, random)
-            return words.astype(str)
+            return strings(words)
         is_float = declared.type in FLOATS and not declared.is_flags
         if is_float or declared.is_table:
             values = random.random(shape, numpy.dtype(declared.type if is_float else "float64"))

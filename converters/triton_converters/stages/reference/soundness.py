@@ -218,6 +218,7 @@ class Variety:
         self.samples += len(batch.ids) if self.batched else 1
 
     def _equal(self, first: Array, array: Array) -> bool:
+        first, array = alike(first, array)
         if not self.batched:
             return numpy.array_equal(first, array)
         return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
