@@ -27,7 +27,7 @@ from triton_converters.claim_store.replay import find_result, has_result, write_
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, TerminatedError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.contract.upkeep_requests import CheckRequest
@@ -37,10 +37,6 @@ from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
 PACKAGE = Path(__file__).parent
 PREPARE, RUN, PRODUCE, PUBLISH = "prepare", "run", "produce", "publish"
-
-
-class TerminatedError(BaseException):
-    """SIGTERM or SIGINT arrived; not an Exception, so that user code does not catch it by accident."""
 
 
 def main(arguments: Sequence[str]) -> int:

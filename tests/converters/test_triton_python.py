@@ -8,18 +8,18 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, TerminatedError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.load.triton_python import PythonStep, load
-from triton_converters.python_backend import module
+from triton_converters.python_backend import messages, module, tensors
 from triton_converters.user import user_code
 
 DECLARED = Signature(
     (Tensor("word", "BYTES", (1,)),), (Tensor("length", "INT64", (1,)), Tensor("again", "BYTES", (1,))), 8
 )
 HEAD = """
-import json, os, sys
+import asyncio, json, os, sys
 import numpy as np
 import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
@@ -142,7 +142,13 @@ ANSWER = "pb_utils.InferenceResponse([pb_utils.Tensor('length', length), pb_util
         ("return [pb_utils.InferenceResponse([])]", "the response lacks output again; it has: none"),
         ("raise ValueError('no picture')", "steps/lengths.py:8: ValueError: no picture"),
         ("sys.exit(2)", "steps/lengths.py:8: the code called sys.exit(2)"),
-        ("return [pb_utils.InferenceResponse(error=pb_utils.TritonError('own words'))]", "own words"),
+        ("raise asyncio.CancelledError('late')", "steps/lengths.py:8: asyncio.exceptions.CancelledError: late"),
+        ("raise KeyboardInterrupt", "steps/lengths.py:8: KeyboardInterrupt"),
+        ("raise BaseException('own')", "steps/lengths.py:8: BaseException: own"),
+        (
+            "return [pb_utils.InferenceResponse(error=pb_utils.TritonError('own words'))]",
+            "steps/lengths.py answered with an error: own words",
+        ),
     ],
 )
 def test_what_a_server_would_answer_with_an_error(step: Load, lines: str, words: str) -> None:
@@ -151,6 +157,48 @@ def test_what_a_server_would_answer_with_an_error(step: Load, lines: str, words:
     reason, message = failure(step, body)
     assert words in message
     assert reason is (Reason.ENTRYPOINT_INVALID if "yield" in lines else Reason.FRAMEWORK_FAILED)
+
+
+FAULTS = {
+    "cancelled": "raise asyncio.CancelledError",
+    "interrupted": "raise KeyboardInterrupt",
+    "own": "raise type('Own', (BaseException,), {})('own')",
+    "exits": "sys.exit()",
+    "takes requests": "requests.clear(); return []",
+    "hides a tensor": "return [type('Odd', (pb_utils.InferenceResponse,), {'output_tensors': lambda self: 1 / 0})([])]",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_an_error_of_one_request_harms_no_other(step: Load, fault: str, kind: str) -> None:
+    body = f"""
+    {kind} execute(self, requests):
+        for request in requests:
+            if b"bad" in pb_utils.get_input_tensor_by_name(request, "word").as_numpy():
+                {fault}
+        return self.others(requests)
+"""
+    model = step(body + LENGTHS.replace("execute", "others"))
+    requests = [
+        messages.InferenceRequest(
+            inputs=[tensors.Tensor("word", numpy.array([[word]], dtype=object))],
+            requested_output_names=["length", "again"],
+            model_name="m",
+        )
+        for word in (b"one", b"bad", b"three")
+    ]
+    found = model.model.execute(requests)
+    assert [each.has_error() for each in found] == [False, True, False]
+    assert "steps/lengths.py" in found[1].error().message()
+
+
+def test_a_job_that_is_asked_to_stop_stops(step: Load, write_source: WriteSource) -> None:
+    body = "    def execute(self, requests):\n        raise self.end\n"
+    model = step(body)
+    vars(type(model.model._model))["execute"].__globals__["TritonPythonModel"].end = TerminatedError
+    with pytest.raises(TerminatedError):
+        model({"word": WORDS})
 
 
 def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.contract.conversion_requests import Entrypoint
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, TerminatedError
 from triton_converters.contract.reasons import Reason
 from triton_converters.user.user_code import call, load, running
 
@@ -290,6 +290,14 @@ def test_exit_is_not_a_result(write_source: WriteSource, code: str) -> None:
     assert error.message.startswith("model.py:3:")
 
 
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "asyncio.CancelledError()", "BaseException('own')"])
+def test_what_programs_rarely_catch_is_an_exception_of_the_code(write_source: WriteSource, raised: str) -> None:
+    code = f"import asyncio\ndef get_model():\n    raise {raised}\n"
+    error = failure(write_source({"model.py": code}), entry())
+    assert error.reason is Reason.USER_CODE_FAILED
+    assert error.message.startswith("model.py:3: ")
+
+
 def test_exit_while_importing_is_not_a_result(write_source: WriteSource) -> None:
     error = failure(write_source({"model.py": "raise SystemExit(0)"}), entry())
     assert error.reason is Reason.USER_CODE_EXITED
@@ -297,8 +305,8 @@ def test_exit_while_importing_is_not_a_result(write_source: WriteSource) -> None
 
 def test_a_stop_signal_passes_through(write_source: WriteSource) -> None:
     source = write_source({"model.py": ""})
-    with pytest.raises(KeyboardInterrupt), running(source, "model.py"):
-        raise KeyboardInterrupt
+    with pytest.raises(TerminatedError), running(source, "model.py"):
+        raise TerminatedError
 
 
 def test_the_reason_of_later_calls_can_be_another(write_source: WriteSource) -> None:

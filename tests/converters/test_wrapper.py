@@ -11,7 +11,7 @@ import pytest
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.incoming import documents, wrapper
+from triton_converters.incoming import current, documents, wrapper
 from triton_converters.incoming.documents import END, End, Order
 
 WATCH = """
@@ -105,6 +105,31 @@ def test_another_end_is_told_as_of_any_container(incoming: Path, code: str, word
     assert words in error.message
     assert f"pod {os.uname().nodename}, container run ended with" in error.message
     assert error.message.isprintable()
+
+
+RUNNING = "from triton_converters.incoming import current; import os; c = current.running({!r}); c.__enter__(); "
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "words"),
+    [
+        ("os._exit(7)", Reason.CRASHED, "ended with exit code 7 while 'steps/label.py' ran and left no message"),
+        ("os.kill(os.getpid(), 9)", Reason.CRASHED, "ended with exit code 137 while 'steps/label.py' ran"),
+        ("os._exit(0)", Reason.RESULT_MISSING, "its program ended while 'steps/label.py' ran"),
+        ("c.__exit__(None, None, None); os._exit(7)", Reason.CRASHED, "ended with exit code 7 and left no message"),
+    ],
+)
+def test_the_file_whose_code_ran_is_named(incoming: Path, code: str, reason: Reason, words: str) -> None:
+    watch(incoming, RUNNING.format("steps/label.py") + code)
+    error = end(incoming)
+    assert error.reason is reason
+    assert words in error.message
+
+
+@pytest.mark.parametrize("made", ["open(f, 'w').write('x' * 10**6)", "os.mkdir(f)", "os.symlink('/etc/hostname', f)"])
+def test_a_forged_name_is_no_harm(incoming: Path, made: str) -> None:
+    watch(incoming, f"import os; f = os.environ['{current.VARIABLE}']; {made}; os._exit(7)")
+    assert "ended with exit code 7 and left no message" in end(incoming).message
 
 
 @pytest.mark.parametrize("code", [1, 9])

@@ -1,4 +1,4 @@
-"""The exception with which a stage reports its failure."""
+"""The exceptions with which a stage reports its failure, and its end by a signal."""
 
 import errno
 
@@ -18,6 +18,10 @@ class StageError(Exception):
         self.reason = reason
         self.message = message
         self.final = final
+
+
+class TerminatedError(BaseException):
+    """SIGTERM or SIGINT arrived; not an Exception, so that user code does not catch it by accident."""
 
 
 def lacks_room(error: BaseException) -> bool:

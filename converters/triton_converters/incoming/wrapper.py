@@ -21,7 +21,7 @@ from typing import IO
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_converters.incoming import documents, files
+from triton_converters.incoming import current, documents, files
 from triton_converters.incoming.documents import End
 
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -80,6 +80,7 @@ def run(command: list[str], incoming: Path) -> int:
     if not order.missing:
         print("everything is on the repository claim already", flush=True)
         return 0
+    os.environ[current.VARIABLE] = str(incoming / current.NAME)
     before = kills_for_memory()
     code = child.run(command, lines)
     if child.stopped:
@@ -89,7 +90,7 @@ def run(command: list[str], incoming: Path) -> int:
         # no other container, and the pod would not end either (kuberuntime's isInitContainerFailed).
         return EXIT_KILLED
     if code != 0 or not files.exists(incoming, documents.END):
-        end = _end(code, b"".join(lines).decode(errors="replace"))
+        end = _end(code, b"".join(lines).decode(errors="replace"), current.read(incoming))
         print(f"{end.reason}: {end.message}", file=sys.stderr, flush=True)
         # Without it the publisher says that nothing was left.
         with suppress(OSError):
@@ -106,14 +107,17 @@ def kills_for_memory(root: Path = CGROUP) -> int:
     return 0
 
 
-def _end(code: int, printed: str) -> End:
-    """Return what is known about a child that ended without an End, in the words for any container of a Job."""
-    where = f"pod {os.uname().nodename}, container {CONTAINER}"
+def _end(code: int, printed: str, running: str) -> End:
+    """Return what is known about a child that ended without an End, in the words for any container of a Job.
+
+    ``running``: the quoted name of the user's file whose code ran; empty: of none.
+    """
+    where, during = f"pod {os.uname().nodename}, container {CONTAINER}", f" while {running} ran" if running else ""
     if code == 0:
-        message = f"{where} ended without a result: its program ended before the stage was done"
+        message = f"{where} ended without a result: its program ended{during or ' before the stage was done'}"
         return End(Reason.RESULT_MISSING, message)
     words = " | ".join(line.strip() for line in printable(printed).splitlines() if line.strip())[-LAST_CHARACTERS:]
-    end = f"{where} ended with exit code {code}"
+    end = f"{where} ended with exit code {code}{during}"
     message = f"{end}: {words}" if words else f"{end} and left no message; see its log"
     return End(Reason.CRASHED, message, final=False)
 

@@ -17,6 +17,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.incoming import current
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config import data_types
@@ -62,7 +63,9 @@ class PythonStep:
         with _running(self.source, self.path, self.imports):
             (response,) = self.model.execute([request])
         if response.has_error():
-            raise StageError(Reason.FRAMEWORK_FAILED, response.error().message())
+            words = str(response.error().message())
+            named = words if self.path in words else f"{self.path} answered with an error: {words}"
+            raise StageError(Reason.FRAMEWORK_FAILED, named)
         found = {each.name(): each.as_numpy() for each in response.output_tensors()}
         return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
 
@@ -107,7 +110,7 @@ def _running(source: Path, path: str, imports: list[str]) -> Iterator[None]:
     before, outside = len(messages.refusals), list(sys.path)
     sys.path[:] = imports
     try:
-        with contextlib.chdir(ANYWHERE), numpy.errstate():
+        with contextlib.chdir(ANYWHERE), numpy.errstate(), current.running(path):
             yield
     finally:
         imports[:], sys.path[:] = sys.path, outside

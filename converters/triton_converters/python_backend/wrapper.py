@@ -44,6 +44,8 @@ FOLDER = "_triton_step_"
 """Begins the name of the package that the folder of a step's file is; a file of the user's is hardly called so."""
 PATIENCE_SECONDS = 5
 """How long the guard may take to end once it was told to; only its return is waited for."""
+TERMINATED = ("triton_converters.contract.failure", "TerminatedError")
+"""What a reference raises once its Job is asked to stop; this file imports nothing of ours."""
 MESSAGE_CHARACTERS = 500
 """Most of an exception's text that a client is told: some quote whole arrays."""
 
@@ -140,7 +142,10 @@ class Loaded:
             yield
         except SystemExit as error:
             raise StepError(f"{self._where(error)}: the code called sys.exit({error.code!r})") from error
-        except Exception as error:
+        # The server would take what is no Exception, such as asyncio's CancelledError, for the end of every request.
+        except BaseException as error:
+            if (type(error).__module__, type(error).__name__) == TERMINATED:
+                raise
             traceback.print_exc()
             summary = traceback.format_exception_only(type(error), error)[-1].strip()
             raise StepError(f"{self._where(error)}: {summary[:MESSAGE_CHARACTERS]}") from error
@@ -224,12 +229,14 @@ class TritonPythonModel:
                 self._guard.communicate(b"x", PATIENCE_SECONDS)
 
     def _answers(self, requests: Sequence[Any]) -> list[Any]:
-        responses = self._loaded.call(self._model.execute, requests)
+        # Its own list, because what a step takes off it would be missing here.
+        responses = self._loaded.call(self._model.execute, list(requests))
         if not isinstance(responses, (list, tuple)):
             raise self._loaded.error(f"execute returned {_kind(responses)}, not a list of responses")
         if len(responses) != len(requests):
             raise self._loaded.error(f"execute returned {len(responses)} responses for {len(requests)} requests")
-        return [self._checked(request, response) for request, response in zip(requests, responses)]  # noqa: B905 - Python 3.8
+        # Reading a tensor may raise too: NumPy has no BF16.
+        return [self._loaded.call(self._checked, *pair) for pair in zip(requests, responses)]  # noqa: B905 - Python 3.8
 
     def _checked(self, request: Any, response: Any) -> Any:
         """Return the response, or an error in its place."""

@@ -15,9 +15,10 @@ from typing import Any
 import numpy
 
 from triton_converters.contract.conversion_requests import Entrypoint
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, TerminatedError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
+from triton_converters.incoming import current
 from triton_converters.user import missing, rehearsal, siblings, toolkit
 from triton_converters.user.arguments import Offer, harvest
 
@@ -83,7 +84,8 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
 
     The code imports the files next to ``path``, and its sys.argv is that of a script without arguments. What it asks
     NumPy to raise is raised in it alone. An exception becomes ``reason`` with the file and line of the user's innermost
-    frame; SystemExit, whatever its code, becomes UserCodeExited. A StageError passes.
+    frame, also one that programs rarely catch, such as asyncio's CancelledError; SystemExit, whatever its code, becomes
+    UserCodeExited. A StageError passes, and so does the end of a Job that was asked to stop.
 
     Raises StageError with ``reason`` or UserCodeExited.
     """
@@ -91,15 +93,15 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
     siblings.enter_again(source, file.parent)
     sys.argv = [str(file)]
     try:
-        with contextlib.chdir(source), numpy.errstate():
+        with contextlib.chdir(source), numpy.errstate(), current.running(path):
             yield
-    except StageError:
+    except (StageError, TerminatedError):
         raise
     except SystemExit as error:
         where = location(error, source, path)
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
         raise StageError(Reason.USER_CODE_EXITED, message) from error
-    except Exception as error:
+    except BaseException as error:
         traceback.print_exc()
         summary = traceback.format_exception_only(error)[-1].strip()
         advice = missing.advice(error)
