@@ -13,11 +13,11 @@ from triton_operator.names import API_VERSION, KIND
 from triton_plugin.found_models import required_arguments
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
+from triton_plugin.triton_repository.lines import TODO, comments, lines
 
 DATA_ARGUMENTS = re.compile(r"(^|_)(data|dataset)(_(dir|directory|path|root|folder|file))?$")
 CHECKPOINT_ARGUMENTS = re.compile(r"(^|_)(checkpoint|ckpt|weights|model_path|model_dir)($|_)")
 DIRECTORY = re.compile(r"_dir(ectory)?$")
-TODO = "TODO"
 NAME_CHARACTERS = 40
 """The longest name that the CRD accepts: the names of children are longer."""
 MAX_BATCH_SIZE = 8
@@ -62,12 +62,14 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
     yield "spec:"
     if not options.source:
         yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
+    for text in notices(folder):
+        yield _comment("  ", text)
     digest = f", sha256: {options.sha256}" if options.sha256 else ""
     secret = f", secretRef: {{name: {json.dumps(options.secret)}}}" if options.secret else ""
     yield f"  source: {{uri: {json.dumps(options.source or f'pvc://models/{name}')}{digest}{secret}}}"
     yield from _dataset(folder, options, name)
     yield from _user_files(folder)
-    yield from _model(folder, options, name)
+    yield from _model(folder, options, name) if folder.pipeline is None else lines(folder.pipeline)
     yield from _pods(folder)
     if folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
@@ -89,6 +91,17 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
         yield f"  gpu: {{product: {json.dumps(options.gpu)}}}"
     else:
         yield "  # For GPU nodes, pass --gpu PRODUCT; `kubectl get nodes -L nvidia.com/gpu.product` lists the products."
+
+
+def notices(folder: ModelFolder) -> Iterator[str]:
+    """Yield what the object lacks of the folder, and what has to be added, each with what to do."""
+    if folder.pipeline is not None:
+        yield from comments(folder.pipeline)
+    if folder.steps:
+        yield (
+            f"Python steps are left out: {_file_list(list(folder.steps))}. To serve them, write a model of format"
+            " triton-python for each, and connect all by `ensemble` (docs/ensembles.md)."
+        )
 
 
 def object_name(text: str) -> str:

@@ -3,17 +3,22 @@
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SOURCES
 from triton_converters.found.formats import described, refusal
 from triton_converters.found.kinds import kind_of
 from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
-from triton_plugin.python_files import Entrypoint, entrypoints, parse, paths_below
+from triton_plugin.python_files import Entrypoint, Modules, entrypoints, parse, paths_below
+from triton_plugin.triton_repository import files
+from triton_plugin.triton_repository.code import CLASS
+from triton_plugin.triton_repository.pipeline import Pipeline, pipeline
 
 REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot contain code."""
+MOST_STEPS = 4
+"""The most Python steps that a message names."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class ModelFolder:
     """The suffixes of checkpoints that were searched for."""
     requirements: str = ""
     """The requirements file of the user's Python files; empty: there is none in the folder's root."""
+    pipeline: Pipeline | None = None
+    """The models and the ensemble of a Triton repository, if the object is made of one; ``model`` is the ensemble."""
+    steps: tuple[str, ...] = ()
+    """Python steps of the folder that are no part of the object."""
 
 
 def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
@@ -42,26 +51,63 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     if not folder.exists():
         raise FolderError(f"{folder} does not exist; pass the folder that contains the model, or the model's file")
     modules = parse(folder)
-    model = _only_model(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
+    wanted = path and PurePosixPath(path).as_posix()
+    found, repository = models(folder, modules), files.read(folder, modules)
+    for each in repository.models.values():
+        if each.fault and wanted in ("", each.path):
+            raise FolderError(f"{folder / each.path}/{each.fault}; correct it")
+    whole = _whole(repository, found, wanted) if form in ("", REPOSITORY) else ""
+    if whole:
+        model = Model(whole, ENSEMBLE, (ENSEMBLE,))
+    else:
+        others = [each for each in found if each.path not in repository.members] if not wanted else found
+        model = _only_model(folder, others or found, wanted, form, modules)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
     dataloaders, metrics = (
         tuple(entrypoints(modules, "get_dataloader_fn")),
         tuple(entrypoints(modules, "MetricsCalculator")),
     )
+    name = folder.resolve().name if folder.is_dir() else folder.stem
     runs_code = bool(dataloaders or metrics or not SOURCES[model.format].is_file)
     suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
-        name=folder.resolve().name if folder.is_dir() else folder.stem,
+        name=PurePosixPath(whole).name if whole else name,
         model=model,
         dataloaders=dataloaders,
         metrics=metrics,
         checkpoints=tuple(_checkpoints(folder, suffixes)),
         suffixes=suffixes,
         requirements=REQUIREMENTS if runs_code and (folder / REQUIREMENTS).is_file() else "",
+        pipeline=pipeline(repository, whole) if whole else None,
+        steps=() if whole else _steps(modules),
     )
 
 
-def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: str) -> Model:
+def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
+    """Return the path of the ensemble, or of the Python model, that becomes an object with all its models.
+
+    Empty: ``path`` names another model, or nothing tells which one is meant.
+    """
+    if path:
+        return path if path in (*repository.ensembles, *repository.steps) else ""
+    if any(not SOURCES[each].is_file for each in {model.format for model in found} if each):
+        return ""
+    if len(repository.ensembles) == 1:
+        return repository.ensembles[0]
+    return repository.steps[0] if len(repository.steps) == len(found) == 1 and not repository.ensembles else ""
+
+
+def _steps(modules: Modules) -> tuple[str, ...]:
+    return tuple(each.path for each in entrypoints(modules, CLASS))
+
+
+def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: str, modules: Modules) -> Model:
+    if not models_of_folder and (steps := _steps(modules)):
+        raise FolderError(
+            f"{folder} contains no model but Python steps ({', '.join(steps[:MOST_STEPS])}), and nothing that tells"
+            " their inputs and outputs; put each into a folder of a Triton repository, such as NAME/1/model.py with"
+            " NAME/config.pbtxt, or write spec.models with format triton-python and spec.ensemble (docs/ensembles.md)"
+        )
     if not models_of_folder:
         kind = kind_of(folder)
         if kind is not None and not kind.is_weights:

@@ -13,7 +13,9 @@ LONGEST = 2**20
 LONGEST_TOGETHER = 64 * 2**20
 """Bytes of all Python files of a folder, which take a minute to parse; a whole framework has 30 MiB of them."""
 
-CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator")
+PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
+"""Matches an absolute path."""
+CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator|TritonPythonModel")
 """Matches the content of what may be one of the user's files (docs/user-files.md)."""
 
 
@@ -27,6 +29,8 @@ class Module:
     """Dotted names that it imports, and the number of their leading dots."""
     attributes: frozenset[str]
     """The names that follow a dot anywhere in it."""
+    places: frozenset[str] = frozenset()
+    """The absolute paths of files among its texts."""
 
 
 Modules = Mapping[str, Module]
@@ -127,6 +131,11 @@ def _module(parsed: ast.Module) -> Module:
         tuple((node.name, _required_arguments(node)) for node in nodes),
         frozenset(_imported_names(parsed)),
         frozenset(node.attr for node in ast.walk(parsed) if isinstance(node, ast.Attribute)),
+        frozenset(
+            node.value
+            for node in ast.walk(parsed)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and PLACE.fullmatch(node.value)
+        ),
     )
 
 

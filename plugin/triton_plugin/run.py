@@ -8,8 +8,9 @@ from pathlib import Path
 
 from triton_converters.contract.uris import SEGMENT
 from triton_plugin.errors import FolderError, SubjectError
-from triton_plugin.first_object import TODO, ObjectOptions, first_object
+from triton_plugin.first_object import ObjectOptions, first_object
 from triton_plugin.model_folder import ModelFolder
+from triton_plugin.triton_repository.lines import TODO
 from triton_plugin.validation.validate import check, deployments
 
 ADVICE = ("the largest batch", "check this choice")
@@ -23,7 +24,9 @@ CLAIM = "models"
 def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object. Raises FolderError if it would be refused."""
     found = [*folder.dataloaders[:1], *folder.metrics[:1]]
-    for path in (folder.model.path, *(each.path for each in found)):
+    models = folder.pipeline.models if folder.pipeline else ()
+    of_models = (each[name] for each in models for name in ("path", "entrypoint") if name in each)
+    for path in (folder.model.path, *of_models, *(each.path for each in found)):
         if not PATH.fullmatch(path):
             message = f"the name {path!r} cannot stand in a TritonDeployment: rename the file, or a folder on its way"
             raise FolderError(f"{message}, with letters of ASCII, digits, '.', '_' and '-', the first no '.' or '-'")

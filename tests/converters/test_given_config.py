@@ -11,8 +11,9 @@ from tritonclient.grpc import model_config_pb2
 
 from tests.hostile_text import HOSTILE
 from triton_converters.contract import overrides
+from triton_converters.contract.repository_config import TAKEN
 from triton_converters.contract.results import RepositoryModel, Tensor
-from triton_converters.model_config.given import TAKEN, RefusedError, read
+from triton_converters.model_config.given import RefusedError, read
 from triton_operator.api.resolved import FromRepository
 
 IN = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] } ]'

@@ -180,7 +180,7 @@ SOURCES: Mapping[str, Source] = {
         converters={TRITON_PYTHON: "triton_converters.convert.triton_python"},
         tensors="those of the spec or, if it names none, of auto_complete_config",
     ),
-    ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
+    ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}, tensors="those of ensemble.inputs"),
     REPOSITORY: Source(
         "",
         CONVERTER,

@@ -18,6 +18,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.repository_config import LONGEST
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
@@ -166,7 +167,7 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         return found_format(source, path), None
     try:
         with (source / path / CONFIG).open("rb") as text:
-            config = given.read(text.read(given.LONGEST + 1))
+            config = given.read(text.read(LONGEST + 1))
         file, form = repository.model_file(source, path, config.backend, config.file, config.versions)
         return form, config.taken(file, FORMATS[form].backend)
     except given.RefusedError as error:

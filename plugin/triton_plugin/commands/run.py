@@ -10,7 +10,7 @@ from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import object_name
+from triton_plugin.first_object import notices, object_name
 from triton_plugin.location import add_location
 from triton_plugin.model_folder import read as read_folder
 from triton_plugin.push.files import collect, digest
@@ -45,6 +45,8 @@ def run(options: argparse.Namespace) -> Exit:
     if options.secret and not uri:
         raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
     folder = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
+    for each in notices(folder):
+        say(each, sys.stderr)
     name = options.name or object_name(folder.name)
     if name != object_name(name):
         raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")

@@ -13,9 +13,10 @@ import yaml
 from triton_converters.contract.text import printable
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import TODO, ObjectOptions, object_name
+from triton_plugin.first_object import ObjectOptions, object_name
 from triton_plugin.kserve.fields import Found, LeftOut, Taken, fields
 from triton_plugin.kserve.service import Body, Service, read
+from triton_plugin.triton_repository.lines import TODO
 from triton_plugin.validation.validate import check
 
 WIDTH = 120

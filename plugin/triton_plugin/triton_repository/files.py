@@ -1,0 +1,179 @@
+"""The models of a folder's Triton repositories, as their files tell: the one part that reads the folder."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.model_repository import CONFIG, VERSION
+from triton_converters.contract.repository_config import BACKENDS, LONGEST
+from triton_converters.found.batches import has_batch_dimension
+from triton_plugin.errors import FolderError
+from triton_plugin.python_files import Modules, is_hidden, paths_below
+from triton_plugin.triton_repository import pbtxt
+from triton_plugin.triton_repository.pbtxt import Fields
+
+ENSEMBLE, PYTHON = "ensemble", "python"
+DEFAULTS = {
+    FORMATS[name].file: FORMATS[name].backend for name in ("onnx", "ts-script", "tf-savedmodel", "triton-python", "trt")
+}
+"""The backend of a model without a configuration, by the name of its file or directory, as Triton finds it."""
+MOST_MODELS = 256
+"""Models of a folder; more are no pipeline that a person wrote."""
+MOST_NAMES = 1024
+"""Names that are looked at in a version's folder."""
+REQUIREMENTS = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """One model's folder."""
+
+    path: str
+    """Relative to the source."""
+    config: Fields | None
+    """None: the folder has no config.pbtxt."""
+    fault: str = ""
+    """Why config.pbtxt cannot be read."""
+    versions: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The names in the folder of each version, sorted."""
+    batched: frozenset[int] = frozenset()
+    """The versions whose file is a graph with a batch dimension."""
+    requirements: str = ""
+    """Path of the requirements file of its packages, relative to the source; empty: there is none."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, which is its folder's."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def backend(self) -> str:
+        """The backend by the name that the operator has for it, or else by Triton's; empty: nothing tells."""
+        config = self.config or {}
+        if "ensemble_scheduling" in config:
+            return ENSEMBLE
+        told = pbtxt.word(config, "backend") or pbtxt.word(config, "platform")
+        if told:
+            return BACKENDS.get(told, told)
+        names = self.versions[max(self.versions)] if self.versions else ()
+        return next((backend for file, backend in DEFAULTS.items() if file in names), "")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """All models of a folder."""
+
+    models: Mapping[str, ModelFiles]
+    """The models by their paths."""
+    modules: Modules
+
+    def sibling(self, path: str, name: str) -> ModelFiles | None:
+        """Return the model of that name in the same repository as the one at ``path``."""
+        return self.models.get(str(PurePosixPath(path).parent / name))
+
+    @property
+    def ensembles(self) -> tuple[str, ...]:
+        """The paths of the ensembles that are no step of another."""
+        return tuple(each for each in self._all(ENSEMBLE) if each not in self.members)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The paths of the Python models that are in no ensemble."""
+        return tuple(each for each in self._all(PYTHON) if each not in self.members)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The paths of the models that an ensemble names."""
+        return frozenset(
+            str(PurePosixPath(path).parent / name)
+            for path in self._all(ENSEMBLE)
+            for name in step_names(self.models[path].config or {})
+        )
+
+    def _all(self, backend: str) -> Iterator[str]:
+        return (path for path, each in self.models.items() if each.backend == backend)
+
+
+def step_names(config: Fields) -> Iterator[str]:
+    """Yield the models that an ensemble names."""
+    for scheduling in pbtxt.messages(config, "ensemble_scheduling"):
+        for step in pbtxt.messages(scheduling, "step"):
+            yield pbtxt.word(step, "model_name")
+
+
+def read(folder: Path, modules: Modules) -> Repository:
+    """Return the models of all repositories below a folder; none if it is a file. Raises FolderError, OSError."""
+    if not folder.is_dir():
+        return Repository({}, modules)
+    top = folder.resolve()
+    roots = {
+        name.parent.parent
+        for path, name in paths_below(folder)
+        if name.name == CONFIG and len(name.parts) > 1 and not is_hidden(name) and _is_inside(path, top)
+    }
+    found: dict[str, ModelFiles] = {}
+    for root in sorted(roots):
+        for place in sorted((folder / root).iterdir()):
+            path = root / place.name
+            if is_hidden(path) or not place.is_dir() or place.is_symlink() or VERSION.fullmatch(place.name):
+                continue
+            if (model := _model(folder, str(path))) is not None:
+                found[model.path] = model
+            if len(found) > MOST_MODELS:
+                raise FolderError(
+                    f"{folder} has more than {MOST_MODELS} models of Triton repositories: pass one's folder"
+                )
+    return Repository(found, modules)
+
+
+def _model(folder: Path, path: str) -> ModelFiles | None:
+    """Return the model at ``path`` below the folder; None: it is none."""
+    place, top = folder / path, folder.resolve()
+    versions = {
+        int(each.name): _names(each)
+        for each in sorted(islice(place.iterdir(), MOST_NAMES))
+        if VERSION.fullmatch(each.name) and each.is_dir() and not each.is_symlink()
+    }
+    config, fault = _config(place / CONFIG, top)
+    if config is None and not fault and not any(DEFAULTS.keys() & set(names) for names in versions.values()):
+        return None
+    named = pbtxt.word(config or {}, "default_model_filename")
+    batched = frozenset(
+        version
+        for version, names in versions.items()
+        for file in ((named,) if named else DEFAULTS)
+        if file in names and has_batch_dimension(folder, f"{path}/{version}/{file}")
+    )
+    return ModelFiles(path, config, fault, versions, batched, _requirements(folder, path, versions))
+
+
+def _config(file: Path, top: Path) -> tuple[Fields | None, str]:
+    """Return the fields of config.pbtxt, if it is there, and else why they cannot be read; empty: it is not there."""
+    if not _is_inside(file, top):
+        return None, ""
+    try:
+        with file.open("rb") as opened:
+            return pbtxt.read(opened.read(LONGEST + 1)), ""
+    except pbtxt.PbtxtError as error:
+        return None, f"{CONFIG}: {error}"
+
+
+def _requirements(folder: Path, path: str, versions: Mapping[int, tuple[str, ...]]) -> str:
+    """Return the nearest requirements file of a model: its version's, its own, or that of the whole folder."""
+    nearest = [f"{path}/{max(versions)}"] if versions else []
+    places = (f"{each}/{REQUIREMENTS}" for each in (*nearest, path))
+    return next(
+        (each for each in (*places, REQUIREMENTS) if _is_inside(folder / each, folder.resolve())),
+        "",
+    )
+
+
+def _names(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(each.name for each in islice(folder.iterdir(), MOST_NAMES)))
+
+
+def _is_inside(file: Path, top: Path) -> bool:
+    """Whether a path is a regular file below ``top``, and no link out of that folder."""
+    return file.is_file() and file.resolve().is_relative_to(top)

@@ -1,0 +1,177 @@
+"""One object of a repository: its models, and the ensemble that connects them. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.contract.text import quoted
+from triton_plugin.errors import FolderError
+from triton_plugin.triton_repository import pbtxt, tensors
+from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
+from triton_plugin.triton_repository.members import NEWEST, Entry, member
+from triton_plugin.triton_repository.pbtxt import Fields, PbtxtError
+from triton_plugin.triton_repository.told import Told, Words, judged, names
+
+OF_ENSEMBLES = frozenset(
+    (
+        *("name", "platform", "backend", "max_batch_size", "ensemble_scheduling", "version_policy.all"),
+        *(f"{side}.{field}" for side in ("input", "output") for field in ("name", "data_type", "dims", "optional")),
+        *(f"ensemble_scheduling.step.{field}" for field in ("model_name", "model_version", "input_map", "output_map")),
+        *("input.reshape", "output.reshape", "input.format", "response_cache", "model_transaction_policy"),
+    )
+)
+"""Fields of an ensemble's configuration that are taken, or judged by their values."""
+UNHEEDED = ("version_policy", "parameters", "model_warmup", "default_model_filename")
+"""Fields that change nothing of an ensemble."""
+STEP = "_step"
+"""Ends the name of a model that was alone: clients use the ensemble's, which has the model's."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a repository becomes."""
+
+    path: str
+    """Path of the folder of the ensemble, or of the Python model, relative to the source."""
+    models: tuple[Entry, ...]
+    """spec.models."""
+    ensemble: Entry
+    """spec.ensemble."""
+    left_out: Words
+    """What the object does not say, by the folder's name."""
+    missing: Words
+    """What has to be added before it can run, by the folder's name."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    model: ModelFiles
+    version: int
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+
+def pipeline(repository: Repository, path: str) -> Pipeline:
+    """Return the object of an ensemble, or of a Python model that is in none.
+
+    Raises FolderError, which names all models that cannot be served, each with what to do.
+    """
+    told, chosen = Told(), repository.models[path]
+    try:
+        found = (
+            _of_ensemble(repository, chosen, told) if chosen.backend == ENSEMBLE else _alone(repository, chosen, told)
+        )
+    except PbtxtError as error:
+        told.faults.append((chosen.name, str(error)))
+    if told.faults:
+        lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(told.faults))
+        raise FolderError(f"{path} cannot become an object:\n  {lines}")
+    ensemble, models = found
+    others = sorted(
+        each.name for each in repository.models.values() if each.path != path and each.path not in repository.members
+    )
+    left_out = list(dict.fromkeys(told.left_out))
+    if others:
+        left_out.append((names(others), "not in this pipeline: write another object to serve it"))
+    return Pipeline(path, tuple(models), ensemble, left_out, list(dict.fromkeys(told.missing)))
+
+
+def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
+    """Return the ensemble that has the Python model as its one step, under the model's name."""
+    config = model.config or {}
+    inputs, outputs = (tensors.declared(model.name, config, side, Told()) for side in ("input", "output"))
+    required = {
+        pbtxt.word(each, "name")
+        for each in pbtxt.messages(config, "input")
+        if pbtxt.word(each, "optional").lower() != "true"
+    }
+    taken = [each for each in inputs if each["name"] in required] or inputs
+    entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository.modules, told)
+    if not inputs or not outputs:
+        message = "config.pbtxt lists no input and output, which an ensemble has to declare: list both there"
+        told.faults.append((model.name, message))
+    if both := {each["name"] for each in taken} & {each["name"] for each in outputs}:
+        message = f"{quoted(min(both))} is the name of an input and of an output: rename one, here and in the file"
+        told.faults.append((model.name, message))
+    step = {
+        "model": entry["name"],
+        "inputMap": [{"input": each["name"], "tensor": each["name"]} for each in taken],
+        "outputMap": [{"output": each["name"], "tensor": each["name"]} for each in outputs],
+    }
+    largest = pbtxt.number(config, "max_batch_size")
+    return _ensemble(model.name, largest, taken, outputs, [step]), [entry]
+
+
+def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
+    config = chosen.config or {}
+    for is_fault, words in judged(config, OF_ENSEMBLES, UNHEEDED):
+        (told.faults if is_fault else told.left_out).append((chosen.name, words))
+    for each in pbtxt.messages(config, "input"):
+        if pbtxt.word(each, "optional").lower() == "true":
+            words = f"input {quoted(pbtxt.word(each, 'name'))} is optional: here every request has to have it"
+            told.left_out.append((chosen.name, words))
+    inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
+    largest = pbtxt.number(config, "max_batch_size")
+    steps = _ordered(chosen, list(_steps(repository, chosen, config, told)), {each["name"] for each in inputs}, told)
+    models, made = [], []
+    for step, name in zip(steps, _model_names(steps, told), strict=True):
+        models.append(member(step.model, name, step.version, largest, step.inputs, repository.modules, told))
+        made.append(
+            {
+                "model": name,
+                "inputMap": [{"input": key, "tensor": value} for key, value in step.inputs.items()],
+                "outputMap": [{"output": key, "tensor": value} for key, value in step.outputs.items()],
+            }
+        )
+    return _ensemble(chosen.name, largest, inputs, outputs, made), models
+
+
+def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) -> Entry:
+    return {"name": name, "maxBatchSize": largest, "inputs": inputs, "outputs": outputs, "steps": steps}
+
+
+def _steps(repository: Repository, chosen: ModelFiles, config: Fields, told: Told) -> Iterator[_Step]:
+    for scheduling in pbtxt.messages(config, "ensemble_scheduling"):
+        for step in pbtxt.messages(scheduling, "step"):
+            name = pbtxt.word(step, "model_name")
+            found = repository.sibling(chosen.path, name)
+            if found is None:
+                words = "the repository has no folder of this model: add it, with config.pbtxt and the model's file"
+                told.faults.append((quoted(name), words))
+            elif found.backend == ENSEMBLE:
+                words = "it is an ensemble within the ensemble: list its steps in their place"
+                told.faults.append((found.name, words))
+            else:
+                version = pbtxt.number(step, "model_version", NEWEST)
+                maps = (pbtxt.entries(step, f"{side}_map") for side in ("input", "output"))
+                yield _Step(found, version, *maps)
+
+
+def _ordered(chosen: ModelFiles, steps: Sequence[_Step], known: set[str], told: Told) -> list[_Step]:
+    """Return the steps in the order in which data flows, which Triton finds by itself."""
+    waiting, ordered = list(steps), []
+    while ready := [each for each in waiting if known.issuperset(each.inputs.values())]:
+        ordered.append(ready[0])
+        waiting.remove(ready[0])
+        known |= set(ready[0].outputs.values())
+    for each in waiting if not told.faults else ():
+        lacking = min(set(each.inputs.values()) - known)
+        told.faults.append(
+            (each.model.name, f"no step of {chosen.name} makes its tensor {quoted(lacking)}: connect it")
+        )
+    return [*ordered, *waiting]
+
+
+def _model_names(steps: Sequence[_Step], told: Told) -> list[str]:
+    """Return a name for each step, the folder's if it can be; a model that is used twice is served twice."""
+    given: list[str] = []
+    for step in steps:
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", step.model.name).lstrip("_-") or "model"
+        name = next(each for each in (plain, *(f"{plain}_{number}" for number in range(2, 99))) if each not in given)
+        given.append(name)
+        if step.model.name in [each.model.name for each in steps[: len(given) - 1]]:
+            told.left_out.append((step.model.name, f"it is used twice, so it is served twice, here as {name}"))
+        elif name != step.model.name:
+            told.left_out.append((step.model.name, f"an object cannot name it so: it is called {name}"))
+    return given

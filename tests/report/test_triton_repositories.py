@@ -1,0 +1,414 @@
+"""What `kubectl triton init` and `run` make of whole Triton repositories: one object, or what to do."""
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.protobuf import text_format
+from hypothesis import given
+from hypothesis import strategies as st
+from tritonclient.grpc import model_config_pb2
+
+from tests.report.model_folders import write
+from tests.report.repositories import ALONE, CLASSIFIER, ENSEMBLE, LABELS, NETWORK, PLAIN_STEP, TOKENIZER
+from triton_operator.api.triton_deployment import parse
+from triton_plugin.__main__ import main
+from triton_plugin.errors import FolderError
+from triton_plugin.first_object import ObjectOptions, notices
+from triton_plugin.model_folder import read
+from triton_plugin.run import complete_yaml, valid_yaml
+from triton_plugin.triton_repository import code, files, pbtxt
+
+LOADER = {"dataloader.py": "def get_dataloader_fn(batch_size: int): ...\n"}
+
+
+def spec(folder: Path, texts: Mapping[str, str], path: str = "") -> dict[str, Any]:
+    """The spec of the object, which is valid in any case."""
+    write(folder, {**LOADER, **texts})
+    body = yaml.safe_load(valid_yaml(read(folder, path), ObjectOptions(source="pvc://models/x")))
+    found: dict[str, Any] = body["spec"]
+    return found
+
+
+def told(folder: Path, texts: Mapping[str, str], path: str = "") -> list[str]:
+    write(folder, {**LOADER, **texts})
+    return list(notices(read(folder, path)))
+
+
+def refusal(folder: Path, texts: Mapping[str, str], path: str = "") -> str:
+    write(folder, {**LOADER, **texts})
+    with pytest.raises(FolderError) as refused:
+        valid_yaml(read(folder, path), ObjectOptions(source="pvc://models/x"))
+    return str(refused.value)
+
+
+def changed(name: str, old: str, new: str) -> dict[str, str]:
+    """The classifier with another text in one file."""
+    assert old in CLASSIFIER[name]
+    return {**CLASSIFIER, name: CLASSIFIER[name].replace(old, new)}
+
+
+# What is taken ------------------------------------------------------------------------------------------------------
+
+
+def test_an_ensemble_and_its_models_are_one_object_with_the_names_types_and_batches_of_its_configuration(
+    tmp_path: Path,
+) -> None:
+    made = spec(tmp_path, CLASSIFIER)
+    tokenizer, network, labels = made["models"]
+    assert tokenizer == {
+        "name": "tokenizer",
+        "format": "triton-python",
+        "entrypoint": "models/tokenizer/1/model.py",
+        "arguments": {"scale": "2"},
+        "config": {
+            "maxBatchSize": 8,
+            "instances": 2,
+            "dynamicBatching": {"preferredBatchSizes": [4, 8], "maxQueueDelay": "500us"},
+            "overrides": "dynamic_batching { default_queue_policy { timeout_action: REJECT"
+            " default_timeout_microseconds: 900 } }",
+        },
+        "inputs": [{"name": "text", "dataType": "BYTES", "dims": [1]}],
+        "outputs": [
+            {"name": "ids", "dataType": "INT64", "dims": [-1]},
+            {"name": "mask", "dataType": "INT64", "dims": [-1]},
+        ],
+    }
+    assert network == {"name": "network", "path": "models/network", "config": {"maxBatchSize": 16}}
+    assert [each["name"] for each in labels["outputs"]] == ["label", "score"]
+    assert made["ensemble"] == {
+        "name": "classifier",
+        "maxBatchSize": 8,
+        "inputs": [{"name": "TEXT", "dataType": "BYTES", "dims": [1]}],
+        "outputs": [{"name": "LABEL", "dataType": "BYTES", "dims": [1]}],
+        "steps": [
+            {
+                "model": "tokenizer",
+                "inputMap": [{"input": "text", "tensor": "TEXT"}],
+                "outputMap": [{"output": "ids", "tensor": "IDS"}, {"output": "mask", "tensor": "MASK"}],
+            },
+            {
+                "model": "network",
+                "inputMap": [{"input": "ids", "tensor": "IDS"}, {"input": "mask", "tensor": "MASK"}],
+                "outputMap": [{"output": "logits", "tensor": "LOGITS"}],
+            },
+            {
+                "model": "labels",
+                "inputMap": [{"input": "logits", "tensor": "LOGITS"}],
+                "outputMap": [{"output": "label", "tensor": "LABEL"}],
+            },
+        ],
+    }
+    assert made["dataloader"] == {"entrypoint": "dataloader.py"}
+
+
+def test_what_is_left_out_is_a_comment_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {**LOADER, **CLASSIFIER, "models/other/config.pbtxt": NETWORK, "models/other/1/model.onnx": "x"})
+    assert main(["init", str(tmp_path), "--source", "pvc://models/x"]) == 0
+    printed = capsys.readouterr()
+    said = [
+        "Left out: network: output.label_filename: no file with labels is served, and answers hold numbers.",
+        "Left out: network: instance_group.gpus: spec.gpu says how many GPUs the server has, and it uses all of them.",
+        "Left out: 'other': not in this pipeline: write another object to serve it.",
+    ]
+    assert printed.err.splitlines() == said
+    assert [line.strip() for line in printed.out.splitlines() if "Left out" in line] == [f"# {each}" for each in said]
+    assert "name: classifier" in printed.out
+
+
+def test_one_python_model_is_an_ensemble_with_one_step_under_the_name_that_clients_use(tmp_path: Path) -> None:
+    made = spec(tmp_path, ALONE)
+    assert [each["name"] for each in made["models"]] == ["counter_step"]
+    assert made["ensemble"]["name"] == "counter"
+    assert made["ensemble"]["maxBatchSize"] == 8
+    assert made["ensemble"]["outputs"] == made["models"][0]["outputs"]
+
+
+def test_models_without_a_configuration_are_taken_as_triton_completes_them(tmp_path: Path) -> None:
+    texts = {name: text for name, text in CLASSIFIER.items() if name != "models/network/config.pbtxt"}
+    made = spec(tmp_path, texts)
+    assert made["models"][1] == {
+        "name": "network",
+        "path": "models/network/2/model.onnx",
+        "config": {"maxBatchSize": 0},
+    }
+
+
+def test_a_step_without_declared_tensors_lets_its_class_complete_them(tmp_path: Path) -> None:
+    texts = {name: text for name, text in CLASSIFIER.items() if name != "models/labels/config.pbtxt"}
+    made = spec(tmp_path, texts)
+    assert made["models"][2] == {
+        "name": "labels",
+        "format": "triton-python",
+        "entrypoint": "models/labels/1/model.py",
+        "config": {"maxBatchSize": 8},
+    }
+    assert any("the largest batch that auto_complete_config sets" in each for each in told(tmp_path, texts))
+
+
+def test_a_model_that_is_used_twice_is_served_twice(tmp_path: Path) -> None:
+    step = """{ model_name: "labels" model_version: -1
+      input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "SCORE" } },"""
+    texts = changed("models/classifier/config.pbtxt", "step [", f"step [ {step}")
+    made = spec(tmp_path, texts)
+    names = [each["name"] for each in made["models"]]
+    assert names == ["tokenizer", "network", "labels", "labels_2"]
+    assert len({each.get("entrypoint") for each in made["models"][2:]}) == 1
+    assert any("used twice" in each for each in told(tmp_path, texts))
+
+
+def test_an_optional_input_is_left_out_if_no_request_has_it(tmp_path: Path) -> None:
+    optional = 'input [ { name: "top" data_type: TYPE_INT32 dims: [ 1 ] optional: true }, '
+    texts = changed("models/labels/config.pbtxt", "input [ ", optional)
+    made = spec(tmp_path, texts)
+    assert [each["name"] for each in made["models"][2]["inputs"]] == ["logits"]
+    assert "Left out: labels: input 'top' is optional: left out, as if no request had it." in told(tmp_path, texts)
+    alone = spec(
+        tmp_path / "alone", {"x/config.pbtxt": texts["models/labels/config.pbtxt"], "x/1/model.py": PLAIN_STEP}
+    )
+    assert [each["name"] for each in alone["ensemble"]["inputs"]] == ["logits"]
+
+
+def test_no_batch_dimension_stays_none(tmp_path: Path) -> None:
+    texts = {name: re.sub(r"max_batch_size: \d+", "", text) for name, text in CLASSIFIER.items()}
+    tokenizer = "models/tokenizer/config.pbtxt"
+    made = spec(tmp_path, {**texts, tokenizer: texts[tokenizer].partition("dynamic_batching")[0]})
+    assert [each["config"]["maxBatchSize"] for each in made["models"]] == [0, 0, 0]
+    assert made["ensemble"]["maxBatchSize"] == 0
+
+
+def test_names_that_no_object_can_have_are_replaced_within_it(tmp_path: Path) -> None:
+    text = ENSEMBLE.replace('"network"', '"net.v2"')
+    texts = {name.replace("/network/", "/net.v2/"): each for name, each in CLASSIFIER.items()}
+    made = spec(tmp_path, {**texts, "models/classifier/config.pbtxt": text})
+    assert made["models"][1]["name"] == made["ensemble"]["steps"][1]["model"] == "net_v2"
+    assert made["models"][1]["path"] == "models/net.v2"
+
+
+def test_the_operator_takes_the_object(tmp_path: Path) -> None:
+    write(tmp_path, {**LOADER, **CLASSIFIER})
+    body = yaml.safe_load(valid_yaml(read(tmp_path), ObjectOptions(source="pvc://models/x")))
+    body["metadata"] |= {"namespace": "default", "uid": "", "generation": 1}
+    assert [model.is_step for model in parse(body).spec.models] == [True, False, True]
+
+
+# What is missing ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import cv2, json\n", "it imports 'cv2', but a step has NumPy alone"),
+        ("import near\n", "it imports 'near' from outside its folder: copy it into 'models/labels/1'"),
+    ],
+)
+def test_run_waits_for_what_a_step_lacks(tmp_path: Path, text: str, words: str) -> None:
+    write(tmp_path, {**LOADER, **CLASSIFIER, "near.py": "", "models/labels/1/model.py": text + PLAIN_STEP})
+    folder = read(tmp_path)
+    assert any(each.startswith(f"TODO: labels: {words}") for each in notices(folder))
+    with pytest.raises(FolderError, match="cannot run before this is filled in"):
+        complete_yaml(folder, ObjectOptions(source="pvc://models/x"))
+
+
+@pytest.mark.parametrize(
+    "place", ["models/labels/requirements.txt", "models/labels/1/requirements.txt", "requirements.txt"]
+)
+def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code, "REQUIREMENTS_OF_STEPS", True)
+    texts = {**CLASSIFIER, "models/labels/1/model.py": "import cv2\n" + PLAIN_STEP}
+    assert any("list the packages in 'models/labels/requirements.txt'" in each for each in told(tmp_path, texts))
+    write(tmp_path, {place: "opencv-python-headless\n"})
+    folder = read(tmp_path)
+    assert not any("cv2" in each for each in notices(folder))
+    assert folder.pipeline is not None
+    assert folder.pipeline.models[2]["requirements"] == place
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('NAME = open("/models/labels/1/names.json")\n', "it names '/models/labels/1/names.json': on a server"),
+        (
+            "import words\nwords.AutoTokenizer.from_pretrained('x')\n",
+            "it calls from_pretrained: a server reaches nothing",
+        ),
+        ("import words\nwords.cuda()\n", "it names cuda: a step runs on the CPU"),
+    ],
+)
+def test_what_may_fail_on_a_server_is_told(tmp_path: Path, text: str, words: str) -> None:
+    texts = {**CLASSIFIER, "models/labels/1/words.py": "", "models/labels/1/model.py": text + PLAIN_STEP}
+    assert any(each.startswith(f"Left out: labels: {words}") for each in told(tmp_path, texts))
+
+
+# What cannot be served ----------------------------------------------------------------------------------------------
+
+BLS = "def ask(): return pb_utils.InferenceRequest(model_name='x').exec()\n"
+SENDER = "def answer(request): request.get_response_sender().send(None)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("labels/1/model.py", "class", f"{BLS}class", "labels: it asks another model by itself"),
+        ("labels/1/model.py", "class", f"{SENDER}class", "labels: it sends responses by itself"),
+        ("labels/1/model.py", "import numpy", "import cupy", "labels: it imports 'cupy', but a step runs on the CPU"),
+        ("labels/1/model.py", "class TritonPythonModel", "class Model", "defines no class TritonPythonModel"),
+        ("labels/1/model.py", "class", "class class", "is not valid Python"),
+        (
+            "labels/config.pbtxt",
+            "max_batch_size: 8",
+            "max_batch_size: 8 model_transaction_policy { decoupled: True }",
+            "labels: model_transaction_policy is not supported: the gates expect one answer for each request",
+        ),
+        (
+            "labels/config.pbtxt",
+            "max_batch_size: 8",
+            "sequence_batching { }",
+            "labels: sequence_batching is not supported: the gates send no correlation IDs",
+        ),
+        ("labels/config.pbtxt", "TYPE_FP32", "TYPE_FP16", "labels: input 'logits' is 'FP16', but may be BOOL"),
+        ("labels/config.pbtxt", "dims: [ 3 ]", "dims: [ 3 ] reshape { shape: [ ] }", "input 'logits' is reshaped"),
+        ("labels/config.pbtxt", "max_batch_size: 8", "max_batch: 8", "labels: 'max_batch' is not supported"),
+        ("labels/config.pbtxt", "max_batch_size: 8", "max_batch_size: many", "max_batch_size must be a whole number"),
+        ("labels/config.pbtxt", "dims: [ 3 ]", "dims: [ 3", "config.pbtxt: line 4"),
+        ("network/config.pbtxt", '"onnxruntime"', '"tensorrt"', "network: backend 'tensorrt' is not supported"),
+        ("network/config.pbtxt", '"onnxruntime"', '"fil"', "network: backend 'fil' is not supported: convert"),
+        ("network/config.pbtxt", "versions: [ 2 ]", "versions: [ 7 ]", "network: its folder has no version"),
+        (
+            "classifier/config.pbtxt",
+            '"network" model_version: 2',
+            '"network" model_version: 1',
+            "network: the ensemble asks for version 1, but served is 2",
+        ),
+        ("classifier/config.pbtxt", '"network"', '"gone"', "'gone': the repository has no folder of this model"),
+        ("classifier/config.pbtxt", 'value: "IDS" }, {', 'value: "SELF" }, {', "network: no step of classifier makes"),
+        ("classifier/config.pbtxt", 'key: "logits" value: "LOGITS" }\n      output_map { key: "label"',
+         'key: "other" value: "LOGITS" }\n      output_map { key: "label"',
+         "labels: no step's input_map has its input 'logits'"),
+        ("classifier/config.pbtxt", "max_batch_size: 8", "max_batch_size: 64", "at least ensemble.maxBatchSize"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_refused_with_the_model_and_what_to_do(
+    tmp_path: Path, name: str, old: str, new: str, words: str
+) -> None:
+    assert words in refusal(tmp_path, changed(f"models/{name}", old, new))
+
+
+def test_all_that_cannot_be_served_is_told_at_once(tmp_path: Path) -> None:
+    texts = changed("models/network/config.pbtxt", '"onnxruntime"', '"tensorrt_plan"')
+    words = refusal(tmp_path, {**texts, "models/labels/1/model.py": PLAIN_STEP + BLS})
+    assert words.startswith("models/classifier cannot become an object:\n  ")
+    assert len(words.splitlines()) == 3
+
+
+def test_a_step_of_one_name_for_an_input_and_an_output_cannot_be_alone(tmp_path: Path) -> None:
+    text = LABELS.replace('"label"', '"logits"')
+    assert "'logits' is the name of an input and of an output" in refusal(
+        tmp_path, {"x/config.pbtxt": text, "x/1/model.py": PLAIN_STEP}
+    )
+
+
+# Which of them ------------------------------------------------------------------------------------------------------
+
+
+def test_of_several_ensembles_one_is_chosen(tmp_path: Path) -> None:
+    second = ENSEMBLE.replace('name: "classifier"', 'name: "second"')
+    texts = {**CLASSIFIER, "models/second/config.pbtxt": second}
+    assert "contains several models: models/classifier (triton-repository), models/second" in refusal(tmp_path, texts)
+    assert spec(tmp_path, texts, "models/second")["ensemble"]["name"] == "second"
+
+
+def test_a_member_can_still_be_served_alone(tmp_path: Path) -> None:
+    write(tmp_path, CLASSIFIER)
+    made = yaml.safe_load(valid_yaml(read(tmp_path, "models/network"), ObjectOptions(source="pvc://models/x")))["spec"]
+    assert "ensemble" not in made
+    assert made["models"][0]["path"] == "models/network"
+
+
+def test_steps_that_nothing_connects_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"net.onnx": "graph", "decode/decode.py": PLAIN_STEP})
+    assert main(["init", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith("Python steps are left out: decode/decode.py. To serve them, write a model of format")
+    assert f"# {printed.err.strip()}" in printed.out
+    (tmp_path / "net.onnx").unlink()
+    with pytest.raises(FolderError, match="contains no model but Python steps"):
+        read(tmp_path)
+
+
+# Hostile folders ----------------------------------------------------------------------------------------------------
+
+
+def test_neither_links_out_of_the_folder_nor_pipes_are_read(tmp_path: Path) -> None:
+    write(tmp_path / "outside", {"config.pbtxt": ENSEMBLE, "1/model.py": PLAIN_STEP})
+    write(tmp_path / "given", {**CLASSIFIER, "models/piped/1/.keep": ""})
+    models = tmp_path / "given" / "models"
+    (models / "classifier" / "config.pbtxt").unlink()
+    (models / "classifier" / "config.pbtxt").symlink_to(tmp_path / "outside" / "config.pbtxt")
+    (models / "linked").symlink_to(tmp_path / "outside")
+    (models / "labels" / "2").symlink_to(tmp_path / "outside" / "1")
+    os.mkfifo(models / "piped" / "config.pbtxt")
+    found = files.read(tmp_path / "given", {})
+    assert sorted(found.models) == ["models/labels", "models/network", "models/tokenizer"]
+    assert list(found.models["models/labels"].versions) == [1]
+
+
+def test_a_long_or_deep_configuration_is_refused_at_once(tmp_path: Path) -> None:
+    for text in ("#" * 70_000, "a { " * 5000, 'name: "' + "x" * 70_000):
+        write(tmp_path, {**CLASSIFIER, "models/labels/config.pbtxt": text})
+        with pytest.raises(FolderError, match=r"labels/config\.pbtxt: (it|line)"):
+            read(tmp_path)
+
+
+def test_names_are_data(tmp_path: Path) -> None:
+    evil = 'x\\"}]\\nmodels: []  # '
+    texts = changed("models/tokenizer/config.pbtxt", 'string_value: "2"', f'string_value: "{evil}"')
+    made = spec(tmp_path, texts)
+    assert made["models"][0]["arguments"] == {"scale": 'x"}]\nmodels: []  # '}
+    words = refusal(tmp_path, changed("models/classifier/config.pbtxt", '"network"', '"\\n\\t../x"'))
+    assert "'\\n\\t../x': the repository has no folder" in words
+
+
+# The reader ---------------------------------------------------------------------------------------------------------
+
+TEXTS = [TOKENIZER, NETWORK, LABELS, ENSEMBLE, "a: 1 # c", "a < b: 'x' >", 'a: "x" "y"; b: [], c [ { d: -1 } ]']
+
+
+@pytest.mark.parametrize("text", TEXTS[:4])
+def test_the_reader_finds_what_tritons_message_finds(text: str) -> None:
+    fields, message = pbtxt.read(text.encode()), text_format.Parse(text, model_config_pb2.ModelConfig())
+    for side in ("input", "output"):
+        found = [
+            (pbtxt.word(each, "name"), pbtxt.words(each, "dims"))
+            for each in pbtxt.messages(fields, side)
+        ]
+        assert found == [(each.name, list(map(str, each.dims))) for each in getattr(message, side)]
+    steps = [each for one in pbtxt.messages(fields, "ensemble_scheduling") for each in pbtxt.messages(one, "step")]
+    assert [pbtxt.entries(each, "input_map") for each in steps] == [
+        dict(each.input_map) for each in message.ensemble_scheduling.step
+    ]
+    assert pbtxt.number(fields, "max_batch_size") == message.max_batch_size
+
+
+def test_the_reader_knows_the_forms_of_the_text() -> None:
+    assert pbtxt.read(TEXTS[4].encode()) == {"a": ["1"]}
+    assert pbtxt.read(TEXTS[5].encode()) == {"a": [{"b": ["x"]}]}
+    assert pbtxt.read(TEXTS[6].encode()) == {"a": ["xy"], "b": [], "c": [{"d": ["-1"]}]}
+
+
+@given(st.text(alphabet=st.sampled_from(list("ab:{}[]<>\",;# \n\\1-'")), max_size=200))
+def test_the_reader_ends_with_fields_or_its_own_error(text: str) -> None:
+    with contextlib.suppress(pbtxt.PbtxtError):
+        assert isinstance(pbtxt.read(text.encode()), dict)
+
+
+def test_the_reader_is_linear() -> None:
+    with pytest.raises(pbtxt.PbtxtError):
+        pbtxt.read(("#" * 30_000 + "\n " * 10_000 + "$").encode())
