@@ -117,6 +117,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             "intra_op_thread_count",
         )
     },
+    "a step among bytecode": (
+        {"spec.models.0": STEP | {"entrypoint": "steps/__pycache__/sparse.py"}},
+        "the file of format triton-python is in a folder __pycache__, of which no server gets anything: move the file",
+    ),
     "a step's inputs alone": (
         {"spec.models.0": STEP | {"inputs": TENSORS}},
         "inputs and outputs are declared together: set both, or none",

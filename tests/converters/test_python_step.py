@@ -57,3 +57,17 @@ def test_what_is_missing_and_what_is_too_much(source: Path, tmp_path: Path, monk
     with pytest.raises(StageError, match="has 2 files, but a Python step at most 1: move the file") as error:
         python_step.write(source, "steps/decode.py", tmp_path)
     assert error.value.reason is Reason.SOURCE_INVALID
+
+
+@pytest.mark.parametrize("file", ["steps/__pycache__/label.py", "steps/link.py"])
+def test_a_file_that_no_server_would_get_is_refused(tmp_path: Path, file: str) -> None:
+    root = tmp_path / "__pycache__" / "root"
+    (root / "steps" / "__pycache__").mkdir(parents=True)
+    (root / "steps" / "__pycache__" / "label.py").write_text("")
+    (root / "steps" / "real.py").write_text("")
+    (root / "steps" / "link.py").symlink_to("real.py")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StageError, match="not published: move the file") as error:
+        python_step.write(root, file, tmp_path / "out")
+    assert error.value.reason is Reason.ENTRYPOINT_INVALID
+    assert python_step.write(root, "steps/real.py", tmp_path / "out")[-1] == "source/steps/real.py"

@@ -13,6 +13,7 @@ from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.triton_deployment import LONGEST_SPEC_BYTES, InvalidSpecError, parse
 
 CONFIG = "spec.models.0.config"
+STEP = {"name": "step", "format": "triton-python", "entrypoint": "step.py"}
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LONGEST_ARGUMENT = 128 * 1024
@@ -37,6 +38,18 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     "a Python environment": (
         {CONFIG: {"parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}}},
         "spec.models.0: config.parameters must not have EXECUTION_ENV_PATH",
+    ),
+    "a library in a step's arguments": (
+        {"spec.models.0": STEP | {"arguments": {"TRITON_BATCH_STRATEGY_PATH": "/tmp/a.so"}}},
+        "spec.models.0: arguments of format triton-python must not have EXECUTION_ENV_PATH",
+    ),
+    "a mount in a step's arguments": (
+        {"spec.models.0": STEP | {"arguments": {"words": "$(DATASET)/words.txt"}}},
+        "spec.models.0: arguments of format triton-python are read inside the server",
+    ),
+    "a step's file among bytecode": (
+        {"spec.models.0": STEP | {"entrypoint": "__pycache__/step.py"}},
+        "spec.models.0: the file of format triton-python is in a folder __pycache__",
     ),
     "a parameter of TensorFlow for a model in ONNX": (
         {CONFIG: {"parameters": {"TF_NUM_INTRA_THREADS": "2", "enable_mem_arena": "0"}}},

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from triton_converters.claim_store.publish import link_or_copy, write_file
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.python_backend import wrapper
@@ -13,8 +14,6 @@ MODEL = "model.py"
 """The file that Triton's Python backend loads."""
 MOST_FILES = 10_000
 """Files of a step's folder: a tokenizer's are some ten, and a server digests them before it starts."""
-UNPUBLISHED = "__pycache__"
-"""The folder with what Python would run in place of a file that can be read."""
 
 
 def write(source: Path, file: str, directory: Path) -> tuple[str, ...]:
@@ -22,12 +21,16 @@ def write(source: Path, file: str, directory: Path) -> tuple[str, ...]:
 
     ``source``: directory of the published source, which holds regular files alone. ``file``: path below it of the file
     with TritonPythonModel; what lies in its folder is linked, at the same path. Raises StageError: EntrypointMissing;
-    SourceInvalid if the folder holds too many files; OSError.
+    EntrypointInvalid if it is not published; SourceInvalid if the folder holds too many files; OSError.
     """
     if not (source / file).is_file():
         raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {file!r}")
     found = [path for path in sorted((source / file).parent.rglob("*")) if path.is_file() and not path.is_symlink()]
-    taken = [path.relative_to(source) for path in found if UNPUBLISHED not in path.parts]
+    below = [path.relative_to(source) for path in found]
+    taken = [path for path in below if layout.UNPUBLISHED not in path.parts]
+    if Path(file) not in taken:
+        message = f"{file} is a link, or in a folder {layout.UNPUBLISHED}, and so not published: move the file"
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
     if len(taken) > MOST_FILES:
         message = f"the folder of {file} has {len(taken)} files, but a Python step at most {MOST_FILES}"
         raise StageError(Reason.SOURCE_INVALID, f"{message}: move the file into a folder with what it needs")

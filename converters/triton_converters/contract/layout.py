@@ -113,6 +113,8 @@ def model_repository(key: str, root: Path = ROOT) -> Path:
     return revision_directory(key, root) / "models"
 
 
+UNPUBLISHED = "__pycache__"
+"""The folder of a step's that no server gets: what Python would run in place of a file that can be read."""
 PARAMETER_SERVER = "ps.json"
 """File that --backend-config=hps,ps= names, in a revision with embedding tables."""
 

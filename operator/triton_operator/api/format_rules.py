@@ -3,7 +3,7 @@
 Each rule is a pair of expression and message; the message names what works.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from triton_converters.contract.backend_parameters import THREADS
 from triton_converters.contract.formats import (
@@ -17,6 +17,7 @@ from triton_converters.contract.formats import (
     SOURCES,
     TRITON_PYTHON,
 )
+from triton_converters.contract.layout import UNPUBLISHED
 from triton_operator.api.schema import cel_list
 
 Rule = tuple[str, str]
@@ -54,6 +55,18 @@ MOUNTS = ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
 OF_TRITON = ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", "TRITON_BATCH_STRATEGY_PATH", *THREADS["python"])
 """Parameters of config.pbtxt that are no argument of a Python step: its interpreter, its devices, a library that the
 server itself would load, and its threads."""
+NO_MOUNTS = (
+    f"arguments of format {TRITON_PYTHON} are read inside the server, which has neither $(DATASET) nor $(WEIGHTS): put"
+    " what the step reads into the folder of its file"
+)
+NOT_OF_TRITON = (
+    f"arguments of format {TRITON_PYTHON} must not have {_or(OF_TRITON)}, which Triton or the operator reads: rename"
+    " the argument"
+)
+NO_BYTECODE = (
+    f"the file of format {TRITON_PYTHON} is in a folder {UNPUBLISHED}, of which no server gets anything: move the file"
+)
+"""Said of Python steps."""
 
 
 def accelerator_rules() -> list[Rule]:
@@ -145,15 +158,27 @@ def step_rules() -> list[Rule]:
         (
             f"!{is_step} || !has(self.arguments)"
             f" || self.arguments.all(k, !{cel_list(MOUNTS)}.exists(p, self.arguments[k].contains(p)))",
-            f"arguments of format {TRITON_PYTHON} are read inside the server, which has neither $(DATASET) nor"
-            " $(WEIGHTS): put what the step reads into the folder of its file",
+            NO_MOUNTS,
         ),
         (
             f"!{is_step} || !has(self.arguments) || self.arguments.all(k, !(k in {cel_list(OF_TRITON)}))",
-            f"arguments of format {TRITON_PYTHON} must not have {_or(OF_TRITON)}, which Triton or the operator"
-            " reads: rename the argument",
+            NOT_OF_TRITON,
+        ),
+        (
+            f"!{is_step} || !has(self.entrypoint) || !self.entrypoint.matches('(^|/){UNPUBLISHED}/')",
+            NO_BYTECODE,
         ),
     ]
+
+
+def step_faults(entrypoint: str, arguments: Mapping[str, str]) -> list[str]:
+    """Return what ``step_rules`` say of a step's file and arguments, for objects that no API server has seen."""
+    broken = {
+        NO_MOUNTS: any(mount in value for value in arguments.values() for mount in MOUNTS),
+        NOT_OF_TRITON: any(name in OF_TRITON for name in arguments),
+        NO_BYTECODE: UNPUBLISHED in entrypoint.split("/")[:-1],
+    }
+    return [words for words, is_broken in broken.items() if is_broken]
 
 
 def _no_candidates_rule(form: str) -> Rule:

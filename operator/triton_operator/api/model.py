@@ -17,6 +17,7 @@ from triton_operator.api.format_rules import (
     entrypoint_rules,
     hps_rules,
     int8_rules,
+    step_faults,
     step_rules,
 )
 from triton_operator.api.quantity import Quantity, between
@@ -252,13 +253,15 @@ class Model(ApiType):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
+        """Refuse what the CRD's rules refuse, in objects that are older than a rule too."""
         possible = SOURCES[self.format].converters if self.format else FORMATS
         formats: Iterable[str] = [each.format for each in self.candidates] or possible
         if refused := refused_parameters(self.config.parameters, formats):
             raise ValueError(
                 f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"
             )
+        if self.is_step and (faults := step_faults(self.code, self.arguments)):
+            raise ValueError("; ".join(faults))
         return self
 
     @property
