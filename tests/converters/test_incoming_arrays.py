@@ -222,3 +222,9 @@ def test_names_that_no_configuration_may_hold_are_refused(tmp_path: Path, names:
         arrays.check_names(names, tmp_path)
     assert caught.value.reason is Reason.CRASHED
     assert "\x1b" not in caught.value.message
+
+
+def test_a_members_output_may_have_the_name_of_an_input_but_no_other_output(tmp_path: Path) -> None:
+    arrays.check_names(Names(("x",), ("x", "y")), tmp_path, may_share=True)
+    with pytest.raises(StageError):
+        arrays.check_names(Names(("x",), ("y", "y")), tmp_path, may_share=True)

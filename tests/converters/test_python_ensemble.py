@@ -1,6 +1,7 @@
 """An ensemble of Python steps around an ONNX model, from the reference to the revision."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,30 @@ def test_the_revision_holds_what_a_server_loads(source: Path) -> None:
         ("counts", [-1]),
     ]
     assert (models / "count" / "warmup" / "word").read_bytes() == b"\x03\0\0\0aab"
+
+
+def test_a_step_may_pass_a_tensor_on_under_its_name(source: Path) -> None:
+    passing = LABEL.replace(
+        'pb_utils.Tensor("label", each)]) for each in labels]',
+        'pb_utils.Tensor("label", each), pb_utils.Tensor("scores", each)]) for each in labels]',
+    )
+    output = 'config.add_output({"name": "scores", "data_type": "TYPE_STRING", "dims": [1]})'
+    (source / "label" / "step.py").write_text(
+        passing.replace("        return config", f"        {output}\n        return config")
+    )
+    assert WHOLE.ensemble is not None
+    last = replace(STEPS[2], outputs={"label": "LABEL", "scores": "SAME"})
+    ensemble = replace(WHOLE.ensemble, steps=(*STEPS[:2], last))
+    run_reference(
+        ReferenceRequest(
+            KEY, SOURCE, replace(WHOLE, ensemble=ensemble), Entrypoint("data.py", {}), 64,
+            needs_labels=False, batch_sizes=(),
+        )
+    )  # fmt: skip
+    key = layout.member_key(KEY, "label")
+    member = read_result(layout.reference_directory(key), "reference", key, ReferenceResult).signature
+    assert member.inputs == (Tensor("scores", "FP32", (3,)),)
+    assert member.outputs == (Tensor("label", "BYTES", (1,)), Tensor("scores", "BYTES", (1,)))
 
 
 def test_a_step_that_fails_is_named(source: Path) -> None:

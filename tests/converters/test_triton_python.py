@@ -235,11 +235,6 @@ def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> 
             "its configuration is decoupled",
         ),
         (COMPLETE.replace("[1]", "[np.int64(1)]") + LENGTHS, Reason.ENTRYPOINT_INVALID, "leaves no configuration"),
-        (
-            COMPLETE.replace('"length"', '"word"') + LENGTHS,
-            Reason.ENTRYPOINT_INVALID,
-            "word is the name of an input and",
-        ),
         (COMPLETE.replace("return config", "pass") + LENGTHS, Reason.ENTRYPOINT_INVALID, "returned NoneType, not the"),
     ],
     ids=[
@@ -251,7 +246,6 @@ def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> 
         "undeclared",
         "decoupled",
         "unreadable",
-        "one name",
         "nothing",
     ],
 )

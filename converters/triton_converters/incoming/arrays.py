@@ -72,13 +72,19 @@ def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict
             raise unfit(root / name, f"{type(error).__name__}: {error}") from error
 
 
-def check_names(names: Names, path: Path) -> None:
+def check_names(names: Names, path: Path, *, may_share: bool = False) -> None:
     """Raise StageError(Crashed) if a model's names are not distinct, or not what may stand in a configuration.
 
-    The same goes for open axes that are no numbers.
+    The same goes for open axes that are no numbers. ``may_share``: whether an output may have the name of an input, as
+    in a member of an ensemble.
     """
     every = (*names.inputs, *names.outputs)
-    wrong = [each for each in every if not is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
+    apart = (names.inputs, names.outputs) if may_share else (every,)
+    wrong = (
+        [each for side in apart for each in side if not is_name(each) or side.count(each) > 1]
+        if len(every) <= ARRAYS
+        else every
+    )
     if wrong or not names.inputs or not names.outputs:
         raise unfit(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
     for axes in names.open_axes.values():

@@ -160,8 +160,6 @@ def _sides(path: str, config: Mapping[str, Any], batched: bool) -> dict[str, tup
     if largest and not batched:
         message = f"auto_complete_config sets max_batch_size {largest}, but config.maxBatchSize of the model is 0"
         raise _unfit(path, f"{message}: set both to 0, or neither")
-    if both := set(names["input"]) & set(names["output"]):
-        raise _unfit(path, f"{min(both)} is the name of an input and of an output: rename one of them")
     return names
 
 
@@ -171,10 +169,12 @@ def _unfit(path: str, words: str) -> StageError:
 
 def _open_axes(config: Mapping[str, Any]) -> OpenAxes:
     first = 1 if config["max_batch_size"] else 0
-    return {
-        each["name"]: tuple(axis for axis, size in enumerate(each["dims"], start=first) if size == -1)
-        for each in (*config["input"], *config["output"])
-    }
+    found: dict[str, set[int]] = {}
+    for each in (*config["input"], *config["output"]):
+        # An input and an output may have one name.
+        axes = {axis for axis, size in enumerate(each["dims"], start=first) if size == -1}
+        found[each["name"]] = found.get(each["name"], set()) | axes
+    return {name: tuple(sorted(axes)) for name, axes in found.items()}
 
 
 def _arguments(name: str, config: Mapping[str, Any]) -> dict[str, str]:

@@ -9,8 +9,11 @@ SHOWN = 60
 """Characters of a name that a message shows."""
 
 
-def fault(inputs: Sequence[str], outputs: Sequence[str]) -> str:
-    """Return what is wrong with the names, and what to do; empty: nothing."""
+def fault(inputs: Sequence[str], outputs: Sequence[str], may_share: bool = False) -> str:
+    """Return what is wrong with the names, and what to do; empty: nothing.
+
+    ``may_share``: whether an output may have the name of an input, as a Python step's may.
+    """
     for side, names in (("input", inputs), ("output", outputs)):
         if not names:
             return f"it has no {side}: only a model with inputs and outputs can be served"
@@ -20,7 +23,7 @@ def fault(inputs: Sequence[str], outputs: Sequence[str]) -> str:
         for name in names:
             if not 0 < len(name) <= LONGEST or not name.isprintable():
                 return f"the name of {side} {_shown(name)} must have 1 to {LONGEST} printable characters: rename it"
-    if both := set(inputs) & set(outputs):
+    if (both := set(inputs) & set(outputs)) and not may_share:
         return (
             f"{_shown(min(both))} is an input and an output: give the output its own name, which a node or a layer"
             " that returns its input (Identity) can have"

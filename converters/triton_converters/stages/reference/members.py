@@ -20,7 +20,7 @@ from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import unfit
 from triton_converters.stages.reference import evidence
-from triton_converters.stages.reference.observed_signature import Observed, observed_signature
+from triton_converters.stages.reference.observed_signature import Observed, Side, observed_signature
 
 
 def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path, directory: Path) -> None:
@@ -38,18 +38,19 @@ def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path
 
 def _record(number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path) -> None:
     batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
-    observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
+    inputs, outputs = ({name: Observed(name, batched) for name in side} for side in (names.inputs, names.outputs))
     limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes), 0
     for batch in arrays.read_batches(incoming, folder, names, directory, limit):
-        for name, array in {**batch.inputs, **batch.outputs}.items():
-            if batched and not array.ndim:
-                raise unfit(incoming / folder, f"{name} has no batch dimension")
-            observed[name].add(array)
+        for observed, arrays_of_side in ((inputs, batch.inputs), (outputs, batch.outputs)):
+            for name, array in arrays_of_side.items():
+                if batched and not array.ndim:
+                    raise unfit(incoming / folder, f"{name} has no batch dimension")
+                observed[name].add(array)
         write_batch(directory / "members" / step.model, count, batch)
         count += 1
     if not count:
         raise unfit(incoming / folder, "it holds no batch")
-    result = ReferenceResult(_signature(step, names, observed), count, count, 0.0)
+    result = ReferenceResult(_signature(step, names, (inputs, outputs)), count, count, 0.0)
     write_result(directory / "members" / step.model, "reference", member_key(request.key, step.model), result)
 
 
@@ -69,7 +70,7 @@ def declared(code: EnsembleCode, found: Signature) -> Signature:
     return Signature(code.inputs, code.outputs, found.max_batch_size)
 
 
-def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signature:
+def _signature(step: Step, names: Names, observed: tuple[Side, Side]) -> Signature:
     declared = step.code.declared
     if declared is not None and any(each.request_dims for each in (*declared.inputs, *declared.outputs)):
         message = f"config.pbtxt of {step.model} reshapes, which no model of an ensemble may: remove reshape"

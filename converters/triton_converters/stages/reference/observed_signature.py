@@ -13,29 +13,35 @@ from triton_converters.model_config.data_types import triton_type
 
 
 def observed_signature(
-    names: Names, observed: Mapping[str, "Observed"], max_batch_size: int, declared: Signature | None
+    names: Names, observed: tuple["Side", "Side"], max_batch_size: int, declared: Signature | None
 ) -> Signature:
     """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
 
+    ``observed``: the inputs and the outputs by their names, because a Python step may have one of each with one name.
     ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
     rank, StageError(ModelConfigMismatch) if the declaration does not fit.
     """
     inputs, outputs = (
-        tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in side)
-        for side in (names.inputs, names.outputs)
+        tuple(side[name].tensor(names.open_axes.get(name, ())) for name in named)
+        for side, named in zip(observed, (names.inputs, names.outputs), strict=True)
     )
     if declared is None:
         return Signature(inputs, outputs, max_batch_size)
-    known = {each.name: each for each in (*declared.inputs, *declared.outputs)}
-    for name in (*names.inputs, *names.outputs):
+    inputs = _declared(inputs, observed[0], declared.inputs)
+    return Signature(inputs, _declared(outputs, observed[1], declared.outputs), max_batch_size)
+
+
+def _declared(tensors: tuple[Tensor, ...], observed: "Side", declared: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return the tensors of a side as config.pbtxt declares them, in the model's order."""
+    known = {each.name: each for each in declared}
+    for name in (each.name for each in tensors):
         actual = observed[name].tensor()
         if name not in known or not fits(known[name], actual):
             was = f"{actual.data_type}{list(actual.dims)}"
             said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
             message = f"config.pbtxt declares {name} as {said}, but the model has {was} there: correct config.pbtxt"
             raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
-    inputs, outputs = (tuple(known[each.name] for each in side) for side in (inputs, outputs))
-    return Signature(inputs, outputs, max_batch_size)
+    return tuple(known[each.name] for each in tensors)
 
 
 @dataclass
@@ -70,3 +76,7 @@ class Observed:
             for axis, sizes in enumerate(zip(*shapes, strict=True), start=first)
         )
         return Tensor(self.name, next(iter(self.types)), dims)
+
+
+Side = Mapping[str, Observed]
+"""The inputs of a model, or its outputs, by their names."""

@@ -33,8 +33,9 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     """
     documents.check_end(incoming, STAGE)
     dump = documents.read(incoming, documents.DUMP, Dump)
-    for names in (dump.names, *dump.members):
-        arrays.check_names(names, incoming / documents.DUMP)
+    arrays.check_names(dump.names, incoming / documents.DUMP)
+    for names in dump.members:
+        arrays.check_names(names, incoming / documents.DUMP, may_share=True)
 
     def fill(directory: Path) -> ReferenceResult:
         signature, samples, batches, warnings = record(request, dump.names, incoming, directory)
@@ -169,7 +170,7 @@ def _observe(observed: dict[str, Observed], groups: Iterable[Arrays]) -> None:
 
 def _signature(names: Names, observed: dict[str, Observed], model: ModelCode) -> Signature:
     try:
-        return observed_signature(names, observed, model.max_batch_size, model.declared)
+        return observed_signature(names, (observed, observed), model.max_batch_size, model.declared)
     except ValueError as error:
         message = f"{error} between batches, but one signature is served"
         raise StageError(Reason.FRAMEWORK_FAILED, message) from error
