@@ -71,3 +71,15 @@ def test_a_file_that_no_server_would_get_is_refused(tmp_path: Path, file: str) -
         python_step.write(root, file, tmp_path / "out")
     assert error.value.reason is Reason.ENTRYPOINT_INVALID
     assert python_step.write(root, "steps/real.py", tmp_path / "out")[-1] == "source/steps/real.py"
+
+
+def test_the_folder_of_a_version_comes_with_the_files_next_to_it(tmp_path: Path) -> None:
+    source, version = tmp_path / "source", tmp_path / "out"
+    for name in ("label/1/model.py", "label/1/deep/a.txt", "label/labels.txt", "label/2/model.py", "other.txt"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    version.mkdir()
+    found = python_step.write(source, "label/1/model.py", version)
+    assert found[2:] == ("source/label/1/deep/a.txt", "source/label/1/model.py", "source/label/labels.txt")
+    given = wrapper.Place(version / "source", "label/1/model.py").arguments({"model_version": "1"})
+    assert (Path(given["model_repository"]) / "labels.txt").read_text() == "label/labels.txt"

@@ -20,12 +20,16 @@ def write(source: Path, file: str, directory: Path) -> tuple[str, ...]:
     """Write a version's directory, and return the paths of its files below it, ``model.py`` first.
 
     ``source``: directory of the published source, which holds regular files alone. ``file``: path below it of the file
-    with TritonPythonModel; what lies in its folder is linked, at the same path. Raises StageError: EntrypointMissing;
-    EntrypointInvalid if it is not published; SourceInvalid if the folder holds too many files; OSError.
+    with TritonPythonModel; what lies in its folder is linked, at the same path, and so are the files next to
+    a folder whose name is a number. Raises StageError: EntrypointMissing; EntrypointInvalid if it is not published;
+    SourceInvalid if the folder holds too many files; OSError.
     """
     if not (source / file).is_file():
         raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {file!r}")
-    found = [path for path in sorted((source / file).parent.rglob("*")) if path.is_file() and not path.is_symlink()]
+    folder = (source / file).parent
+    # The folder of a version: what lies next to it, such as labels, is in args["model_repository"], as in a repository.
+    near = folder.parent.glob("*") if folder.name.isdigit() and folder != source else ()
+    found = sorted(path for path in (*folder.rglob("*"), *near) if path.is_file() and not path.is_symlink())
     below = [path.relative_to(source) for path in found]
     taken = [path for path in below if layout.UNPUBLISHED not in path.parts]
     if Path(file) not in taken:
