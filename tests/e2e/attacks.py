@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hack.deploy.install import NAMESPACE
+from tests.e2e import stepping
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.models import hostile
 from tests.e2e.reach import Escapes, escapes
@@ -42,6 +43,8 @@ class Attacked:
     """Resident memory of the larger of them."""
     escapes: Escapes
     """What the neighbour's server could reach, had its model's code tried."""
+    of_steps: Mapping[str, stepping.Came]
+    """What came of the attacks of Python steps, by where they ran."""
 
     def came_of(self, group: str) -> Mapping[str, str]:
         """What came of the group's attempts: REACHED with what was got, or the error that stopped it."""
@@ -66,6 +69,7 @@ def run(suite: Suite) -> Attacked:
             for number, attack in enumerate((*hostile.GROUPS, *hostile.LEFT_BEHIND))
         }
     states = {attack: each.result() for attack, each in attempts.items()}
+    of_steps = stepping.attack(suite, places, AT_A_TIME)
     answers = suite.prober.answers(
         NEIGHBOUR, ready.time, suite.watch.history(suite.busy.namespace, "hostile-0")[-1].time
     )
@@ -89,6 +93,7 @@ def run(suite: Suite) -> Attacked:
         operator=tuple(pods),
         operator_bytes=max(resident_bytes(suite.busy.within(NAMESPACE), pod["metadata"]["name"]) for pod in pods),
         escapes=escaped,
+        of_steps=of_steps,
     )
 
 

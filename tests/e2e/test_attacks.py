@@ -6,7 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from tests.conftest import Attack
+from tests.e2e import stepping
 from tests.e2e.attacks import Attacked
+from tests.e2e.models import attempts as step_attempts
 from tests.e2e.models import hostile
 from tests.e2e.state import State
 from tests.hostile_messages import messages
@@ -15,6 +17,12 @@ from triton_operator.api.status import CONDITION_MESSAGE_BYTES
 
 OPERATOR_BYTES = 200 * 2**20
 ATTEMPTS = [(group, attempt) for group, attempts in hostile.GROUPS.items() for attempt in attempts]
+STEPS = [
+    (where, group, attempt)
+    for where in (stepping.MEASURED, stepping.SERVING)
+    for group, attempts in step_attempts.GROUPS.items()
+    for attempt in attempts
+]
 REFUSED = "the Job's container run left /incoming/{}, which is not published"
 SAID = {
     "says success": ("Crashed", REFUSED.format("dump.json")),
@@ -30,6 +38,18 @@ SAID = {
 def test_user_code_reaches_nothing(attacked: Attacked, attack: Attack, group: str, attempt: str) -> None:
     came = attacked.came_of(group)[attempt]
     attack("user code", attempt, came)
+    assert "REACHED" not in came
+
+
+@pytest.mark.parametrize(
+    ("where", "group", "attempt"), STEPS, ids=[f"{where}-{group}-{attempt}" for where, group, attempt in STEPS]
+)
+def test_a_python_step_reaches_nothing(
+    attacked: Attacked, attack: Attack, where: str, group: str, attempt: str
+) -> None:
+    """It runs in the server's pod: next to the client that measures, and then for everybody's requests."""
+    came = attacked.of_steps[where][group][attempt]
+    attack(where, attempt, came)
     assert "REACHED" not in came
 
 
