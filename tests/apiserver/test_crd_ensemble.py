@@ -133,6 +133,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.models.1.inputs": TENSORS, "spec.models.1.outputs": TENSORS},
         "inputs and outputs are declared only for format triton-python: remove them",
     ),
+    "requirements of another format": (
+        {"spec.models.1.requirements": "requirements.txt"},
+        "requirements of a model are only for format triton-python: set conversion.requirements",
+    ),
+    "a step's requirements outside the source": (
+        {"spec.models.0": STEP | {"requirements": "../requirements.txt"}},
+        "in body should match",
+    ),
+    "a step's requirements for a server of the user's": (
+        {"spec.models.0": STEP | {"requirements": "requirements.txt"}, "spec.serving": {"image": "example/mine:1"}},
+        "requirements of a model are installed for the installation's own server image: remove serving.image",
+    ),
     "two frameworks": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:1]},
@@ -145,7 +157,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 def test_a_python_step_declares_its_tensors_or_leaves_that_to_its_class(kubectl_shared: Kubectl) -> None:
     declared = STEP | {"inputs": TENSORS, "outputs": TENSORS, "arguments": {"scale": "2", "price": "$(PRICE)"}}
-    for step in (STEP, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
+    needing = STEP | {"requirements": "steps/requirements.txt"}
+    for step in (STEP, needing, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
         body = changed(BODY, {"spec.models.0": step})
         kubectl_shared("create", "--validate=strict", "--dry-run=server", "-f", "-", body=body)
 

@@ -77,12 +77,20 @@ def test_the_digest_of_the_requirements_file_is_told(mounted: Path) -> None:
     result = source.run(replace(request(), requirements="nested/requirements.txt"))
     assert result.requirements == hashlib.sha256(b"timm==1.0.9\n").hexdigest()
     assert source.run(request()).requirements == ""
+    (mounted / "steps.txt").write_text("pillow\n")
+    result = source.run(replace(request(), step_requirements=("steps.txt", "nested/requirements.txt")))
+    assert result.step_requirements == (
+        hashlib.sha256(b"pillow\n").hexdigest(),
+        hashlib.sha256(b"timm==1.0.9\n").hexdigest(),
+    )
 
 
 def test_a_requirements_file_that_is_not_there_is_named_with_those_that_are(mounted: Path) -> None:
     with pytest.raises(StageError, match=r"no file requirements\.txt.*nested/Zebra\.txt") as caught:
         source.run(replace(request(), requirements="requirements.txt"))
     assert caught.value.reason is Reason.REQUIREMENTS_MISSING
+    with pytest.raises(StageError, match=r"no file steps\.txt, which requirements of a model names"):
+        source.run(replace(request(), step_requirements=("steps.txt",)))
 
 
 names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)

@@ -385,10 +385,7 @@ TEXTS = [TOKENIZER, NETWORK, LABELS, ENSEMBLE, "a: 1 # c", "a < b: 'x' >", 'a: "
 def test_the_reader_finds_what_tritons_message_finds(text: str) -> None:
     fields, message = pbtxt.read(text.encode()), text_format.Parse(text, model_config_pb2.ModelConfig())
     for side in ("input", "output"):
-        found = [
-            (pbtxt.word(each, "name"), pbtxt.words(each, "dims"))
-            for each in pbtxt.messages(fields, side)
-        ]
+        found = [(pbtxt.word(each, "name"), pbtxt.words(each, "dims")) for each in pbtxt.messages(fields, side)]
         assert found == [(each.name, list(map(str, each.dims))) for each in getattr(message, side)]
     steps = [each for one in pbtxt.messages(fields, "ensemble_scheduling") for each in pbtxt.messages(one, "step")]
     assert [pbtxt.entries(each, "input_map") for each in steps] == [

@@ -224,6 +224,7 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
             lengths=tuple(SERIES in path for path in request.graphs) if SERIES in "".join(request.graphs) else (),
             repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
             requirements=requirements,
+            step_requirements=tuple(hashlib.sha256(path.encode()).hexdigest() for path in request.step_requirements),
         )
     if stage == "packages":
         return PackagesResult(("compass==1.1",), 1, 1000)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.answers import INPUT, OUTPUT, TENSORRT
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from tests.simulation.deployments import a_model, a_spec, a_step, an_ensemble, candidate
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
 from triton_converters.contract.stages import STAGES
 from triton_operator.api.duration import seconds
@@ -26,7 +26,7 @@ from triton_operator.jobs.clean import clean_work
 from triton_operator.jobs.convert import convert_work
 from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.metrics import metrics_work
-from triton_operator.jobs.packages import packages_work
+from triton_operator.jobs.packages import packages_works
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump, reference_work
 from triton_operator.jobs.search import Budget, search_work
@@ -51,9 +51,14 @@ TENSORFLOW = a_spec(
     models=[a_model(format="tf-keras", candidates=list(map(candidate, ("tf-savedmodel-fp32", "tf-trt-fp16"))))],
     gpu=GPU,
 )
-BASES = (TORCH, TENSORFLOW, an_ensemble("onnx-fp32"))
+BASES = (TORCH, TENSORFLOW, an_ensemble("onnx-fp32"), a_step())
 CONFIG, TENSOR_RT, MEASUREMENT = "models.0.config", "models.0.tensorrt", "performance.measurement"
-TUNING = {"pyt": "intra_op_thread_count", "tf-keras": "TF_NUM_INTRA_THREADS", "hps": "refresh_delay"}
+TUNING = {
+    "pyt": "intra_op_thread_count",
+    "tf-keras": "TF_NUM_INTRA_THREADS",
+    "hps": "refresh_delay",
+    "triton-python": "intra_op_thread_count",
+}
 """A parameter that a backend of the model reads, by the model's format."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
@@ -66,6 +71,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "accuracy.thresholds": ([], [{"metric": "accuracy", "min": 0.9}], [{"metric": "f1", "max": 1}]),
     "accuracy.maxSamples": (256, 100, 4),
     "models.0.arguments": ({}, {"depth": "50"}),
+    "models.0.requirements": ("", "requirements.txt", "steps/requirements.txt"),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
     "models.0.onnx": ({}, {"opset": 13}, {"exporter": "Dynamo"}, {"optimized": True}),
     f"{TENSOR_RT}.workspace": ("1Gi", "2Gi"),
@@ -169,12 +175,16 @@ def _put(place: Any, path: list[str], value: Any) -> None:
 
 def works(context: Context) -> Iterator[AnyWork]:
     """The work of every stage, as if each went well."""
-    requirements = context.spec.conversion.requirements.encode().hex()
+    reading = source_work(context)
     source = SourceResult(
-        context.spec.source.uri.encode().hex()[:64].ljust(64, "0"), 3, 1000, requirements=requirements
+        context.spec.source.uri.encode().hex()[:64].ljust(64, "0"),
+        3,
+        1000,
+        requirements=reading.request.requirements.encode().hex(),
+        step_requirements=tuple(each.encode().hex() for each in reading.request.step_requirements),
     )
-    yield source_work(context)
-    yield packages_work(context, source)
+    yield reading
+    yield from (work for _, work in packages_works(context, source))
     reference = reference_work(context, source)
     yield reference
     signature = Signature((INPUT,), (OUTPUT,), context.spec.max_batch_size)
@@ -236,6 +246,8 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
     if work.stage == "packages":
         # The same file is the same wherever it lies; who may read the index is part of the key alone.
         del asked["source"], asked["path"]
+        for each in asked.get("others", []):
+            del each["path"]
     if STAGES[work.stage].image_in_key:
         # pip and what is around it are the installation's, and only the image that imports the packages decides.
         deciding = [each for each in (own, *others) if work.stage != "packages" or each["name"] == "run"]
@@ -310,7 +322,7 @@ def test_a_value_has_one_key_and_one_pod_however_it_is_written(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", CHOICES)
-@pytest.mark.parametrize("base", BASES, ids=("torch", "tensorflow", "ensemble"))
+@pytest.mark.parametrize("base", BASES, ids=("torch", "tensorflow", "ensemble", "step"))
 def test_a_field_is_in_the_keys_of_the_jobs_that_are_given_it(base: Body, name: str) -> None:
     values = {**OPTIONS, **IMAGES}[name]
     judge([each for value in values for each in jobs(*chosen(base, {name: value}))])
@@ -330,4 +342,5 @@ def test_requests_that_differ_have_different_keys_and_equal_ones_the_same(
 
 def test_the_jobs_of_every_stage_are_compared() -> None:
     """Except those that read counters: their key names a moment."""
-    assert {each.stage for each in jobs(*chosen(TORCH, {}))} - {"conversion"} == STAGES.keys() - {"snapshot"}
+    found = {each.stage for each in jobs(*chosen(TORCH, {"conversion.requirements": "requirements.txt"}))}
+    assert found - {"conversion"} == STAGES.keys() - {"snapshot"}

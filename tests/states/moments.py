@@ -141,6 +141,11 @@ MOMENTS: dict[str, State] = {
     "python-step": a_deployment_of(a_step(inputs=TENSORS, outputs=TENSORS))
     .where(settings=replace(SETTINGS, allowed_python_steps=True, user_code_runtime_class="gvisor"))
     .until_has("Ready"),
+    "packages-of-a-python-step": a_deployment_of(
+        a_step(inputs=TENSORS, outputs=TENSORS, requirements="steps/needs.txt")
+    )
+    .where(settings=replace(SETTINGS, allowed_python_steps=True, sources_egress=(WEB,)))
+    .until_active("convert"),
     "resnet50-on-an-a100": a_deployment_of(nvidias_resnet50.SPEC)
     .where(gpu_product_exists=True)
     .until_active("profile"),

@@ -59,9 +59,16 @@ def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) ->
     """Raise StageError(ResultMissing) if the source, weights, data or packages are no longer on the claim."""
     for digest in filter(None, (request.source, request.weights, request.data)):
         published_source(digest)
-    if request.packages and not layout.installed_packages(request.packages).is_dir():
-        message = f"{layout.installed_packages(request.packages)} is no longer on the repository claim"
-        raise StageError(Reason.RESULT_MISSING, message, final=False)
+    if request.packages:
+        published_packages(request.packages)
+
+
+def published_packages(key: str) -> Path:
+    """Return the directory of installed packages; raises StageError(ResultMissing) if it is no longer on the claim."""
+    directory = layout.installed_packages(key)
+    if not directory.is_dir():
+        raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
+    return directory
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:

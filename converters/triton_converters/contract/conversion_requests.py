@@ -46,11 +46,23 @@ class SourceRequest(Document):
     batch dimension."""
     requirements: str = ""
     """Path below the source of the requirements file, whose SHA-256 is answered; empty: the spec names none."""
+    step_requirements: tuple[str, ...] = ()
+    """Paths below the source of the other requirements files, of Python steps; their SHA-256 are answered too."""
+
+
+@dataclass(frozen=True)
+class RequirementsFile:
+    """A requirements file of the source."""
+
+    path: str
+    """Relative to the source's directory."""
+    sha256: str
+    """SHA-256 of its content, as 64 hexadecimal digits."""
 
 
 @dataclass(frozen=True)
 class PackagesRequest(Document):
-    """Install the Python packages that a requirements file of the source names and this image lacks."""
+    """Install the Python packages that requirements files of the source name and this image lacks."""
 
     key: str
     source: str
@@ -59,6 +71,16 @@ class PackagesRequest(Document):
     """Path of the requirements file below the source."""
     sha256: str
     """SHA-256 of the requirements file, as 64 hexadecimal digits."""
+    others: tuple[RequirementsFile, ...] = ()
+    """Further files, whose packages are installed together with those of the first one."""
+    served: bool = False
+    """Whether a Python step imports the packages inside the server, in whose image pip runs. Of that image's own
+    packages, a step sees NumPy alone."""
+
+    @property
+    def files(self) -> tuple[RequirementsFile, ...]:
+        """All requirements files."""
+        return (RequirementsFile(self.path, self.sha256), *self.others)
 
 
 @dataclass(frozen=True)
@@ -230,6 +252,8 @@ class ConvertRequest(Document):
     """Digest of the published data; empty: there is none, or it is mounted from a claim."""
     quantization: Quantization | None = None
     """How an ``int8`` graph is made; None: another precision."""
+    step_packages: str = ""
+    """Key of the packages that a model of format ``triton-python`` imports inside the server; empty: it needs none."""
 
     @property
     def keeps_types(self) -> bool:

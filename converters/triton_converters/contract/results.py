@@ -147,6 +147,8 @@ class SourceResult(Document):
     repositories: tuple[RepositoryModel | None, ...] = ()
     """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
     none of them is."""
+    step_requirements: tuple[str, ...] = ()
+    """SHA-256 of each of the request's ``step_requirements``, in its order."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for a digest that is none: it names the directory that user code gets."""

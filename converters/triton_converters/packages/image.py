@@ -13,7 +13,10 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.packages.requirements_file import Line
 
-ADVICE = "or build an image with the versions that you need, and name it in spec.conversion.image"
+ADVICE = ", or build an image with the versions that you need, and name it in spec.conversion.image"
+"""What else to do about versions that do not fit those of the framework's image; nobody chooses the server's."""
+SERVERS_OWN = "numpy"
+"""The package that a Python step shares with the server: arrays pass between them."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,24 @@ def installed() -> Mapping[str, Package]:
     return found
 
 
-def check(lines: Iterable[Line], image: Mapping[str, Package]) -> None:
+def of_server(image: Mapping[str, Package]) -> Mapping[str, Package]:
+    """Return what a Python step sees of the packages that a server's image has."""
+    return {name: each for name, each in image.items() if name == SERVERS_OWN}
+
+
+def check(lines: Iterable[Line], image: Mapping[str, Package], advice: str = ADVICE) -> None:
     """Raise StageError for the first line that the image's own version does not meet, or whose marker has no sense.
 
-    The reasons are PackageConflict and RequirementsInvalid.
+    ``advice``: what else to do than to change the line; empty: nothing, because the image is the server's. The reasons
+    are PackageConflict and RequirementsInvalid.
     """
+    whose = "converters need" if advice else "server needs"
     for line in lines:
         requirement, there = line.requirement, image.get(line.name)
         if _applies(line) and there is not None and not requirement.specifier.contains(there.version, prereleases=True):
             message = (
                 f"{line.place} asks for {requirement.name}{requirement.specifier}, but the image has {line.name}"
-                f" {there.version}, which the converters need: change the line, {ADVICE}"
+                f" {there.version}, which the {whose}: change the line{advice}"
             )
             raise StageError(Reason.PACKAGE_CONFLICT, message)
 

@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from triton_converters.contract.text import printable
 from triton_converters.packages import pip_alone
-from triton_converters.packages.image import Package, constraints, describe
+from triton_converters.packages.image import ADVICE, Package, constraints, describe
 from triton_converters.packages.index import Index
 from triton_converters.packages.pip_words import failure
 from triton_converters.packages.requirements_file import Line
@@ -48,16 +48,21 @@ class Installed:
     """Each as NAME==VERSION, in the order of their names."""
 
 
-def install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path) -> Installed:
+def install(
+    lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, advice: str = ADVICE
+) -> Installed:
     """Install what the image lacks below ``place``. Raises StageError with the reason that pip's words give.
 
-    ``place``: a directory with room for what pip downloads and unpacks. pip's log stays off it.
+    ``place``: a directory with room for what pip downloads and unpacks. pip's log stays off it. ``advice``: what else
+    to do about versions that do not fit than to change the requirements.
     """
     with tempfile.TemporaryDirectory() as own:
-        return _install(lines, image, index, place, Path(own))
+        return _install(lines, image, index, place, Path(own), advice)
 
 
-def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, own: Path) -> Installed:
+def _install(
+    lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, own: Path, advice: str
+) -> Installed:
     # Not --target: with it, pip would install what the image has once more.
     there, prefix, report, log = own / "image", place / "prefix", own / "report.json", own / "pip.log"
     describe(image, there)
@@ -72,7 +77,7 @@ def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, 
     ]
     code, printed = _run(command, index, own, place)
     if code != 0:
-        raise failure(printed, _scrubbed(end_of(log), index), index.host)
+        raise failure(printed, _scrubbed(end_of(log), index), index.host, advice)
     site = sysconfig.get_path("purelib", "posix_prefix", {"base": str(prefix), "platbase": str(prefix)})
     return Installed(Path(site), tuple(sorted(_reported(report))))
 

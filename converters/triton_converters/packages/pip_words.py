@@ -9,7 +9,6 @@ import re
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_converters.packages import image
 from triton_converters.packages.pip_alone import BY_URL, REDIRECTS, REFUSED
 
 QUOTED_CHARACTERS = 700
@@ -32,8 +31,11 @@ _REFUSED_WHEEL = re.compile(r"ERROR: For req: (.*)")
 _CONFLICT = re.compile(r"The conflict is caused by:\n((?:[ \t]+\S.*\n?)+)")
 
 
-def failure(printed: str, log: str, host: str) -> StageError:
-    """Return the failure. ``printed``: pip's last lines. ``log``: its log file. ``host``: the index's."""
+def failure(printed: str, log: str, host: str, advice: str = "") -> StageError:
+    """Return the failure. ``printed``: pip's last lines. ``log``: its log file. ``host``: the index's.
+
+    ``advice``: what else to do about versions that do not fit together than to change the requirements.
+    """
     if "[Errno 28]" in printed or "[Errno 122]" in printed:
         message = "no space is left on the node's disk for the packages; enlarge the disk, or ask for fewer packages"
         return StageError(Reason.STORAGE_FULL, message, final=False)
@@ -53,7 +55,7 @@ def failure(printed: str, log: str, host: str) -> StageError:
     if found := _REFUSED_WHEEL.search(printed):
         message = f"pip does not install a wheel of {_short(found[1])}: choose another version or another package"
         return StageError(Reason.PACKAGE_NOT_FOUND, message)
-    return _unreadable(printed, log, host) or _unresolvable(printed, host)
+    return _unreadable(printed, log, host) or _unresolvable(printed, host, advice)
 
 
 def _unreadable(printed: str, log: str, host: str) -> StageError | None:
@@ -76,13 +78,13 @@ def _unreadable(printed: str, log: str, host: str) -> StageError | None:
     return None
 
 
-def _unresolvable(printed: str, host: str) -> StageError:
+def _unresolvable(printed: str, host: str, advice: str) -> StageError:
     """Return the failure of requirements that the index cannot meet."""
     if found := _CONFLICT.search(printed):
         causes = "; ".join(" ".join(line.split()) for line in found[1].splitlines())
         causes = re.sub(r"The user requested \(constraint\) (\S+?)==(\S+)", r"the image has \1 \2", causes)
         causes = causes.replace("The user requested", "the requirements file asks for")
-        message = f"no versions fit together: {_short(causes)}; change the requirements, {image.ADVICE}"
+        message = f"no versions fit together: {_short(causes)}; change the requirements{advice}"
         return StageError(Reason.PACKAGE_CONFLICT, message)
     if found := _LACKING.search(printed):
         newest = ", ".join(found[2].split(", ")[-NAMED_VERSIONS:])

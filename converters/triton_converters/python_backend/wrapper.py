@@ -29,6 +29,9 @@ HERE = Path(__file__).parent
 STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
 """Names next to this file: what is run, the user's folder, the step's packages, and the program that guards it."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+IN_REFERENCE = "/packages"
+"""Where the reference has the packages."""
+MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
 DISTRIBUTION = ("dist-packages", "site-packages")
 """Folders with the image's packages, which differ from image to image, so a step sees none of them but NumPy."""
 BACKEND = "triton_python_backend_utils"
@@ -77,14 +80,15 @@ class Place:
 
 
 def enter(place: Path, threads: int) -> None:
-    """Let the step's own packages come first, and the image's not at all, except for NumPy and what is loaded.
+    """Let the step import its own packages, and none of the image's except for NumPy and what is loaded.
 
-    ``place``: the directory with the packages. Threads are bounded before NumPy is loaded.
+    ``place``: the directory with the packages. They come last, so that they hide neither Python's own modules nor the
+    server's. Threads are bounded before NumPy is loaded.
     """
     for name in THREADS if threads else ():
         os.environ.setdefault(name, str(threads))
     packages = place / PACKAGES
-    sys.path[:0] = [str(packages)] if packages.is_dir() else []
+    sys.path += [str(packages)] if packages.is_dir() else []
     importlib.import_module("numpy")
     importlib.import_module(BACKEND)
     sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION]
@@ -148,7 +152,7 @@ class Loaded:
                 raise
             traceback.print_exc()
             summary = traceback.format_exception_only(type(error), error)[-1].strip()
-            raise StepError(f"{self._where(error)}: {summary[:MESSAGE_CHARACTERS]}") from error
+            raise StepError(f"{self._where(error)}: {summary[:MESSAGE_CHARACTERS]}{_package(error)}") from error
 
     def _where(self, error: BaseException) -> str:
         """Return the step and the place in its source."""
@@ -276,6 +280,19 @@ class TritonPythonModel:
 
     def _wrong(self, words: str) -> Any:
         return _failed(str(self._loaded.error(words)))
+
+
+def _package(error: BaseException) -> str:
+    """Return which package does not import, or what to do about a module that nothing has; empty: another error."""
+    if not isinstance(error, ImportError):
+        return ""
+    roots = [os.path.join(str(HERE), PACKAGES, ""), os.path.join(IN_REFERENCE, "")]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        for root in roots:
+            if frame.filename.startswith(root):
+                name = Path(frame.filename[len(root) :]).parts[0]
+                return f"; the package {name} of the model's requirements does not import here"
+    return f"; {MISSING}" if isinstance(error, ModuleNotFoundError) else ""
 
 
 def _check_single(name: str, config: Mapping[str, Any]) -> None:

@@ -157,7 +157,8 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
         batched=batched,
         lengths=lengths if any(lengths) else (),
         repositories=tuple(map(repositories.get, request.models)) if repositories else (),
-        requirements=_requirements(request, target, files) if request.requirements else "",
+        requirements=_requirements(request, request.requirements, target, files) if request.requirements else "",
+        step_requirements=tuple(_requirements(request, path, target, files) for path in request.step_requirements),
     )
 
 
@@ -174,11 +175,11 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         raise repository.not_taken(path, str(error)) from error
 
 
-def _requirements(request: SourceRequest, target: Path, files: Collection[str]) -> str:
-    """Return the SHA-256 of the requirements file; raises StageError(RequirementsMissing)."""
-    path = request.requirements
+def _requirements(request: SourceRequest, path: str, target: Path, files: Collection[str]) -> str:
+    """Return the SHA-256 of a requirements file; raises StageError(RequirementsMissing)."""
     if path not in files:
+        field = "spec.conversion.requirements" if path == request.requirements else "requirements of a model"
         texts = ", ".join(map(quoted, sorted(name for name in files if name.endswith(".txt"))[:10])) or "none"
-        message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
+        message = f"{request.uri} has no file {path}, which {field} names; its text files: {texts}"
         raise StageError(Reason.REQUIREMENTS_MISSING, message)
     return sha256_of(SourceFile(path, target / path))

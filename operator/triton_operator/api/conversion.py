@@ -2,13 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
-from triton_converters.contract.uris import SEGMENT
 from triton_operator.api.pod import LocalReference, Pod
-from triton_operator.api.schema import ApiType, Image, PositiveOrZero, list_map, rules
-
-RequirementsFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^(({SEGMENT}/)*{SEGMENT}\.txt)?$")]
+from triton_operator.api.schema import ApiType, Image, PositiveOrZero, RequirementsFile, list_map, rules
 
 
 class IntegerTolerance(ApiType):
@@ -44,10 +41,6 @@ class Conversion(ApiType):
                 "!has(self.requirements) || self.requirements == '' || !has(self.image) || self.image == ''",
                 "requirements are installed for the operator's own images: install them in the image that image names,"
                 " and remove requirements; or remove image",
-            ),
-            (
-                "!has(self.indexSecretRef) || has(self.requirements)",
-                "indexSecretRef is only for the packages of requirements: set requirements, or remove it",
             ),
         )
     )

@@ -168,6 +168,30 @@ def step_rules() -> list[Rule]:
             f"!{is_step} || !has(self.entrypoint) || !self.entrypoint.matches('(^|/){UNPUBLISHED}/')",
             NO_BYTECODE,
         ),
+        (
+            f"{is_step} || !has(self.requirements) || self.requirements == ''",
+            f"requirements of a model are only for format {TRITON_PYTHON}: set conversion.requirements, and remove it",
+        ),
+    ]
+
+
+def requirements_rules() -> list[Rule]:
+    """Return the rules of a spec: the packages of steps fit the server of the installation, and an index serves some.
+
+    pip reaches the network, so it runs in images of the installation alone.
+    """
+    some = "self.models.exists(m, has(m.requirements) && m.requirements != '')"
+    return [
+        (
+            f"!has(self.serving) || !has(self.serving.image) || self.serving.image == '' || !{some}",
+            "requirements of a model are installed for the installation's own server image: remove serving.image, or"
+            " put Python modules into the folder of the step's file, and remove requirements",
+        ),
+        (
+            "!has(self.conversion) || !has(self.conversion.indexSecretRef) || has(self.conversion.requirements)"
+            f" || {some}",
+            "indexSecretRef is only for the packages of requirements: set requirements, or remove it",
+        ),
     ]
 
 

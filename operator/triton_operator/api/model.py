@@ -27,6 +27,7 @@ from triton_operator.api.schema import (
     BackendValue,
     BatchSize,
     PythonFile,
+    RequirementsFile,
     SourcePath,
     TritonName,
     list_map,
@@ -216,6 +217,11 @@ class Model(ApiType):
     """Arguments of `get_model` by name, converted as those of the dataloader are. For format `triton-python`, they are
     parameters of config.pbtxt, as text, and may not have `$(DATASET)` or `$(WEIGHTS)`. Not allowed together with
     `path`. Default: none."""
+    requirements: RequirementsFile = ""
+    """Path of a requirements file in the source, such as `decode/requirements.txt`: Python packages that a model of
+    format `triton-python` imports besides NumPy. Jobs install them as wheels, from the package index that
+    `conversion.requirements` uses, for the server image and for the image that runs the reference. Only allowed for
+    that format, and not together with `serving.image`. Default: none."""
     inputs: (
         Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
     ) = None

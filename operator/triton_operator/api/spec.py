@@ -12,7 +12,14 @@ from triton_converters.contract.formats import DECLARING
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
-from triton_operator.api.format_rules import HAS_GPU, image_rule, inputs_rule, product_rule, quantized_rules
+from triton_operator.api.format_rules import (
+    HAS_GPU,
+    image_rule,
+    inputs_rule,
+    product_rule,
+    quantized_rules,
+    requirements_rules,
+)
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
@@ -70,6 +77,7 @@ class TritonDeploymentSpec(ApiType):
             *ensemble_rules(),
             image_rule(),
             *quantized_rules(),
+            *requirements_rules(),
         )
     )
     suspend: bool = False
@@ -137,6 +145,25 @@ class TritonDeploymentSpec(ApiType):
     def has_steps(self) -> bool:
         """Whether an author's Python code runs inside the server."""
         return any(model.is_step for model in self.models)
+
+    @property
+    def step_requirements(self) -> tuple[str, ...]:
+        """The requirements files of Python steps, each once."""
+        return tuple(dict.fromkeys(model.requirements for model in self.models if model.requirements))
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The requirements files whose packages the framework's image gets, each once.
+
+        An image of the user's gets none: it has them, those of the steps too.
+        """
+        named = () if self.conversion.image else (self.conversion.requirements, *self.step_requirements)
+        return tuple(dict.fromkeys(filter(None, named)))
+
+    @property
+    def installs_packages(self) -> bool:
+        """Whether any Job installs Python packages."""
+        return bool(self.requirements or self.step_requirements)
 
     @property
     def max_batch_size(self) -> int:

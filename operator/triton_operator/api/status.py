@@ -273,7 +273,8 @@ class Images(ApiType):
     spec_digest: str = ""
     """Digest of the part of the spec that every conversion is made from: source, weights, data, dataloader, the
     models' code, arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image`,
-    `conversion.requirements` and the variables of `conversion.pod.env`. While it stays the same, so do the images."""
+    `conversion.requirements`, the models' `requirements` and the variables of `conversion.pod.env`. While it stays the
+    same, so do the images."""
     request_digest: str = ""
     """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
     again."""

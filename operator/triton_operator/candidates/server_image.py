@@ -14,6 +14,8 @@ CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
 """Lets clients hand over tensors in shared memory, as the profile's client does."""
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
 """From this release (server 2.68) on, shared memory of clients needs the flag; older servers do not know the flag."""
+_PYTHON_3_12 = "24.11"
+"""From this release on, NVIDIA's images have Python 3.12; those of the years before have 3.10."""
 _TAG = re.compile(r":[^/]*$")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RELEASE = re.compile(r":(\d\d\.\d\d)(?:-[a-z0-9]+)*-py3(?:[-@]|$)")
@@ -58,6 +60,17 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
         )
     message = unserved(format_name, release(image))
     return f"image {image}: {message}" if message else None
+
+
+def requirements_refusal(image: str) -> str | None:
+    """Return why pip cannot install packages for the Python of the image; None: nothing is known against it."""
+    if not "" < release(image) < _PYTHON_3_12:
+        return None
+    return (
+        f"image {image} has Python 3.10, and the packages of a model's requirements are installed by Python 3.11 or"
+        f" later; ask the administrator for release {_PYTHON_3_12} or later in the Helm value images.server, or remove"
+        " requirements and put Python modules into the folder of the step's file"
+    )
 
 
 def is_cpu_image(image: str) -> bool:

@@ -17,7 +17,7 @@ from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
 from triton_operator.candidates.combination import Combination, Member
 from triton_operator.context import Context
-from triton_operator.jobs.packages import packages_key
+from triton_operator.jobs.packages import packages_key, step_packages_key
 from triton_operator.jobs.reference import Dump, examples_key, model_code, served_code, user_volumes
 from triton_operator.jobs.source import data_digest, weights_digest
 from triton_operator.jobs.threads import thread_parameters
@@ -116,6 +116,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         hps=hps,
         optimal_batch_size=_optimal_batch_size(model_config(context, model), model) if member.format == "trt" else 0,
         quantization=_quantization(member),
+        step_packages=step_packages_key(context, dump.source, model),
     )
     examples, signature = examples_key(context, dump.source), dump.result.signature
     # Calibration and the comparison take many of the samples, and other conversions only the first batches.
@@ -146,6 +147,7 @@ def _ensemble_request(context: Context, candidate: Combination, members: Sequenc
         engine_cache=max(member.engine_cache for member in members),
         gpu_count=max(member.gpu_count for member in members),
         quantization=None,
+        step_packages="",
         members=tuple(members),
     )
 

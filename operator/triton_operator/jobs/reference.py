@@ -60,7 +60,8 @@ def basis(spec: TritonDeploymentSpec) -> str:
         _hashed(each.model_copy(update={"secret_ref": None, "service_account_name": None})) for each in file_fields
     ]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
-    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *filter(None, [spec.conversion.requirements])]
+    files = [*filter(None, [spec.conversion.requirements]), *spec.step_requirements]
+    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files]
     return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
 

@@ -77,7 +77,8 @@ def source_work(context: Context) -> SourceWork:
     sought_paths, graph_paths = (
         tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
     )
-    return _work(context, context.spec.source, sought_paths, graph_paths, requirements)
+    others = tuple(each for each in context.spec.step_requirements if each != requirements)
+    return _work(context, context.spec.source, sought_paths, graph_paths, requirements, others)
 
 
 def weights_digest(context: Context) -> str:
@@ -108,6 +109,7 @@ def _work(
     models: tuple[str, ...] = (),
     graphs: tuple[str, ...] = (),
     requirements: str = "",
+    step_requirements: tuple[str, ...] = (),
 ) -> SourceWork:
     """Return a Job's work. Its key does not cover the content: the user changes ``version`` to have it read again."""
     uri = uris.split(source.uri)
@@ -121,6 +123,7 @@ def _work(
         models=models,
         graphs=graphs,
         requirements=requirements,
+        step_requirements=step_requirements,
     )
     request = names.request_with_key("source", request, source.version, context.triton_deployment.uid)
     given = _volumes(source)

@@ -228,8 +228,8 @@ def _image(context: Context, work: AnyWork, runs: bool) -> str:
         case UserCode(image_id=image_id):
             name = context.framework_image if runs else own
             return server_image.image_by_digest(name, image_id) if name == context.framework_image else name
-        case Pip(image=image):
-            return context.own_framework_image if runs else image
+        case Pip(importing_image=importing_image, image=image):
+            return importing_image if runs else image
         case Plain(image=image) | Replay(image=image):
             return image or own
         case _:

@@ -11,7 +11,7 @@ from triton_operator.observed.job_rules import BACKOFF_LIMIT
 from triton_operator.observed.pod import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks_engine, containers
-from triton_operator.resources.work import AnyWork, Download, UserCode, sharing
+from triton_operator.resources.work import AnyWork, Download, Pip, UserCode, sharing
 
 
 def job(context: Context, work: AnyWork) -> dict[str, Any]:
@@ -131,7 +131,9 @@ def runs_user_code(context: Context, work: AnyWork) -> bool:
 def _placement(context: Context, work: AnyWork) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
     own, serving = context.job_pod, context.server_pod
-    if work.server is None:
-        return context.follower_pod if pod.follows_servers(context) else own
+    pulls_server = work.server is not None or (isinstance(work.shape, Pip) and work.shape.served)
+    placed = serving if work.server is not None else context.follower_pod if pod.follows_servers(context) else own
+    if not pulls_server:
+        return placed
     secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}
-    return serving.model_copy(update={"image_pull_secrets": list(secrets.values())})
+    return placed.model_copy(update={"image_pull_secrets": list(secrets.values())})

@@ -77,11 +77,16 @@ class UserCode:
 class Pip:
     """Three containers, of which `run` has pip: in the image that will import the packages, but never in the user's."""
 
+    importing_image: str
+    """The image of `run`."""
+
     volumes: tuple[Body, ...]
     """The volume with the credentials of an index, if there are any."""
     mounts: tuple[Body, ...]
     image: str
     """The image of the other two."""
+    served: bool = False
+    """Whether the importing image is the server's, whose pull secrets the pod then has too."""
 
 
 @dataclass(frozen=True)

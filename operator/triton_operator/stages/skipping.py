@@ -66,6 +66,8 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
             return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
         if model.is_step and not context.images.runs_steps:
             return Trouble(Reason.CONVERSION_UNSUPPORTED, _unknown(context, "format triton-python"))
+        if model.requirements and (message := server_image.requirements_refusal(context.images.server)):
+            return Trouble(Reason.FORMAT_NOT_SERVED, message)
         if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
         if message := _unread(context.images.server, model.onnx.opset if member.format == "onnx" else None):

@@ -5,7 +5,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from triton_converters.claim_store.replay import check_inputs
+from triton_converters.claim_store.replay import check_inputs, published_packages
 from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
@@ -22,6 +22,8 @@ def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
     if missing:
         check_inputs(request)
         for part in parts(request):
+            if part.step_packages:
+                published_packages(part.step_packages)
             _copy_timing_caches(part, incoming)
     return missing
 

@@ -9,6 +9,7 @@ from triton_converters.claim_store import inspection, python_step
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.ensemble_repository import Part, publish_ensemble
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
+from triton_converters.claim_store.replay import published_packages
 from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
@@ -70,7 +71,9 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
     root, file = incoming / request.conversion_key, FORMATS[request.format].file
     with temporary_directory(target) as directory:
         if request.format == TRITON_PYTHON:
-            python_step.write(layout.source_directory(request.source), request.model.entrypoint.path, directory)
+            packages = published_packages(request.step_packages) if request.step_packages else None
+            source = layout.source_directory(request.source)
+            python_step.write(source, request.model.entrypoint.path, directory, packages)
         else:
             model_files.take(root, request.format, directory)
         if request.format not in READABLE:

@@ -5,5 +5,6 @@ something that anybody may have written. Wheels are unpacked and nothing of them
 runs in the Jobs with user code alone.
 """
 
-REQUIREMENTS, SITE = "requirements.txt", "site"
-"""Names in INCOMING_MOUNT: the file that ``prepare`` leaves, and the directory of modules that pip leaves."""
+REQUIREMENTS, SITE = "requirements-{}.txt", "site"
+"""Names in INCOMING_MOUNT: the files that ``prepare`` leaves, by their numbers, and the directory of modules that pip
+leaves."""

@@ -1,9 +1,12 @@
-"""Look for the requirements file, and leave it for pip, with the pip to use."""
+"""Look for the requirements files, and leave them for pip, with the pip to use."""
 
 import shutil
 from pathlib import Path
 
+import certifi
+import packaging
 import pip
+import urllib3
 
 from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.claim_store.replay import published_source
@@ -18,20 +21,28 @@ from triton_converters.stages.packages import REQUIREMENTS
 def run(request: PackagesRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing.
 
-    Raises StageError: ResultMissing (the file on the claim is not what was published), RequirementsInvalid.
+    Raises StageError: ResultMissing (a file on the claim is not what was published), RequirementsInvalid.
     """
-    file = published_source(request.source) / request.path
-    if not file.is_file() or sha256_of(SourceFile(request.path, file)) != request.sha256:
-        message = f"{request.path} on the repository claim is not what was published"
-        raise StageError(Reason.RESULT_MISSING, message, final=False)
-    requirements_file.read(file, request.path)
-    shutil.copyfile(file, incoming / REQUIREMENTS)
+    source = published_source(request.source)
+    for number, each in enumerate(request.files):
+        file = source / each.path
+        if not file.is_file() or sha256_of(SourceFile(each.path, file)) != each.sha256:
+            message = f"{each.path} on the repository claim is not what was published"
+            raise StageError(Reason.RESULT_MISSING, message, final=False)
+        requirements_file.read(file, each.path)
+        shutil.copyfile(file, incoming / REQUIREMENTS.format(number))
     if layout.CONVERTERS_MOUNT.is_dir():
-        _copy_pip(layout.CONVERTERS_MOUNT / "pip")
+        copy_tools(layout.CONVERTERS_MOUNT)
     return (request.key,)
 
 
-def _copy_pip(target: Path) -> None:
-    """Copy this image's pip: an older image has one that writes wherever a wheel says."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(pip.__file__).parent, target, dirs_exist_ok=True, ignore=ignored)
+def copy_tools(target: Path) -> None:
+    """Copy what ``run`` imports besides our programs into a directory of its import path.
+
+    An older image has a pip that writes wherever a wheel says, and a server's need not have any of them.
+    """
+    for module in (pip, packaging, certifi, urllib3):
+        assert module.__file__ is not None
+        folder = Path(module.__file__).parent
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(folder, target / folder.name, dirs_exist_ok=True, ignore=ignored)

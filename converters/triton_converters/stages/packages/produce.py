@@ -18,11 +18,17 @@ def run(request: PackagesRequest, missing: tuple[str, ...], incoming: Path) -> N
 
     Raises StageError: PackageConflict, IndexAccessDenied, and what ``pip.install`` raises.
     """
-    lines = requirements_file.read(incoming / REQUIREMENTS, request.path)
-    there = image.installed()
-    image.check(lines, there)
+    lines = [
+        line
+        for number, each in enumerate(request.files)
+        for line in requirements_file.read(incoming / REQUIREMENTS.format(number), each.path)
+    ]
+    there, advice = image.installed(), image.ADVICE
+    if request.served:
+        there, advice = image.of_server(there), ""
+    image.check(lines, there, advice)
     with tempfile.TemporaryDirectory(dir=incoming) as place:
-        installed = install(lines, there, index(), Path(place))
+        installed = install(lines, there, index(), Path(place), advice)
         if installed.site.is_dir():
             os.rename(installed.site, incoming / SITE)
     (incoming / SITE).mkdir(exist_ok=True)
