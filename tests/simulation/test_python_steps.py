@@ -163,8 +163,8 @@ def _selects(selector: Body, labels: Body) -> bool:
 
 def test_a_step_that_a_spec_no_longer_names_reaches_no_collector_either() -> None:
     egress = {"ports": [{"protocol": "TCP", "port": 4318}]}
-    tracing = {"tracing_endpoint": "http://collector:4318/v1/traces", "tracing_egress": (egress,)}
-    cluster = a_cluster(replace(ALLOWED, **tracing))
+    settings = replace(ALLOWED, tracing_endpoint="http://collector:4318/v1/traces", tracing_egress=(egress,))
+    cluster = a_cluster(settings)
     cluster.settle()
     (server,) = cluster.of_kind("Deployment")
     step, key = server["metadata"]["name"], server["metadata"]["labels"]["triton-operator.dev/key"]
