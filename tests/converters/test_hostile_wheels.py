@@ -171,7 +171,7 @@ def test_the_names_of_packages_are_plain_and_short(site: Path) -> None:
 def test_pip_comes_with_the_converters_and_not_from_the_image(mount: Path) -> None:
     """The framework's image may be of a release with an older pip."""
     layout.CONVERTERS_MOUNT.mkdir()
-    prepare._copy_pip(layout.CONVERTERS_MOUNT / "pip")
+    prepare.copy_tools(layout.CONVERTERS_MOUNT)
     assert not list(layout.CONVERTERS_MOUNT.rglob("__pycache__"))
     command = [sys.executable, "-I", pip_alone.__file__, str(layout.CONVERTERS_MOUNT), str(mount), "--version"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout

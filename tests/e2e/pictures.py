@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hack.deploy.command import ROOT
-from tests.e2e import plugin
+from tests.e2e import plugin, requiring, wheels
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Object
 from tests.e2e.state import State
@@ -27,6 +27,7 @@ LIGHT: dict[str, Any] = {
         "measurement": {"mode": "TimeWindows", "interval": "300ms", "stabilityPercent": 900},
     },
     "repository": {"claimName": "repository"},
+    "conversion": {"indexSecretRef": {"name": "our-index"}, "pod": {"resources": {"requests": {"cpu": "20m"}}}},
     "serving": {"pod": {"resources": {"requests": {"cpu": "20m"}}}},
 }
 
@@ -46,6 +47,8 @@ class Pictures:
 
 def run(suite: Suite) -> Pictures:
     """To Ready, and to Ready again with another last step, while a client sends requests one after the other."""
+    requiring.start_index(suite)
+    wheels.push(suite, SAMPLES / "pictures" / "decode" / "requirements.txt")
     push(suite, "")
     body = yaml.safe_load((SAMPLES / "picture-to-label.yaml").read_text(encoding="utf-8"))
     applied = Applied(suite.busy, suite.watch, body, NAME)

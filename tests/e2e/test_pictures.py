@@ -18,7 +18,7 @@ def test_a_client_sends_files(pictures: Pictures) -> None:
 
 
 def test_a_broken_file_is_told_to_its_own_client(pictures: Pictures) -> None:
-    assert "no PNG of 8 x 8 grey" in pictures.first["refused"]
+    assert "no JPEG or PNG" in pictures.first["refused"]
 
 
 def test_a_change_of_a_steps_code_fails_no_request(pictures: Pictures) -> None:

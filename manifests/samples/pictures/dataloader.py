@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy
 
+SCALE = 4
+"""How many times wider and higher a file is than the picture that the network takes."""
 Arrays = dict[str, numpy.ndarray]
 
 
@@ -25,8 +27,8 @@ def get_dataloader_fn(batch_size: int = 32) -> Callable[[], Iterator[tuple[numpy
 
 
 def png(picture: numpy.ndarray) -> bytes:
-    """Return a PNG file in 8-bit grey of pixels [height, width] from 0 to 16."""
-    grey = numpy.round(picture * (255 / 16)).astype(numpy.uint8)
+    """Return a PNG file in 8-bit grey of pixels [height, width] from 0 to 16, enlarged."""
+    grey = numpy.round(picture * (255 / 16)).astype(numpy.uint8).repeat(SCALE, axis=0).repeat(SCALE, axis=1)
     rows = b"".join(b"\0" + row.tobytes() for row in grey)
     header = struct.pack(">2I5B", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))

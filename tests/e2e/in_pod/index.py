@@ -1,15 +1,24 @@
-"""python3 index.py FOLDER CERTIFICATE AUTHORIZATION: an index of Python packages, whose pages are folders' listings."""
+"""python3 index.py FOLDER OTHER CERTIFICATE AUTHORIZATION: an index of Python packages, whose pages are listings.
+
+What FOLDER lacks is looked for in OTHER.
+"""
 
 import functools
 import http.server
+import os
 import ssl
 import sys
 
-folder, certificate, authorization = sys.argv[1:]
+folder, other, certificate, authorization = sys.argv[1:]
 
 
 class Index(http.server.SimpleHTTPRequestHandler):
     """Answers those who know the password."""
+
+    def translate_path(self, path: str) -> str:
+        """Return the file or the folder of a URL's path."""
+        found = super().translate_path(path)
+        return found if os.path.exists(found) else found.replace(folder, other, 1)
 
     def do_GET(self) -> None:
         """Answer a request."""

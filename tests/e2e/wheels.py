@@ -1,0 +1,32 @@
+"""Real wheels for the tests' own index, which this machine downloads: the cluster need not reach any index."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from packaging.utils import parse_wheel_filename
+
+from tests.e2e import plugin
+from tests.e2e.suite import Suite
+
+PLACE = "pvc://models/wheels"
+PYTHON = "3.13"
+"""Of the converter image and of the server's."""
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+
+
+def push(suite: Suite, requirements: Path) -> None:
+    """Put the wheels of a requirements file, and of what these require, to where the index finds them."""
+    with tempfile.TemporaryDirectory() as name:
+        downloaded, folder = Path(name) / "downloaded", Path(name) / "wheels"
+        platforms = [word for each in PLATFORMS for word in ("--platform", each)]
+        argv = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *platforms]
+        argv += ["--only-binary", ":all:", "--python-version", PYTHON, "--dest", str(downloaded)]
+        subprocess.run([*argv, "--requirement", str(requirements)], check=True)
+        for wheel in downloaded.iterdir():
+            project = folder / "simple" / parse_wheel_filename(wheel.name)[0]
+            project.mkdir(parents=True, exist_ok=True)
+            wheel.rename(project / wheel.name)
+        pushed = plugin.run(suite.busy, "push", str(folder), PLACE)
+    assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
