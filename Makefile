@@ -112,9 +112,12 @@ bench-gates-served: venv ## Put 22 of those variants through the profile stage a
 bench-service: venv ## Measure three examples in the profile's pod, through the Service and next to a busy pod: 25 minutes
 	python3 -m bench.service
 
-.PHONY: bench-int8 bench-mixed
+.PHONY: bench-int8 bench-mixed bench-defaults
 bench-mixed: venv images ## Compare sweeps of one length and of all lengths with what a client gets from a text encoder: 15 minutes
 	python3 -m bench.mixed
+
+bench-defaults: venv images ## Compare untouched objects with the best of a grid within a p99 budget, three models: 20 minutes; NAME="a b" runs some
+	python3 -m bench.defaults $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
 bench-int8: venv ## Compare INT8 with fp32 on the cluster, by four examples' throughput, latency and metrics: 20 minutes
 	python3 -m bench.int8 $(NAME)
