@@ -98,6 +98,13 @@ def test_what_a_minimal_file_leaves_out_is_left_to_the_graph() -> None:
     assert taken(f"{IN} {OUT}").max_batch_size == 0, "as Triton takes a file that lists inputs"
 
 
+@pytest.mark.parametrize("delay", ["", "max_queue_delay_microseconds: 100"])
+def test_a_batcher_of_a_model_without_batches_is_left_out_as_triton_lets_it_do_nothing(delay: str) -> None:
+    found = taken(f"{IN} {OUT} dynamic_batching {{ {delay} }}")
+    assert (found.max_batch_size, found.dynamic_batching) == (0, False)
+    assert found.left_out == ("dynamic_batching: max_batch_size is 0, so no requests are batched",)
+
+
 REFUSED = {
     'backend: "python"': "a Python backend is code",
     'platform: "tensorrt_plan"': "give the ONNX file",
@@ -126,7 +133,7 @@ REFUSED = {
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 reshape {{ shape: [ 2, 2 ] }} }} {OUT}': "input.reshape of x is",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 allow_ragged_batch: true }} {OUT}': "ragged",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 optional: true }} {OUT}': "send every input",
-    f"{IN} {OUT} dynamic_batching {{ }}": "dynamic_batching needs a max_batch_size",
+    f"{IN} {OUT} dynamic_batching {{ preserve_ordering: true }}": "dynamic_batching needs a max_batch_size",
     "max_batch_size: 65537": "max_batch_size must be",
     "max_batch_size: -1": "max_batch_size must be",
     "max_batch_size: 4 dynamic_batching { preferred_batch_size: 8 }": "preferred_batch_size",

@@ -167,7 +167,7 @@ def test_an_optional_input_is_left_out_if_no_request_has_it(tmp_path: Path) -> N
     texts = changed("models/labels/config.pbtxt", "input [ ", optional)
     made = spec(tmp_path, texts)
     assert [each["name"] for each in made["models"][2]["inputs"]] == ["logits"]
-    assert "Left out: labels: input 'top' is optional: left out, as if no request had it." in told(tmp_path, texts)
+    assert "Left out: labels: optional inputs 'top': it runs as if no request had them." in told(tmp_path, texts)
     alone = spec(
         tmp_path / "alone", {"x/config.pbtxt": texts["models/labels/config.pbtxt"], "x/1/model.py": PLAIN_STEP}
     )
@@ -177,7 +177,12 @@ def test_an_optional_input_is_left_out_if_no_request_has_it(tmp_path: Path) -> N
 def test_no_batch_dimension_stays_none(tmp_path: Path) -> None:
     texts = {name: re.sub(r"max_batch_size: \d+", "", text) for name, text in CLASSIFIER.items()}
     tokenizer = "models/tokenizer/config.pbtxt"
-    made = spec(tmp_path, {**texts, tokenizer: texts[tokenizer].partition("dynamic_batching")[0]})
+    # Triton's batcher does nothing there.
+    texts[tokenizer] = f"{texts[tokenizer].partition('dynamic_batching')[0]} dynamic_batching {{ }}"
+    made = spec(tmp_path, texts)
+    assert made["models"][0]["config"] == {"maxBatchSize": 0, "instances": 2}
+    said = "Left out: tokenizer: dynamic_batching: max_batch_size is 0, so no requests are batched."
+    assert said in told(tmp_path, texts)
     assert [each["config"]["maxBatchSize"] for each in made["models"]] == [0, 0, 0]
     assert made["ensemble"]["maxBatchSize"] == 0
 
@@ -244,7 +249,7 @@ def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(
 )
 def test_what_may_fail_on_a_server_is_told(tmp_path: Path, text: str, words: str) -> None:
     texts = {**CLASSIFIER, "models/labels/1/words.py": "", "models/labels/1/model.py": text + PLAIN_STEP}
-    assert any(each.startswith(f"Left out: labels: {words}") for each in told(tmp_path, texts))
+    assert any(each.startswith(f"Check: labels: {words}") for each in told(tmp_path, texts))
 
 
 # What cannot be served ----------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ OTHER_BACKENDS = {
     "python": PYTHON_BACKEND,
     "tensorrt": "a TensorRT engine has no reference, because only the TensorRT that built it runs it: give the ONNX"
     " file that it was built from, and list a candidate of format trt",
-    "ensemble": "list the models of the ensemble in spec.models, each with its own path, and connect them in"
-    " spec.ensemble",
+    "ensemble": "list the models of the ensemble in spec.models, and connect them in spec.ensemble, as"
+    " `kubectl triton init` writes it",
     "tensorflow_graphdef": "save the graph as a SavedModel",
     "fil": "convert the trees to ONNX with onnxmltools or skl2onnx, and set backend onnxruntime",
     "dali": "do what the pipeline does in a step in Python, or in the client",
@@ -53,6 +53,8 @@ LEFT_OUT = {
     "metric_tags": "metrics have the labels that the operator needs",
 }
 """Fields that are left out with a notice, because what is served without them answers the same."""
+UNBATCHED = "max_batch_size is 0, so no requests are batched"
+"""Why a dynamic batcher is left out."""
 REFUSED = {
     "ensemble_scheduling": OTHER_BACKENDS["ensemble"],
     "sequence_batching": "the gates send no correlation IDs",

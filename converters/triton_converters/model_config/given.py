@@ -21,6 +21,7 @@ from triton_converters.contract.repository_config import (
     OTHER_BACKENDS,
     REFUSED,
     TAKEN,
+    UNBATCHED,
     WHOLE,
 )
 from triton_converters.contract.results import RepositoryModel
@@ -65,7 +66,7 @@ class Given:
             inputs=tuple(map(given_values.tensor, message.input)),
             outputs=tuple(map(given_values.tensor, message.output)),
             instances=(message.instance_group[0].count or None) if message.instance_group else None,
-            dynamic_batching=message.HasField("dynamic_batching"),
+            dynamic_batching=message.HasField("dynamic_batching") and not given_values.batches_nothing(message),
             preferred_batch_sizes=tuple(batching.preferred_batch_size),
             max_queue_delay_microseconds=batching.max_queue_delay_microseconds,
             cuda_graphs=message.optimization.cuda.graphs,
@@ -115,6 +116,8 @@ def _left_out(message: Any, backend: str) -> Iterator[str]:
     """Yield each field that is left out although it may matter to somebody, with the reason."""
     for field in dict.fromkeys(filter(None, map(_notice, _paths(message)))):
         yield f"{field}: {LEFT_OUT[field]}"
+    if given_values.batches_nothing(message):
+        yield f"dynamic_batching: {UNBATCHED}"
     if names := given_values.unread(message.parameters, backend):
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         yield f"parameters {', '.join(names[:NAMED])}{more}: the backend does not read them"

@@ -52,6 +52,13 @@ def parameters(given: Any, backend: str) -> dict[str, str]:
     return {name: each.string_value for name, each in sorted(given.items()) if name in PARAMETERS[backend]}
 
 
+def batches_nothing(message: Any) -> bool:
+    """Whether the dynamic batcher is on for a model without a batch dimension, where it only passes requests on."""
+    has_batches = bool(message.max_batch_size) or not message.input
+    fields = {field.name for field, _ in message.dynamic_batching.ListFields()}
+    return message.HasField("dynamic_batching") and not has_batches and fields <= {"max_queue_delay_microseconds"}
+
+
 def unread(given: Any, backend: str) -> list[str]:
     """Return the names of parameters that the backend does not read, such as metadata of an exporter."""
     return [quoted(name) for name in sorted(given) if name not in PARAMETERS[backend]]
@@ -130,7 +137,7 @@ def _of_batching(message: Any) -> Iterator[str]:
     largest = message.max_batch_size if message.input or message.max_batch_size else None
     if largest is not None and not 0 <= largest <= LARGEST_BATCH:
         yield f"max_batch_size must be 0 to {LARGEST_BATCH}: correct it"
-    if message.HasField("dynamic_batching") and largest == 0:
+    if message.HasField("dynamic_batching") and largest == 0 and not batches_nothing(message):
         yield "dynamic_batching needs a max_batch_size of at least 1: remove it, or set that"
     sizes = message.dynamic_batching.preferred_batch_size
     if len(sizes) > MOST_PREFERRED or not all(1 <= each <= (largest or LARGEST_BATCH) for each in sizes):

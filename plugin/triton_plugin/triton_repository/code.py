@@ -41,7 +41,7 @@ def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> None:
     if "get_response_sender" in used:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
-    told.left_out += ((model.name, each) for each in _notices(own, used, modules))
+    told.doubts += ((model.name, each) for each in _doubts(own, used, modules))
     _packages(model, file, modules, told)
 
 
@@ -75,7 +75,7 @@ def _packages(model: ModelFiles, file: str, modules: Modules, told: Told) -> Non
         told.missing.append((model.name, message))
 
 
-def _notices(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:
+def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:
     if called := [each for each in DOWNLOADS if each in used]:
         yield (
             f"it calls {called[0]}: a server reaches nothing, so the files have to lie in the step's folder, named from"

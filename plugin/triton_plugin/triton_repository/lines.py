@@ -30,8 +30,9 @@ def lines(found: Pipeline) -> Iterator[str]:
 
 
 def comments(found: Pipeline) -> Iterator[str]:
-    """Yield what is to be added, and what is left out, one sentence each."""
+    """Yield what is to be added, what may fail, and what is left out, one sentence each."""
     yield from (f"{TODO}: {name}: {words}." for name, words in found.missing)
+    yield from (f"Check: {name}: {words}." for name, words in found.doubts)
     yield from (f"Left out: {name}: {words}." for name, words in found.left_out)
 
 

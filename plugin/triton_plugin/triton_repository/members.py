@@ -5,14 +5,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from triton_converters.contract.formats import TRITON_PYTHON
-from triton_converters.contract.repository_config import BACKENDS, OTHER_BACKENDS, TAKEN
+from triton_converters.contract.repository_config import BACKENDS, OTHER_BACKENDS, TAKEN, UNBATCHED
 from triton_converters.contract.text import quoted
 from triton_operator.api.format_rules import OF_TRITON
 from triton_plugin.python_files import Modules
 from triton_plugin.triton_repository import code, pbtxt, tensors
 from triton_plugin.triton_repository.files import DEFAULTS, PYTHON, ModelFiles
 from triton_plugin.triton_repository.pbtxt import Fields
-from triton_plugin.triton_repository.settings import settings
+from triton_plugin.triton_repository.settings import batches_nothing, settings
 from triton_plugin.triton_repository.told import Told, judged, names
 
 MODEL = "model.py"
@@ -87,6 +87,8 @@ def _step(
     entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file, **code.requirements(model)}
     if arguments := _arguments(model, config, told):
         entry["arguments"] = arguments
+    if batches_nothing(config, batch):
+        told.left_out.append((model.name, f"dynamic_batching: {UNBATCHED}"))
     if inputs and outputs:
         entry |= {
             "config": settings(config, batch),
@@ -109,16 +111,14 @@ def _given(
         for each in pbtxt.messages(config, "input")
         if pbtxt.word(each, "optional") in ("true", "True")
     }
-    for each in inputs:
-        name = each["name"]
-        if name in mapped:
-            continue
-        if name in optional:
-            message = f"input {quoted(name)} is optional: left out, as if no request had it"
-            told.left_out.append((model.name, message))
-        else:
-            told.faults.append((model.name, f"no step's input_map has its input {quoted(name)}: connect it"))
-    return [each for each in inputs if each["name"] in mapped or each["name"] not in optional]
+    unmapped = [each["name"] for each in inputs if each["name"] not in mapped]
+    absent = [each for each in unmapped if each in optional]
+    if absent:
+        told.left_out.append((model.name, f"optional inputs {names(absent)}: it runs as if no request had them"))
+    for each in unmapped:
+        if each not in optional:
+            told.faults.append((model.name, f"no step's input_map has its input {quoted(each)}: connect it"))
+    return [each for each in inputs if each["name"] not in absent]
 
 
 def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Pipeline:
     """spec.ensemble."""
     left_out: Words
     """What the object does not say, by the folder's name."""
+    doubts: Words
+    """What may fail on a server, by the folder's name."""
     missing: Words
     """What has to be added before it can run, by the folder's name."""
 
@@ -74,7 +76,8 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
     left_out = list(dict.fromkeys(told.left_out))
     if others:
         left_out.append((names(others), "not in this pipeline: write another object to serve it"))
-    return Pipeline(path, tuple(models), ensemble, left_out, list(dict.fromkeys(told.missing)))
+    doubts, missing = (list(dict.fromkeys(each)) for each in (told.doubts, told.missing))
+    return Pipeline(path, tuple(models), ensemble, left_out, doubts, missing)
 
 
 def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:

@@ -16,7 +16,7 @@ def settings(config: Fields, largest: int) -> dict[str, Any]:
     instances = sum(max(pbtxt.number(each, "count"), 1) for each in pbtxt.messages(config, "instance_group"))
     if instances > 1:
         found["instances"] = instances
-    for batching in pbtxt.messages(config, "dynamic_batching")[-1:]:
+    for batching in [] if batches_nothing(config, largest) else pbtxt.messages(config, "dynamic_batching")[-1:]:
         said: dict[str, Any] = {}
         if sizes := [
             pbtxt.whole(each, "preferred_batch_size") for each in pbtxt.words(batching, "preferred_batch_size")
@@ -28,6 +28,12 @@ def settings(config: Fields, largest: int) -> dict[str, Any]:
     if text := " ".join(_overrides(config, "")):
         found["overrides"] = text
     return found
+
+
+def batches_nothing(config: Fields, largest: int) -> bool:
+    """Whether the dynamic batcher is on for a model without a batch dimension, where it only passes requests on."""
+    batching = pbtxt.messages(config, "dynamic_batching")[-1:]
+    return not largest and any(each.keys() <= {"max_queue_delay_microseconds"} for each in batching)
 
 
 def _overrides(fields: Fields, above: str) -> Iterator[str]:

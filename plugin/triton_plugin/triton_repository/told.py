@@ -22,6 +22,8 @@ class Told:
     """What cannot be served, with what to do."""
     left_out: Words = field(default_factory=list)
     """What an object does not say, although what is served answers the same."""
+    doubts: Words = field(default_factory=list)
+    """What may fail on a server, with what to do: only the author can tell."""
     missing: Words = field(default_factory=list)
     """What has to be added before the object can run."""
 
