@@ -270,6 +270,10 @@ test-zoo: venv ## Serve other projects' models by the smallest object on the clu
 test-user-files: venv ## Run the user files of NVIDIA's examples in the images: CHECKOUT=, DLLOGGER= are clones, EXTRA= a folder of packages; NAME="a b"
 	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
 
+.PHONY: test-repositories
+test-repositories: venv ## Make one object of each of twelve public Triton repositories, and try it here: MIRRORS= holds clones; NAME="a b", OUTPUT=
+	python3 -m tests.triton_repositories --mirrors "$(MIRRORS)" $(NAME) $(if $(OUTPUT),--output "$(OUTPUT)")
+
 # The checklist of docs/gpu.md. Nothing but the images has to be there; the server's is the chart's.
 GPU_FOLDER = $(CACHE)/gpu
 GPU_SERVER = $$(python3 -c 'import yaml; print("{repository}:{tag}".format(**yaml.safe_load(open("charts/triton-operator/values.yaml"))["images"]["server"]))')

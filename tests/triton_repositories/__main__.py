@@ -1,0 +1,163 @@
+"""`python3 -m tests.triton_repositories --mirrors FOLDER [NAME...]`: make objects of public repositories, and try them.
+
+FOLDER holds a clone of each, with or without a work tree, as OWNER+NAME, OWNER+NAME/repo or OWNER/NAME. Weights that a
+repository does not hold are made, as is a dataloader. The planner then runs on each object, and its Jobs up to the
+conversion run in this machine's Python. With --output, each object and its source are left in that folder, to be run on
+a cluster.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.simulation.answers import Script
+from tests.simulation.cluster import Cluster
+from tests.simulation.objects import SETTINGS
+from tests.triton_repositories import made
+from tests.triton_repositories.repositories import REPOSITORIES, Repository
+from triton_converters.contract import envelope
+from triton_converters.contract.reasons import Reason
+from triton_plugin.errors import FolderError
+from triton_plugin.first_object import ObjectOptions, notices, object_name
+from triton_plugin.model_folder import read
+from triton_plugin.run import valid_yaml
+from triton_plugin.subject import parse
+from triton_plugin.triton_repository import pbtxt
+
+STAGES = ("source", "reference", "convert")
+LAST_WORDS = 300
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a pipeline."""
+
+    repository: Repository
+    pipeline: str
+    taken: bool
+    """Whether init made an object that needs nothing but weights and a dataloader."""
+    words: str
+    """What init said."""
+    tried: str = ""
+    """What became of the object."""
+
+
+class Jobs:
+    """How the Jobs of one object end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.scripts: dict[str, Script] = {}
+
+    def __call__(self, stage: str, candidate: str, request: Any) -> Script:
+        """Return how the Job ends; those that need a server end well."""
+        if stage not in STAGES:
+            return Script()
+        if request.key not in self.scripts:
+            self.scripts[request.key] = self._run(stage, request)
+        return self.scripts[request.key]
+
+    def _run(self, stage: str, request: Any) -> Script:
+        command = [sys.executable, "-m", "tests.triton_repositories.job", str(self.folder), stage, request.to_json()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        answer = next(iter(done.stdout.splitlines()[-1:]), "")
+        try:
+            outcome = envelope.Outcome.from_json(answer)
+        except ValueError:
+            return Script(exit_code=envelope.EXIT_FINAL, reason=Reason.CRASHED, message=done.stderr[-LAST_WORDS:])
+        if outcome.reason is None:
+            return Script(answer=answer)
+        return Script(exit_code=envelope.EXIT_FINAL, reason=outcome.reason, message=outcome.message)
+
+
+def main() -> int:
+    """Try the named repositories, or all of them. Return 1 if a clone is missing."""
+    parser = argparse.ArgumentParser(prog="python3 -m tests.triton_repositories", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the owner of a repository; default: all")
+    parser.add_argument("--mirrors", required=True, type=Path, metavar="FOLDER", help="the clones")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="leave objects and sources there")
+    options = parser.parse_args()
+    chosen = [each for each in REPOSITORIES if not options.names or each.short in options.names]
+    rows, missing = [], []
+    for repository in chosen:
+        if (clone := _clone(options.mirrors, repository)) is None:
+            missing.append(repository.name)
+            continue
+        for pipeline in repository.pipelines:
+            with tempfile.TemporaryDirectory() as name:
+                place = (options.output or Path(name)) / object_name(
+                    f"{repository.short[:9]}-{pipeline.rpartition('/')[2]}"
+                )
+                row = _row(repository, pipeline, clone, place.resolve())
+            print(f"{repository.name}: {pipeline}: {'taken' if row.taken else 'not taken'}: {row.words} {row.tried}\n")
+            rows.append(row)
+    pipelines = sum(each.taken for each in rows)
+    print(f"{pipelines} of {len(rows)} pipelines are taken as they are")
+    if missing:
+        print(f"{options.mirrors} has no clone of {', '.join(missing)}: git clone them", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _clone(mirrors: Path, repository: Repository) -> Path | None:
+    plus = mirrors / repository.name.replace("/", "+")
+    return next((each for each in (plus / "repo", plus, mirrors / repository.name) if each.is_dir()), None)
+
+
+def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row:
+    source = place / "source" / place.name
+    source.mkdir(parents=True)
+    _extract(clone, repository, source)
+    added = made.weights(source)
+    for name, text in repository.graphs.items():
+        file = source / name / "1" / "model.onnx"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(made.graph(pbtxt.read(text.encode())))
+        added.append(str(file.relative_to(source)))
+    options = ObjectOptions(name=place.name, source=f"pvc://models/{place.name}")
+    try:
+        first = yaml.safe_load(valid_yaml(read(source, pipeline), options))
+        (source / "dataloader.py").write_text(made.dataloader(first["spec"]["ensemble"]), encoding="utf-8")
+        folder = read(source, pipeline)
+        text = valid_yaml(folder, options)
+    except FolderError as error:
+        return Row(repository, pipeline, False, f"refused: {error}")
+    (place / "object.yaml").write_text(text, encoding="utf-8")
+    said = list(notices(folder))
+    words = "; ".join([*said, *([f"made {', '.join(added)}"] if added else [])])
+    return Row(repository, pipeline, not any("TODO" in each for each in said), words, _tried(text, place))
+
+
+def _tried(text: str, place: Path) -> str:
+    """Return what becomes of the object, whose source is on a claim at ``place``."""
+    (place / "repository").mkdir()
+    spec = yaml.safe_load(text)["spec"]
+    cluster = Cluster(spec, Jobs(place))
+    cluster.settings = replace(SETTINGS, allowed_python_steps=True)
+    cluster.settle()
+    subject = parse(cluster.body(), None)
+    condition = subject.condition("Ready")
+    return f"-> {condition.reason}: {condition.message}" if condition else "-> no condition"
+
+
+def _extract(clone: Path, repository: Repository, target: Path) -> None:
+    """Write the files of the model repository; those that a snapshot lacks are left out."""
+    git = ["git", "-C", str(clone)]
+    top = f"{repository.commit}:{repository.folder}" if repository.folder != "." else repository.commit
+    listed = subprocess.run([*git, "ls-tree", "-r", "-z", top], capture_output=True, check=True).stdout
+    for line in filter(None, listed.split(b"\0")):
+        meta, name = line.split(b"\t", 1)
+        found = subprocess.run([*git, "cat-file", "blob", meta.split()[2]], capture_output=True, check=False)
+        if found.returncode == 0:
+            file = target / name.decode()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(found.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

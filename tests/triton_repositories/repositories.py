@@ -1,0 +1,90 @@
+"""The repositories of docs/ensembles.md, in the order of the rule, and what is added to each before it is tried."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A public repository."""
+
+    name: str
+    """Owner and name on GitHub."""
+    commit: str
+    folder: str
+    """The Triton model repository in it."""
+    pipelines: tuple[str, ...]
+    """Every ensemble, and every Python model that is in none, below ``folder``."""
+    graphs: Mapping[str, str] = field(default_factory=dict)
+    """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
+
+    @property
+    def short(self) -> str:
+        """A name for files and objects."""
+        return self.name.partition("/")[0].lower()
+
+
+_YOLO = (
+    'input { name: "input" data_type: TYPE_FP32 dims: [ 1, 3, 416, 416 ] }'
+    ' output { name: "output" data_type: TYPE_FP32 dims: [ 1, 10647, 84 ] }'
+)
+REPOSITORIES = (
+    Repository(
+        "rh-aiservices-bu/kserve-triton-ensemble-testing",
+        "fe740c164aa5",
+        "model01/xgb_v2",
+        ("ensemble_merger_google_xgb",),
+    ),
+    Repository("Kirill-Tamogashev/Triton-ensemble-for-bert", "3259252fdb0c", "model_repository", ("ensemble_model",)),
+    Repository("luizvilasboas/triton-ensemble", "d43897dff44b", "models", ("yolov8n_ensemble",)),
+    Repository("gianpd/triton-inference", "87f7ea0ee57e", "TritonServer/model_repository", ("pipeline",)),
+    Repository(
+        "rizwanishaq/triton-inference-server-examples",
+        "31eeb0eb7616",
+        "models",
+        (
+            "decoupled/models/square_int32",
+            "get_languages/models/get_languages",
+            "get_languages/models/requests_counter",
+            "jpg_model",
+            "python_backend_batch",
+            "t2t_lang",
+            "vad_silero",
+            "webp_model",
+        ),
+    ),
+    Repository(
+        "gladiaio/triton-inference-memory-allocation",
+        "8076715b4c7d",
+        "models",
+        ("pyannote_diarization", "whisper_mel_worker"),
+    ),
+    Repository(
+        "Pranjalya/triton-inference-docker",
+        "0a840e7a16c0",
+        "tritonserverpipeline/models",
+        (
+            "classification_bart_large_mnli",
+            "ner_gliner_multilingual",
+            "ner_wikineural_multilingual",
+            "sentiment_distilbert_multilingual",
+            "summarization_bart_large_cnn",
+        ),
+    ),
+    Repository(
+        "151ali/triton-inference-server-examples",
+        "00cb90b7d667",
+        "model_repository",
+        ("yolov4_pipeline",),
+        {"yolov4": _YOLO},
+    ),
+    Repository("blokhinnv/triton-inference-example", "002f49385de6", "models", ("cifar10-ensemble",)),
+    Repository("loki-lab/triton-inference-ocr", "301407fcbfd6", "model_repository", ("pp_ocr", "rec_pp")),
+    Repository("nbdaaa/bge-m3-onnx-Triton-Inference-Server", "f6fbeaaa2e64", "model_repository", ("bge_m3_ensemble",)),
+    Repository(
+        "RamVegiraju/triton-inference-server-examples",
+        "26b4ca2225ee",
+        ".",
+        ("ensemble/hf_pipeline/text_ensemble", "conda-python-backend/nlp/sentiment"),
+    ),
+)
