@@ -32,6 +32,7 @@ from tests.e2e import (
     last_words,
     pictures,
     prober,
+    regressing,
     repair,
     requiring,
     running,
@@ -71,6 +72,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
+    "regressed": regressing.run,
     "smallest_object": smallest.run,
     "ran": running.run,
     "required": requiring.run,
@@ -295,6 +297,12 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()
+
+
+@pytest.fixture(scope="package")
+def regressed(lanes: dict[str, "Future[Any]"]) -> regressing.Regressed:
+    """Outcome of the lane."""
+    return lanes["regressed"].result()
 
 
 @pytest.fixture(scope="package")
