@@ -37,6 +37,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, Environment, ProfileResult, Tensor
 from triton_converters.convert import onnx_int8
 from triton_converters.gates.precision import check_precision
+from triton_converters.graph import scopes
 from triton_converters.stages.convert import produce
 
 FLOAT = TensorProto.FLOAT
@@ -189,6 +190,45 @@ def test_an_older_operator_set_is_raised(bring: Callable[..., None], times: Call
     convert()
     served = onnx.load(str(model_file(REVISION, "small", "onnx")))
     assert [each.version for each in served.opset_import if not each.domain] == [onnx_int8.OPSET]
+
+
+SUFFIXES = (
+    *("scale", "zero_point", "quantized", "QuantizeLinear_Input", "QuantizeLinear_Output"),
+    *("DequantizeLinear_Input", "DequantizeLinear_Output", "output_scale", "output_quantized", "quant_scales_mul"),
+)
+
+
+def renamed(model: Any, names: dict[str, str]) -> Any:
+    scopes.rename(model.graph, names)
+    return model
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_names_that_the_quantizer_makes_clash_with_none_of_the_graph(
+    bring: Callable[..., None], times: Callable[..., None], suffix: str
+) -> None:
+    weights = {each.name: f"x_{suffix}" for each in digits().graph.initializer if each.name == "c2"}
+    bring(renamed(digits(), {**weights, "c3": f"c0_{suffix}", "Relu_1_out": f"Conv_0_out_{suffix}"}), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    quantized = figures(convert())
+    assert (quantized.method, quantized.int8_operators, quantized.operators) == ("Static", 6, 6)
+    served = onnx.load(str(model_file(REVISION, "small", "onnx"))).graph
+    assert [each.name for each in (*served.input, *served.output)] == ["x", "y"]
+
+
+def test_an_input_may_be_called_as_the_scale_of_another(bring: Callable[..., None], times: Callable[..., None]) -> None:
+    graph = Graph()
+    factor = graph.add("Mul", "x", "x_scale")
+    y = graph.add("Add", graph.add("MatMul", factor, graph.weight(64, 64)), "x")
+    dims = ["batch", 5, 64]
+    bring(
+        graph.model({"x": (FLOAT, dims), "x_scale": (FLOAT, ["batch", 1, 1])}, {"y": (y, FLOAT, dims)}),
+        {**features(), "x_scale": numpy.linspace(1, 2, SAMPLES, dtype=numpy.float32).reshape(-1, 1, 1)},
+    )
+    times(2.0, 0.5, 0.8, 1.0)
+    assert figures(convert()).int8_operators == 1
+    served = onnx.load(str(model_file(REVISION, "small", "onnx"))).graph
+    assert [each.name for each in served.input] == ["x", "x_scale"]
 
 
 def test_where_a_scale_for_all_loses_most_another_method_serves(
@@ -442,6 +482,16 @@ def test_what_calibrates_a_model_of_an_ensemble_is_left_out_of_the_metrics_of_th
     assert calibrating
     assert between.isdisjoint(calibrating)
     assert judged <= between
+
+
+def test_the_log_has_the_figures(
+    bring: Callable[..., None], times: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bring(digits(), pictures())
+    times(2.0, 0.5, 0.8, 1.0)
+    convert()
+    words = "small: 6 of 6 convolutions and matrix products run in INT8 (Static, 32 calibration samples), 4.00 times as"
+    assert words in capsys.readouterr().out
 
 
 def test_a_model_of_an_ensemble_without_a_sample_to_judge_by_is_not_quantized(mount: Path) -> None:

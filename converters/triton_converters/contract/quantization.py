@@ -37,6 +37,14 @@ class Quantized:
     calibration_samples: int
     """Samples that calibrated it; 0: the method needs none."""
 
+    def words(self) -> str:
+        """Return all of it in one line."""
+        ratio = "" if self.signal_to_noise is None else f", {self.signal_to_noise:.1f} dB"
+        return (
+            f"{self.int8_operators} of {self.operators} convolutions and matrix products run in INT8 ({self.method},"
+            f" {self.calibration_samples} calibration samples), {self.speedup:.2f} times as fast as fp32{ratio}"
+        )
+
 
 def calibration(samples: int, asked: int) -> frozenset[int]:
     """Return the numbers of the samples, from 0, by which an INT8 candidate is calibrated.

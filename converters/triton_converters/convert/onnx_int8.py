@@ -26,7 +26,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES
 from triton_converters.contract.quantization import Quantization, Quantized, calibration
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
-from triton_converters.convert import onnx_exclusion, onnx_graph
+from triton_converters.convert import onnx_apart, onnx_exclusion, onnx_graph
 from triton_converters.gates.agreement import LEAST_SIGNAL_TO_NOISE
 from triton_converters.gates.answers import Answers, Infer, scales_of, serve
 from triton_converters.gates.outputs import check_outputs
@@ -130,11 +130,12 @@ def quantize(request: ConvertRequest, signature: Signature, directory: Path) -> 
     with tempfile.TemporaryDirectory(prefix="int8-") as folder, contextlib.chdir(folder):
         prepared = _prepared(path, Path(folder))
         kept = _name_kept(path, prepared, request.quantization)
+        names = _apart(prepared)
         scales = scales_of(read_all(data.home), data.batched, TOLERANCE, "int8")
         tries, failed = [], []
         for method in METHODS:
             try:
-                made = _made(method, request.quantization, prepared, kept, data)
+                made = _made(method, request.quantization, prepared, kept, data, names)
             except Exception as error:
                 traceback.print_exc()
                 failed.append(f"{method.words}: the quantizer failed: {type(error).__name__}: {error!s:.100}")
@@ -215,8 +216,26 @@ def _name_kept(path: Path, prepared: Path, asked: Quantization) -> list[str]:
     return kept
 
 
-def _made(method: Method, asked: Quantization, prepared: Path, kept: Sequence[str], data: _Data) -> Path | None:
-    """Return the path of the quantized graph, but for the nodes ``kept``; None: the method quantizes nothing in it."""
+def _apart(prepared: Path) -> dict[str, str]:
+    """Give tensors other names where the quantizer would make theirs; returns the new names by the old."""
+    model = onnx_graph.load(prepared)
+    if changed := onnx_apart.apart(model):
+        onnx_graph.save(model, prepared)
+    return changed
+
+
+def _made(
+    method: Method,
+    asked: Quantization,
+    prepared: Path,
+    kept: Sequence[str],
+    data: _Data,
+    names: Mapping[str, str],
+) -> Path | None:
+    """Return the path of the quantized graph, but for the nodes ``kept``; None: the method quantizes nothing in it.
+
+    ``names``: those of the prepared graph's tensors by those that the graph had; empty: they are its own.
+    """
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
@@ -231,7 +250,7 @@ def _made(method: Method, asked: Quantization, prepared: Path, kept: Sequence[st
         quantize_static(
             str(prepared),
             str(path),
-            _Reader(data.calibration_inputs),
+            _Reader(data.calibration_inputs, names),
             quant_format=QuantFormat.QDQ,
             # With signed activations, ONNX Runtime's kernels of x86 are slower than fp32.
             activation_type=QuantType.QUInt8,
@@ -239,18 +258,23 @@ def _made(method: Method, asked: Quantization, prepared: Path, kept: Sequence[st
         )
     else:
         quantize_dynamic(str(prepared), str(path), **common)
-    return path if any(map(is_quantized, operators(onnx_graph.load(path)))) else None
+    made = onnx_graph.load(path)
+    if names:
+        onnx_apart.restore(made, names)
+        onnx_graph.save(made, path)
+    return path if any(map(is_quantized, operators(made))) else None
 
 
 class _Reader:
     """ONNX Runtime's CalibrationDataReader: the next sample's inputs by name, and None after the last."""
 
-    def __init__(self, inputs: Callable[[], Iterator[dict[str, Array]]]) -> None:
-        self._inputs = inputs()
+    def __init__(self, inputs: Callable[[], Iterator[dict[str, Array]]], names: Mapping[str, str]) -> None:
+        self._inputs, self._names = inputs(), names
 
     def get_next(self) -> dict[str, Array] | None:
         """Return the next sample's inputs by name; None: there is no more."""
-        return next(self._inputs, None)
+        found = next(self._inputs, None)
+        return found and {self._names.get(name, name): array for name, array in found.items()}
 
 
 def _judged(method: Method, path: Path, data: _Data, scales: Mapping[str, Scale]) -> _Try:

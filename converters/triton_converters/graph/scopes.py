@@ -19,7 +19,7 @@ def _separate(graph: Any, names: Names, taken: set[str]) -> None:
     for node in graph.node:
         for body in bodies(node):
             shared = _defined(body) & taken
-            _rename(body, {name: names.unused(name) for name in shared})
+            rename(body, {name: names.unused(name) for name in shared})
             taken |= _defined(body)
             _separate(body, names, taken)
 
@@ -31,7 +31,7 @@ def _defined(graph: Any) -> set[str]:
     return {*given, *sparse, *(name for node in graph.node for name in node.output)} - {""}
 
 
-def _rename(graph: Any, changed: Mapping[str, str]) -> None:
+def rename(graph: Any, changed: Mapping[str, str]) -> None:
     """Rename tensors in a graph and in all bodies within it, where these define none of that name."""
     if not changed:
         return
@@ -46,4 +46,4 @@ def _rename(graph: Any, changed: Mapping[str, str]) -> None:
                 names[place] = changed.get(name, name)
         for body in bodies(node):
             own = _defined(body)
-            _rename(body, {name: new for name, new in changed.items() if name not in own})
+            rename(body, {name: new for name, new in changed.items() if name not in own})

@@ -28,16 +28,22 @@ def read_by(node: Any) -> set[str]:
     return {*node.input, *inside, *returned} - {""}
 
 
+def names(graph: Any) -> set[str]:
+    """Return the names of all tensors of a model, those of its bodies included."""
+    found: set[str] = set()
+    for each in graphs(graph):
+        for values in (each.initializer, each.input, each.output):
+            found |= {value.name for value in values}
+        found |= {sparse.values.name for sparse in each.sparse_initializer}
+        found |= {name for node in each.node for name in (*node.input, *node.output)}
+    return found - {""}
+
+
 class Names:
     """The names of all tensors of a model, to which more may be added."""
 
     def __init__(self, graph: Any) -> None:
-        self._taken: set[str] = set()
-        for each in graphs(graph):
-            for values in (each.initializer, each.input, each.output):
-                self._taken |= {value.name for value in values}
-            self._taken |= {sparse.values.name for sparse in each.sparse_initializer}
-            self._taken |= {name for node in each.node for name in (*node.input, *node.output)}
+        self._taken = {*names(graph), ""}
 
     def unused(self, name: str) -> str:
         """Return the name, or a longer one if it is taken; from now on it is."""

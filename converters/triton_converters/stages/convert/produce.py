@@ -58,6 +58,9 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     collected = write_model(request, form, directory)
     collected += _absent_operators(request, directory)
     quantized = _quantized(request, form, directory)
+    if quantized is not None:
+        # Of a model of an ensemble, no status tells.
+        print(f"{request.model_name}: {quantized.words()}", flush=True)
     error, doubts = max_absolute_error(request, form, directory)
     words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
     found = Converted(words, seconds, error, rehearsal.used(), gpu.used(), quantized)
