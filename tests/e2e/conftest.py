@@ -39,6 +39,7 @@ from tests.e2e import (
     served_already,
     smallest,
     soaking,
+    texts,
     unlabelling,
     workbench,
 )
@@ -60,6 +61,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "soaked": soaking.run,
     "evolved": evolution.run,
     "pictures": pictures.run,
+    "texts": texts.run,
     "scorer": ensemble.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
@@ -333,6 +335,12 @@ def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
 def pictures_object(lanes: dict[str, "Future[Any]"]) -> pictures.Pictures:
     """Outcome of the lane."""
     return lanes["pictures"].result()
+
+
+@pytest.fixture(scope="package", name="texts")
+def texts_object(lanes: dict[str, "Future[Any]"]) -> texts.Texts:
+    """Outcome of the lane."""
+    return lanes["texts"].result()
 
 
 @pytest.fixture(scope="package")

@@ -10,14 +10,18 @@ from packaging.utils import parse_wheel_filename
 from tests.e2e import plugin
 from tests.e2e.suite import Suite
 
-PLACE = "pvc://models/wheels"
+PLACE = "pvc://models/wheels-{}"
+"""The index looks into each such folder."""
 PYTHON = "3.13"
 """Of the converter image and of the server's."""
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
-def push(suite: Suite, requirements: Path) -> None:
-    """Put the wheels of a requirements file, and of what these require, to where the index finds them."""
+def push(suite: Suite, who: str, requirements: Path) -> None:
+    """Put the wheels of a requirements file, and of what these require, to where the index finds them.
+
+    ``who``: the folder's own name, so that two objects do not push to one.
+    """
     with tempfile.TemporaryDirectory() as name:
         downloaded, folder = Path(name) / "downloaded", Path(name) / "wheels"
         platforms = [word for each in PLATFORMS for word in ("--platform", each)]
@@ -28,5 +32,5 @@ def push(suite: Suite, requirements: Path) -> None:
             project = folder / "simple" / parse_wheel_filename(wheel.name)[0]
             project.mkdir(parents=True, exist_ok=True)
             wheel.rename(project / wheel.name)
-        pushed = plugin.run(suite.busy, "push", str(folder), PLACE)
+        pushed = plugin.run(suite.busy, "push", str(folder), PLACE.format(who))
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"

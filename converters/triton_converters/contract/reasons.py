@@ -215,7 +215,7 @@ class Reason(StrEnum):
     )
     REQUIREMENTS_MISSING = (
         "RequirementsMissing",
-        "The source has no file with the name that spec.conversion.requirements gives.",
+        "The source has no file with the name that spec.conversion.requirements or a model's requirements give.",
     )
     REQUIREMENTS_INVALID = (
         "RequirementsInvalid",
@@ -223,11 +223,11 @@ class Reason(StrEnum):
     )
     PACKAGE_NOT_FOUND = (
         "PackageNotFound",
-        "The package index has no wheel of a required package that fits the converter image and that pip installs.",
+        "The package index has no wheel of a required package that fits the image and that pip installs.",
     )
     PACKAGE_CONFLICT = (
         "PackageConflict",
-        "The requirements contradict each other, or a version that the converter image has.",
+        "The requirements contradict each other, or a version that the image has.",
     )
     PACKAGE_HASH_MISMATCH = (
         "PackageHashMismatch",

@@ -1,15 +1,16 @@
-"""python3 index.py FOLDER OTHER CERTIFICATE AUTHORIZATION: an index of Python packages, whose pages are listings.
+"""python3 index.py FOLDER OTHERS CERTIFICATE AUTHORIZATION: an index of Python packages, whose pages are listings.
 
-What FOLDER lacks is looked for in OTHER.
+What FOLDER lacks is looked for in the folders whose paths match OTHERS.
 """
 
 import functools
+import glob
 import http.server
 import os
 import ssl
 import sys
 
-folder, other, certificate, authorization = sys.argv[1:]
+folder, others, certificate, authorization = sys.argv[1:]
 
 
 class Index(http.server.SimpleHTTPRequestHandler):
@@ -18,7 +19,8 @@ class Index(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
         """Return the file or the folder of a URL's path."""
         found = super().translate_path(path)
-        return found if os.path.exists(found) else found.replace(folder, other, 1)
+        elsewhere = (found.replace(folder, each, 1) for each in glob.glob(others))
+        return next(filter(os.path.exists, (found, *elsewhere)), found)
 
     def do_GET(self) -> None:
         """Answer a request."""
