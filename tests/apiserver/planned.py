@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_model, candidate
+from tests.simulation.deployments import a_model, a_step, candidate
 from tests.simulation.made_jobs import WEB
-from tests.states.deployment import State, a_deployment, an_ensemble_of
+from tests.states.deployment import State, a_deployment, a_deployment_of, an_ensemble_of
 from tests.states.moments import MOMENTS
 from tests.states.passes import objects
 from triton_operator.names import STAGE_LABEL
@@ -98,6 +98,9 @@ def simulated() -> dict[str, State]:
         "scaling": one.asking(serving=several, repository=sharing).autoscaled(minReplicas=2).where(settings=BOUNDED),
         "a search": one.asking(selection={"search": {"mode": "Quick"}}),
         "an ensemble": an_ensemble_of("onnx-fp32"),
+        "packages of a step": a_deployment_of(a_step(requirements="steps/needs.txt"))
+        .asking(conversion={"indexSecretRef": {"name": "index"}})
+        .where(settings=replace(BOUNDED, allowed_python_steps=True)),
     }
 
 
