@@ -121,6 +121,7 @@ TOLD = "\n    def execute(self, requests):\n        return None\n"
 STEPS = {
     "fine": ("import json, numpy, reader\nassert not hasattr(numpy, 'FALSE')\nassert json.dumps(reader.VERSION)", ""),
     "hidden": ("import wheel_of_the_image", "No module named 'wheel_of_the_image'; a step sees NumPy, its folder and"),
+    "module": ("import lame", "; the package lame of the model's requirements does not import here"),
     "broken": (
         "import broken",
         "step.py:1: ImportError: libnothing.so: cannot open shared object file; the package broken of the model's"
@@ -141,6 +142,7 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         version / "packages/triton_python_backend_utils.py": "raise SystemExit('hides the module of the server')",
         version / "packages/numpy.py": "FALSE = True",
         version / "packages/reader.py": "VERSION = 1",
+        version / "packages/lame.py": "raise ImportError('undefined symbol: x')",
         version / "packages/broken/__init__.py": "raise ImportError('libnothing.so: cannot open shared object file')",
         version / "source/step.py": f"{text}\nclass TritonPythonModel:{TOLD}",
     }

@@ -47,6 +47,10 @@ BROKEN = {
     "exits": ("import sys\nsys.exit(4)", "step.py:2: the code called sys.exit(4)"),
     "syntax": ("x = (", "step.py:1: SyntaxError"),
     "missing": ("import torch", "step.py:1: ModuleNotFoundError: No module named 'torch'"),
+    "package": (
+        "import lame",
+        "step.py:1: ImportError: no symbol; the package lame of the model's requirements does not",
+    ),
     "classless": ("x = 1", "defines no class TritonPythonModel with a method execute"),
     "initialize": (
         "class TritonPythonModel:\n    def initialize(self, args): 1 / 0\n    def execute(self, requests): pass",
@@ -186,7 +190,9 @@ def test_a_file_that_is_no_step_is_refused_in_words(broken: Server, name: str) -
 def broken(tmp_path_factory: pytest.TempPathFactory, start: Callable[..., Server]) -> Server:
     root = tmp_path_factory.mktemp("broken")
     for name, (text, _) in BROKEN.items():
-        write_step(root / name, {"step.py": text}, *IO)
+        version = write_step(root / name, {"step.py": text}, *IO)
+        (version / "packages").mkdir()
+        (version / "packages" / "lame.py").write_text("raise ImportError('no symbol')")
     return wait_ready(start(readable(root), "--model-control-mode=explicit", COMPLETE))
 
 

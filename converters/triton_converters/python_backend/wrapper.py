@@ -290,7 +290,7 @@ def _package(error: BaseException) -> str:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         for root in roots:
             if frame.filename.startswith(root):
-                name = Path(frame.filename[len(root) :]).parts[0]
+                name = Path(frame.filename[len(root) :]).parts[0].split(".")[0]
                 return f"; the package {name} of the model's requirements does not import here"
     return f"; {MISSING}" if isinstance(error, ModuleNotFoundError) else ""
 
