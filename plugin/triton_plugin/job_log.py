@@ -15,6 +15,8 @@ LONGEST_LINE = 300
 """The most characters of a line that are shown: three lines of a terminal."""
 SHORT_SECONDS = 5.0
 """What is left where a log does not say, because it is less than 10 s."""
+SWEEP_ENDS = ("points are not measured", "it is left out, as")
+"""The words of a line by which a sweep ends before its last point."""
 
 _POINT = re.compile(r"(offline|online|request rate|search) (\d{1,4})(?:/| of at most )(\d{1,4}): ")
 _TOOK = re.compile(r"\((\d{1,6}(?:\.\d)?) s\)")
@@ -85,7 +87,7 @@ def sweeps(log: JobLog) -> Sweeps | None:
         if place and time:
             took.append((place[1], float(time[1])))
             last, most = int(place[2]), int(place[3])
-    is_over = "points are not measured" in log.text.rsplit(lines[-1], 1)[-1]
+    is_over = any(words in log.text.rsplit(lines[-1], 1)[-1] or words in lines[-1] for words in SWEEP_ENDS)
     left = 0.0 if is_over else _left(log.stage, lines[-1])
     online = tuple(seconds for scenario, seconds in took if scenario == "online")
     return Sweeps(tuple(seconds for _, seconds in took), online, left, last, most)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_perf_analyzer import COUNT, TARGET
-from test_sweep import Saturating, value
+from test_sweep import Saturating, Tool, value
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Sweep
@@ -16,6 +16,7 @@ from triton_converters.measuring.budget import Budget, next_point, total_seconds
 from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import first_windows
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points
+from triton_plugin.job_log import JobLog, sweeps
 
 WANTED = points("online", Sweep((1,), (1, 2, 4, 8, 16, 32, 64, 128), False))
 RISING = (100, 200, 400, 800, 1600, 3200, 6400)
@@ -150,3 +151,24 @@ def test_a_spent_time_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     plan = Plan(TARGET, COUNT, tmp_path, budget=replace(DEFAULT, seconds=1, needed=1), pace=Pace(1, 1))
     assert len(measure(plan, WANTED, Saturating(1)).rows) == 1
     assert "the time of all sweeps is spent; 7 points are not measured" in capsys.readouterr().out
+
+
+def test_the_plugin_reads_off_the_log_what_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measure(Plan(TARGET, COUNT, tmp_path, budget=replace(DEFAULT, seconds=1000)), WANTED[:4], Tool(1))
+    *_, before_last, last, _ = capsys.readouterr().out.splitlines()
+    found = [
+        sweeps(JobLog("p", "profile", "onnx-fp32", text)) for text in (f"{before_last}\n", f"{before_last}\n{last}\n")
+    ]
+    assert [each and each.last for each in found] == [2, 3]
+    assert [each and each.most for each in found] == [4, 4]
+    assert [each is not None and 990 <= each.left <= 1020 for each in found] == [True, True], (before_last, last)
+
+
+@pytest.mark.parametrize("tool", [Saturating(1), Short(4)])
+def test_the_plugin_reads_off_the_log_that_a_sweep_ended(
+    tool: Tool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(Plan(TARGET, COUNT, tmp_path, budget=replace(DEFAULT, seconds=1000)), WANTED, tool)
+    found = sweeps(JobLog("p", "profile", "onnx-fp32", capsys.readouterr().out))
+    assert found is not None
+    assert (len(found.took) >= 3, found.left) == (True, 0.0)

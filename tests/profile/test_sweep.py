@@ -18,7 +18,7 @@ from triton_converters.measuring.budget import Budget
 from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, OfShape, Plan, measure, points, rates, run_process
-from triton_plugin.job_log import latest_line
+from triton_plugin.job_log import JobLog, latest_line, sweeps
 
 
 def value(argv: Sequence[str], flag: str) -> str:
@@ -348,6 +348,14 @@ def test_the_rest_of_all_sweeps_is_told_and_corrected_as_points_end(
     assert "so this point takes about 5 min, or 14 min if it does not settle" in second
     assert second.endswith("; with the 2 after it about 15 min, at most 41 min at this pace")
     assert last.endswith("; 2 more, about 10 min")
+    logs = (first, ended, f"{ended}\n{second}", f"{ended}\n{second}\n{last}")
+    read = [sweeps(JobLog("p", "profile", "onnx-fp32", each)) for each in logs]
+    assert [each and (each.left, each.took) for each in read] == [
+        (240.0, ()),
+        (900.0, (305.0,)),
+        (900.0, (305.0,)),
+        (600.0, (305.0, 305.0)),
+    ]
 
 
 def test_a_fast_model_says_nothing_of_its_few_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
