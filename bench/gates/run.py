@@ -141,7 +141,7 @@ def _answers(ask: Run, samples: list[dict[str, Array]], size: int) -> dict[str, 
         for numbers, inputs in batched(samples, size):
             answered = {name: numpy.asarray(array) for name, array in ask(inputs).items()}
             for index, number in enumerate(numbers):
-                found[number] = {name: array[index] if size else array for name, array in answered.items()}
+                found[number] = {name: array[index, ...] if size else array for name, array in answered.items()}
     except Exception:
         return None
     return {name: [found[number][name] for number in range(len(samples))] for name in found[0]}

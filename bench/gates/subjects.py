@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from bench.gates import samples
 from bench.gates.decisions import Decision, above, exact, higher, top1
 from bench.gates.samples import Random, Sampler
+from bench.gates.surgery import LEARNED, LEARNED_OPSET, encoder
 from triton_converters.claim_store.dump import Array
 
 
@@ -227,6 +228,18 @@ def _classes(model: Any) -> Any:
     return _append(model, nodes, [("classes", TensorProto.INT64, ["batch", "length"])], [])
 
 
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def _named(model: Any) -> Any:
+    """The digit's name alone, as a Python step after the network answers it."""
+    label = model.graph.output[0].name
+    learned = next(each for each in model.opset_import if each.domain == LEARNED)
+    learned.version = max(learned.version, LEARNED_OPSET)
+    nodes = [encoder([label], ["word"], keys_int64s=list(range(10)), values_strings=WORDS, default_string="none")]
+    return _append(model, nodes, [("word", TensorProto.STRING, ["n"])], [])
+
+
 def _priced(model: Any) -> Any:
     """Prices near 20,000 that differ by a few: how far a disease goes, a tenth of it."""
     progress = model.graph.output[0].name
@@ -316,6 +329,7 @@ SUBJECTS = (
         hidden=-1e3,
     ),
     Subject("vowel-classes", "vowel-signs", _letters("input_ids", 54), (Decision("classes", exact),), derive=_classes),
+    Subject("digits-words", "digits-mlp", samples.row("digits.csv.gz"), (Decision("word", exact),), derive=_named),
 )
 """Each is the ONNX file of the zoo; what is made of one adds an output of a kind that the zoo lacks."""
 BY_NAME = {subject.name: subject for subject in SUBJECTS}

@@ -14,6 +14,8 @@ from triton_converters.graph.walk import graphs
 
 FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 INTEGERS = (TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8)
+LEARNED, LEARNED_OPSET = "ai.onnx.ml", 2
+"""The operators of classifiers, and the first version that maps to words."""
 
 
 class Surgery:
@@ -109,6 +111,11 @@ class Surgery:
     def scalar(self, value: float, kind: int) -> str:
         """Add a number of an element type; return its name."""
         return self.weight(numpy.array(value, dtype=helper.tensor_dtype_to_np_dtype(kind)))
+
+
+def encoder(inputs: list[str], outputs: list[str], **mapping: Any) -> Any:
+    """Return a node that maps class numbers or words to words."""
+    return helper.make_node("LabelEncoder", inputs, outputs, domain=LEARNED, **mapping)
 
 
 def lifted(model: Any) -> Any:

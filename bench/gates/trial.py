@@ -16,6 +16,7 @@ from triton_converters.gates.answers import scales_of
 from triton_converters.gates.candidate import Trial, judge
 from triton_converters.incoming.documents import Names
 from triton_converters.load.onnx import load
+from triton_converters.model_config.data_types import strings
 from triton_converters.stages.reference import produce, publish
 
 FILE = "model.onnx"
@@ -145,4 +146,4 @@ def _served(signature: Signature) -> Signature:
 def _wire(array: Array, is_scalar: bool) -> Array:
     """Return an output as a server sends it."""
     array = array.reshape(*array.shape, 1) if is_scalar else array
-    return array.astype(str) if array.dtype.hasobject else array
+    return strings(array) if array.dtype.hasobject else array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from onnx import TensorProto, helper
 
-from bench.gates.surgery import FLOATS, INTEGERS, Surgery, sizes
+from bench.gates.surgery import FLOATS, INTEGERS, Surgery, encoder, sizes
 from triton_converters.claim_store.dump import Array
 from triton_converters.convert.masks import FP16_LIMIT
 
@@ -47,13 +47,15 @@ node = helper.make_node
 
 
 def zeroed(model: Any, known: Known) -> Variants:
-    """An output is 0."""
+    """An output is 0, or an empty text."""
     for name, kind in computed(model):
         if kind.elem_type in FLOATS + INTEGERS:
             variant = Surgery(model)
             true, place = variant.split_output(name)
             variant.insert(place, node("Mul", [true, variant.scalar(0, kind.elem_type)], [name]))
             yield name, variant.model
+        elif kind.elem_type == TensorProto.STRING:
+            yield name, _reworded(model, name, {}, "")
 
 
 def scaled(model: Any, known: Known) -> Variants:
@@ -104,7 +106,7 @@ def channel_permuted(model: Any, known: Known) -> Variants:
 
 
 def class_off_by_one(model: Any, known: Known) -> Variants:
-    """Scores belong to the next class; a class number is one more."""
+    """Scores belong to the next class; a class number is one more, and a word the next one."""
     for name, kind in computed(model):
         array, dims = known.outputs[name], sizes(kind)
         has_classes = array.ndim > 1 and isinstance(dims[-1], int) and array.shape[-1] > 1
@@ -113,6 +115,9 @@ def class_off_by_one(model: Any, known: Known) -> Variants:
             true, place = variant.split_output(name)
             variant.insert(place, node("Add", [true, variant.scalar(1, kind.elem_type)], [name]))
             yield name, variant.model
+        elif kind.elem_type == TensorProto.STRING:
+            found = sorted({str(each) for each in array.ravel()})
+            yield name, _reworded(model, name, dict(zip(found, found[1:] + found[:1], strict=True)), found[0])
         elif kind.elem_type in FLOATS and has_classes:
             variant = Surgery(model)
             true, place = variant.split_output(name)
@@ -261,6 +266,15 @@ def computed(model: Any) -> list[tuple[str, Any]]:
     surgery = Surgery(model)
     made = {name for each in surgery.graph.node for name in each.output}
     return [(name, kind) for name, kind in surgery.outputs().items() if name in made]
+
+
+def _reworded(model: Any, name: str, words: dict[str, str], otherwise: str) -> Any:
+    """Return the graph with other words in an output of text; ``otherwise``: in place of those that are not listed."""
+    variant = Surgery(model)
+    true, place = variant.split_output(name)
+    keys, values = list(words) or [""], list(words.values()) or [otherwise]
+    variant.insert(place, encoder([true], [name], keys_strings=keys, values_strings=values, default_string=otherwise))
+    return variant.model
 
 
 def _pairs(arrays: dict[str, Array]) -> Iterator[tuple[str, str]]:
