@@ -32,8 +32,11 @@ wrong ones of 29 to 38 dB passed where this was a tenth for fp16.
 """
 
 LEAST_SIGNAL_TO_NOISE = 30.0
-"""Smallest signal-to-noise ratio of an output of an INT8 graph, in dB. What was usable had 36 and more, what was broken
-6 to 21."""
+"""Smallest signal-to-noise ratio of an output of an INT8 graph, in dB.
+
+Of ten models, INT8 graphs that keep the decisions had 26 and more, broken ones 6 to 20. A floor of 26 would pass one
+more of these graphs, and 10 more of 86 wrong variants (docs/gates.md).
+"""
 ERROR_SHARES = {"fp32": ERROR_SHARE, "fp16": ERROR_SHARE, "int8": 10 ** (-LEAST_SIGNAL_TO_NOISE / 20)}
 """ERROR_SHARE by what the candidate computes in."""
 MOST_SIGNAL_TO_NOISE = 200.0
