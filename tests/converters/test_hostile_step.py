@@ -13,19 +13,22 @@ from tests.e2e.models import attempts
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.contract.text import shortened
 from triton_converters.load.triton_python import PythonStep, load
 from triton_converters.measuring.server import own_words
+from triton_operator.planning.status import MESSAGE_BYTES
 from triton_plugin.validation.validate import check
 
 SOURCE = Path(attempts.__file__).parent
 DECLARED = Signature((Tensor("WORD", "BYTES", (1,)),), (Tensor("SAID", "BYTES", (1,)),), 4)
 WORDS = numpy.array([["one"], ["attack files"]], dtype=object)
-STOPPED = "PermissionError 13"
+STOPPED = "FileNotFound 2"
+"""The longest of what stops most attempts."""
 
 
 def stopped(addresses: dict[str, str]) -> object:
     assert addresses == {"dns": "10.0.0.1:53"}
-    raise PermissionError(13, "no")
+    raise FileNotFoundError(2, "no")
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +67,8 @@ def test_an_error_tells_what_came_of_every_attempt(monkeypatch: pytest.MonkeyPat
     with pytest.raises(StageError) as error:
         model({"WORD": WORDS})
     message = f"tritonserver refused a request to model said: {own_words(error.value.message)}"
-    assert stepping.named(group, message) == dict.fromkeys(attempts.GROUPS[group], STOPPED)
+    told = f"Verified: {shortened(message, 200)}\n{shortened(message, MESSAGE_BYTES)}"
+    assert stepping.named(group, told) == dict.fromkeys(attempts.GROUPS[group], STOPPED)
 
 
 def test_a_client_gets_what_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,8 @@ def _serving(suite: Suite, targets: str) -> dict[str, str]:
 
 def named(group: str, words: str) -> dict[str, str]:
     """What came of each attempt; raises DisappointedError if the words do not say it whole."""
-    found = CAME.search(words)
-    if found is None or len(outcomes := found[1].split("|")) != len(GROUPS[group]):
-        raise DisappointedError(f"the attack {group!r} does not say what came of it:\n{words}")
-    return dict(zip(GROUPS[group], outcomes, strict=True))
+    # A condition cuts in the middle what the candidate's own message has whole.
+    for outcomes in (found.split("|") for found in CAME.findall(words)):
+        if len(outcomes) == len(GROUPS[group]):
+            return dict(zip(GROUPS[group], outcomes, strict=True))
+    raise DisappointedError(f"the attack {group!r} does not say what came of it:\n{words}")

@@ -12,6 +12,7 @@ from .hostile import connect, listing, write
 HERE = Path(__file__).resolve().parent
 VERSION = HERE.parent
 """The folder with the operator's own program, on a server."""
+SHORT = 40
 Attempts = dict[str, Callable[[dict[str, str]], object]]
 
 
@@ -87,6 +88,9 @@ GROUPS: dict[str, Attempts] = {
 
 
 def came_of(group: str, addresses: dict[str, str]) -> str:
-    """Make the group's attempts; return their outcomes in order, in a form that survives any quoting."""
-    outcomes = [hostile.outcome(act, addresses) for act in GROUPS[group].values()]
+    """Make the group's attempts; return their outcomes in order, in a form that survives any quoting.
+
+    They are short: the message of a candidate has 480 bytes.
+    """
+    outcomes = [hostile.outcome(act, addresses).replace("Error", "")[:SHORT] for act in GROUPS[group].values()]
     return f"CAME<{'|'.join(each.translate(str.maketrans('<>|', '   ')) for each in outcomes)}>"
