@@ -161,6 +161,26 @@ def test_what_is_marked_stays_on_a_restored_claim(root: Path, marks: Path) -> No
     assert f"candidates/{OF_MARKED}" not in names(root), "no revision links to it: each has a copy"
 
 
+def test_steps_that_share_packages_keep_neither_each_other_nor_these(root: Path, marks: Path) -> None:
+    """A Python step's files are links to its packages."""
+    modules = layout.installed_packages(UNMARKED, root)
+    (modules / "reader.py").write_text("VERSION = 1")
+    for key in ("e" * 16, "f" * 16):
+        candidate = layout.candidate_directory(key, root)
+        (candidate / "packages").mkdir(parents=True)
+        (candidate / "model.py").write_text("loads the step")
+        os.link(modules / "reader.py", candidate / "packages/reader.py")
+        write_conversion(candidate, Conversion(key, ("model.py", "packages/reader.py"), CONVERTED))
+    serving = layout.revision_directory(MARKED, root)
+    os.link(layout.candidate_directory("f" * 16, root) / "model.py", serving / "model.py")
+    grow_old(root)
+    run(REQUEST, root, marks)
+    assert {name for name in names(root) if name.startswith("candidates/")} == {
+        f"candidates/{OF_MARKED}",
+        f"candidates/{'f' * 16}",
+    }
+
+
 def test_what_was_used_just_now_stays(root: Path, marks: Path) -> None:
     aged(root / "revisions" / UNMARKED, 10)
     run(REQUEST, root, marks)

@@ -306,8 +306,14 @@ def _is_directory(path: Path) -> bool:
 
 
 def _is_linked(directory: Path) -> bool:
-    """Whether a revision has a hard link to one of the candidate's files."""
-    return any(path.is_file() and path.stat().st_nlink > 1 for path in directory.rglob("*"))
+    """Whether a revision has hard links to the candidate's files.
+
+    The model's own file tells, because revisions alone link to it. A Python step's other files are links to its source
+    and its packages, and another candidate may have these too.
+    """
+    conversion = find_conversion(directory, directory.name)
+    files = directory.rglob("*") if conversion is None else [directory / conversion.files[0]]
+    return any(path.is_file() and path.stat().st_nlink > 1 for path in files)
 
 
 def _age(path: Path, now: float) -> float:
