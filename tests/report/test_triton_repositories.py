@@ -121,6 +121,18 @@ def test_what_is_left_out_is_a_comment_and_printed(tmp_path: Path, capsys: pytes
     assert "name: classifier" in printed.out
 
 
+def test_run_serves_the_whole_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {**LOADER, **CLASSIFIER})
+    assert main(["run", str(tmp_path), "--dry-run"]) == 0
+    printed = capsys.readouterr()
+    body = yaml.safe_load(printed.out)
+    assert body["metadata"]["name"] == "classifier"
+    assert body["spec"]["source"]["uri"] == "pvc://models/classifier"
+    assert len(body["spec"]["source"]["sha256"]) == 64
+    assert [each["name"] for each in body["spec"]["models"]] == ["tokenizer", "network", "labels"]
+    assert "Left out: network: output.label_filename" in printed.err
+
+
 def test_one_python_model_is_an_ensemble_with_one_step_under_the_name_that_clients_use(tmp_path: Path) -> None:
     made = spec(tmp_path, ALONE)
     assert [each["name"] for each in made["models"]] == ["counter_step"]

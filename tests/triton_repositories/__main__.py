@@ -119,6 +119,12 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row
         file.parent.mkdir(parents=True)
         file.write_bytes(made.graph(pbtxt.read(text.encode())))
         added.append(str(file.relative_to(source)))
+    for name, text in repository.data.items():
+        (source / name).write_text(text, encoding="utf-8")
+        added.append(name)
+    for name, lines in repository.packages.items():
+        (source / name / "requirements.txt").write_text("".join(f"{each}\n" for each in lines), encoding="utf-8")
+        added.append(f"{name}/requirements.txt")
     options = ObjectOptions(name=place.name, source=f"pvc://models/{place.name}")
     try:
         first = yaml.safe_load(valid_yaml(read(source, pipeline), options))
@@ -130,7 +136,9 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row
     (place / "object.yaml").write_text(text, encoding="utf-8")
     said = list(notices(folder))
     words = "; ".join([*said, *([f"made {', '.join(added)}"] if added else [])])
-    return Row(repository, pipeline, not any("TODO" in each for each in said), words, _tried(text, place))
+    # A file of ours makes a pipeline run, but not as it is.
+    taken = not repository.packages and not any("TODO" in each for each in said)
+    return Row(repository, pipeline, taken, words, _tried(text, place))
 
 
 def _tried(text: str, place: Path) -> str:

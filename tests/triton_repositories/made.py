@@ -13,6 +13,7 @@ from triton_plugin.triton_repository.pbtxt import Fields
 
 SERVED = ("onnxruntime", "onnxruntime_onnx")
 ONNX = {"FP32": TensorProto.FLOAT, "INT64": TensorProto.INT64, "INT32": TensorProto.INT32, "UINT8": TensorProto.UINT8}
+LFS = b"version https://git-lfs"
 BYTES = ("a small cat on a chair", "two people talk", "it rains", "good")
 
 
@@ -28,7 +29,7 @@ def weights(folder: Path) -> list[str]:
             continue
         name = pbtxt.word(fields, "default_model_filename", "model.onnx")
         place = file.parent / "1" / name
-        if not any(path.stat().st_size for path in file.parent.glob(f"*/{name}")):
+        if not any(_is_whole(path) for path in file.parent.glob(f"*/{name}")):
             place.parent.mkdir(exist_ok=True)
             place.write_bytes(graph(fields))
             written.append(str(place.relative_to(folder)))
@@ -113,6 +114,13 @@ def get_dataloader_fn(batch_size: int = 1):
             yield list(range(start, start + size)), stacked if BATCHED else rows[0], {{}}
     return batches
 """
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a file of weights is there, and no pointer of Git LFS in its place."""
+    with file.open("rb") as opened:
+        start = opened.read(len(LFS))
+    return bool(start) and start != LFS
 
 
 def _shape(tensor: Fields, prefix: str, batch: Sequence[str]) -> list[Any]:

@@ -17,6 +17,10 @@ class Repository:
     """Every ensemble, and every Python model that is in none, below ``folder``."""
     graphs: Mapping[str, str] = field(default_factory=dict)
     """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Texts by their paths: what comes with the weights, and is not in the repository either."""
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What each step imports, by its folder: lines of the requirements.txt that is added there."""
 
     @property
     def short(self) -> str:
@@ -28,6 +32,7 @@ _YOLO = (
     'input { name: "input" data_type: TYPE_FP32 dims: [ 1, 3, 416, 416 ] }'
     ' output { name: "output" data_type: TYPE_FP32 dims: [ 1, 10647, 84 ] }'
 )
+_VOCABULARY = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\ncat\ngood\nit\npeople\nrains\ntwo"
 REPOSITORIES = (
     Repository(
         "rh-aiservices-bu/kserve-triton-ensemble-testing",
@@ -35,8 +40,21 @@ REPOSITORIES = (
         "model01/xgb_v2",
         ("ensemble_merger_google_xgb",),
     ),
-    Repository("Kirill-Tamogashev/Triton-ensemble-for-bert", "3259252fdb0c", "model_repository", ("ensemble_model",)),
-    Repository("luizvilasboas/triton-ensemble", "d43897dff44b", "models", ("yolov8n_ensemble",)),
+    Repository(
+        "Kirill-Tamogashev/Triton-ensemble-for-bert",
+        "3259252fdb0c",
+        "model_repository",
+        ("ensemble_model",),
+        data={"tokenizer/1/vocab.txt": _VOCABULARY},
+        packages={"tokenizer": ("transformers",)},
+    ),
+    Repository(
+        "luizvilasboas/triton-ensemble",
+        "d43897dff44b",
+        "models",
+        ("yolov8n_ensemble",),
+        packages={"postprocess": ("opencv-python-headless",)},
+    ),
     Repository("gianpd/triton-inference", "87f7ea0ee57e", "TritonServer/model_repository", ("pipeline",)),
     Repository(
         "rizwanishaq/triton-inference-server-examples",
@@ -78,7 +96,13 @@ REPOSITORIES = (
         ("yolov4_pipeline",),
         {"yolov4": _YOLO},
     ),
-    Repository("blokhinnv/triton-inference-example", "002f49385de6", "models", ("cifar10-ensemble",)),
+    Repository(
+        "blokhinnv/triton-inference-example",
+        "002f49385de6",
+        "models",
+        ("cifar10-ensemble",),
+        packages={"cifar10-preprocessing": ("torch", "torchvision")},
+    ),
     Repository("loki-lab/triton-inference-ocr", "301407fcbfd6", "model_repository", ("pp_ocr", "rec_pp")),
     Repository("nbdaaa/bge-m3-onnx-Triton-Inference-Server", "f6fbeaaa2e64", "model_repository", ("bge_m3_ensemble",)),
     Repository(
