@@ -89,7 +89,8 @@ def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
     Empty: ``path`` names another model, or nothing tells which one is meant.
     """
     if path:
-        return path if path in (*repository.ensembles, *repository.steps) else ""
+        named = repository.models.get(path)
+        return path if named is not None and named.backend in (files.ENSEMBLE, files.PYTHON) else ""
     if any(not SOURCES[each].is_file for each in {model.format for model in found} if each):
         return ""
     if len(repository.ensembles) == 1:

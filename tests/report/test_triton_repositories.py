@@ -174,6 +174,26 @@ def test_a_model_that_is_used_twice_is_served_twice(tmp_path: Path) -> None:
     assert any("used twice" in each for each in told(tmp_path, texts))
 
 
+def test_the_steps_of_an_ensemble_within_another_are_its_own(tmp_path: Path) -> None:
+    outer = """platform: "ensemble" max_batch_size: 4
+      input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }
+      ensemble_scheduling { step { model_name: "classifier" input_map { key: "TEXT" value: "IN" }
+        output_map { key: "LABEL" value: "OUT" } } }"""
+    texts = {**CLASSIFIER, "models/outer/config.pbtxt": outer}
+    made = spec(tmp_path, texts)
+    assert made["ensemble"]["name"] == "outer"
+    assert [each["name"] for each in made["models"]] == ["tokenizer", "network", "labels"]
+    first, _, last = made["ensemble"]["steps"]
+    assert first["inputMap"] == [{"input": "text", "tensor": "IN"}]
+    assert [each["tensor"] for each in first["outputMap"]] == ["classifier_0_IDS", "classifier_0_MASK"]
+    assert last["outputMap"] == [{"output": "label", "tensor": "OUT"}]
+    assert any(each.startswith("Left out: classifier: the ensemble within this one") for each in told(tmp_path, texts))
+    itself = outer.replace('"classifier"', '"inner"')
+    inner = outer.replace('"classifier"', '"outer2"')
+    circle = {"m/outer2/config.pbtxt": itself, "m/inner/config.pbtxt": inner}
+    assert "this ensemble is a step of itself" in refusal(tmp_path / "circle", circle, "m/outer2")
+
+
 def test_an_optional_input_is_left_out_if_no_request_has_it(tmp_path: Path) -> None:
     optional = 'input [ { name: "top" data_type: TYPE_INT32 dims: [ 1 ] optional: true }, '
     texts = changed("models/labels/config.pbtxt", "input [ ", optional)
@@ -347,6 +367,7 @@ def test_a_member_can_still_be_served_alone(tmp_path: Path) -> None:
     made = yaml.safe_load(valid_yaml(read(tmp_path, "models/network"), ObjectOptions(source="pvc://models/x")))["spec"]
     assert "ensemble" not in made
     assert made["models"][0]["path"] == "models/network"
+    assert spec(tmp_path, CLASSIFIER, "models/labels")["ensemble"]["name"] == "labels"
 
 
 def test_steps_that_nothing_connects_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

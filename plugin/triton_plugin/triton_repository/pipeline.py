@@ -1,8 +1,8 @@
 """One object of a repository: its models, and the ensemble that connects them. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.contract.text import quoted
@@ -10,7 +10,7 @@ from triton_plugin.errors import FolderError
 from triton_plugin.triton_repository import pbtxt, tensors
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
-from triton_plugin.triton_repository.pbtxt import Fields, PbtxtError
+from triton_plugin.triton_repository.pbtxt import PbtxtError
 from triton_plugin.triton_repository.told import Told, Words, judged, names
 
 OF_ENSEMBLES = frozenset(
@@ -116,7 +116,9 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
             told.left_out.append((chosen.name, words))
     inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
     largest = pbtxt.number(config, "max_batch_size")
-    steps = _ordered(chosen, list(_steps(repository, chosen, config, told)), {each["name"] for each in inputs}, told)
+    steps = _ordered(
+        chosen, list(_steps(repository, chosen, told, (chosen.path,))), {each["name"] for each in inputs}, told
+    )
     models, made = [], []
     for step, name in zip(steps, _model_names(steps, told), strict=True):
         models.append(member(step.model, name, step.version, largest, step.inputs, repository.modules, told))
@@ -134,21 +136,38 @@ def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) ->
     return {"name": name, "maxBatchSize": largest, "inputs": inputs, "outputs": outputs, "steps": steps}
 
 
-def _steps(repository: Repository, chosen: ModelFiles, config: Fields, told: Told) -> Iterator[_Step]:
-    for scheduling in pbtxt.messages(config, "ensemble_scheduling"):
-        for step in pbtxt.messages(scheduling, "step"):
-            name = pbtxt.word(step, "model_name")
-            found = repository.sibling(chosen.path, name)
-            if found is None:
-                words = "the repository has no folder of this model: add it, with config.pbtxt and the model's file"
-                told.faults.append((quoted(name), words))
-            elif found.backend == ENSEMBLE:
-                words = "it is an ensemble within the ensemble: list its steps in their place"
-                told.faults.append((found.name, words))
-            else:
-                version = pbtxt.number(step, "model_version", NEWEST)
-                maps = (pbtxt.entries(step, f"{side}_map") for side in ("input", "output"))
-                yield _Step(found, version, *maps)
+def _steps(repository: Repository, chosen: ModelFiles, told: Told, within: tuple[str, ...] = ()) -> Iterator[_Step]:
+    """Yield the steps of an ensemble; ``within``: the paths of the ensembles that it is a step of, itself the last."""
+    steps = (
+        step
+        for scheduling in pbtxt.messages(chosen.config or {}, "ensemble_scheduling")
+        for step in pbtxt.messages(scheduling, "step")
+    )
+    for number, step in enumerate(steps):
+        name = pbtxt.word(step, "model_name")
+        found = repository.sibling(chosen.path, name)
+        inputs, outputs = (pbtxt.entries(step, f"{side}_map") for side in ("input", "output"))
+        if found is None:
+            words = "the repository has no folder of this model: add it, with config.pbtxt and the model's file"
+            told.faults.append((quoted(name), words))
+        elif found.backend != ENSEMBLE:
+            yield _Step(found, pbtxt.number(step, "model_version", NEWEST), inputs, outputs)
+        elif found.path in within:
+            told.faults.append((found.name, "this ensemble is a step of itself: remove that step"))
+        else:
+            tensors_outside = {**inputs, **outputs}
+            told.left_out.append((found.name, "the ensemble within this one has no name here: its steps are listed"))
+            for each in _steps(repository, found, told, (*within, found.path)):
+                yield _outside(each, tensors_outside, f"{found.name}_{number}_")
+
+
+def _outside(step: _Step, known: Mapping[str, str], prefix: str) -> _Step:
+    """Return a step of an ensemble within another with the tensors of the outer one; ``known``: those that it names."""
+    inputs, outputs = (
+        {key: known.get(tensor, f"{prefix}{tensor}") for key, tensor in side.items()}
+        for side in (step.inputs, step.outputs)
+    )
+    return replace(step, inputs=inputs, outputs=outputs)
 
 
 def _ordered(chosen: ModelFiles, steps: Sequence[_Step], known: set[str], told: Told) -> list[_Step]:
