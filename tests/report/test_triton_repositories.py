@@ -22,7 +22,7 @@ from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices
 from triton_plugin.model_folder import read
 from triton_plugin.run import complete_yaml, valid_yaml
-from triton_plugin.triton_repository import code, files, pbtxt
+from triton_plugin.triton_repository import files, pbtxt
 
 LOADER = {"dataloader.py": "def get_dataloader_fn(batch_size: int): ...\n"}
 
@@ -240,7 +240,7 @@ def test_the_operator_takes_the_object(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import cv2, json\n", "it imports 'cv2', but a step has NumPy alone"),
+        ("import cv2, json\n", "it imports 'cv2': list the packages in 'models/labels/requirements.txt'"),
         ("import near\n", "it imports 'near' from outside its folder: copy it into 'models/labels/1'"),
     ],
 )
@@ -255,10 +255,7 @@ def test_run_waits_for_what_a_step_lacks(tmp_path: Path, text: str, words: str) 
 @pytest.mark.parametrize(
     "place", ["models/labels/requirements.txt", "models/labels/1/requirements.txt", "requirements.txt"]
 )
-def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(
-    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(code, "REQUIREMENTS_OF_STEPS", True)
+def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(tmp_path: Path, place: str) -> None:
     texts = {**CLASSIFIER, "models/labels/1/model.py": "import cv2\n" + PLAIN_STEP}
     assert any("list the packages in 'models/labels/requirements.txt'" in each for each in told(tmp_path, texts))
     write(tmp_path, {place: "opencv-python-headless\n"})
@@ -266,6 +263,9 @@ def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(
     assert not any("cv2" in each for each in notices(folder))
     assert folder.pipeline is not None
     assert folder.pipeline.models[2]["requirements"] == place
+    # The other step imports nothing of it.
+    assert "requirements" not in folder.pipeline.models[0]
+    valid_yaml(folder, ObjectOptions(source="pvc://models/x"))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from triton_plugin.triton_repository.files import ModelFiles
 from triton_plugin.triton_repository.told import Told, names
 
 CLASS = "TritonPythonModel"
-REQUIREMENTS_OF_STEPS = False
-"""Whether spec.models[].requirements exists: the packages of a Python step."""
 SERVERS = frozenset({"numpy", "triton_python_backend_utils", "c_python_backend_utils"})
 """What a step imports from the server."""
 GPU_PACKAGES = frozenset({"cupy", "pycuda", "cudf", "cuml", "tensorrt", "nvidia"})
@@ -26,11 +24,14 @@ SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 
 
-def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> None:
-    """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports."""
+def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> str:
+    """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports.
+
+    Returns the path of the requirements file with the packages that it needs; empty: it needs none, or there is none.
+    """
     if file not in modules:
         told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
-        return
+        return ""
     own = _imported(file, modules)
     used = frozenset(name for each in own for name in used_names(modules[each]))
     if CLASS not in used and not any(name == CLASS for name, _ in modules[file].definitions):
@@ -42,16 +43,11 @@ def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> None:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
     told.doubts += ((model.name, each) for each in _doubts(own, used, modules))
-    _packages(model, file, modules, told)
+    return _packages(model, file, modules, told)
 
 
-def requirements(model: ModelFiles) -> dict[str, str]:
-    """Return the field of a spec with the packages of a step, if there is such a field."""
-    return {"requirements": model.requirements} if REQUIREMENTS_OF_STEPS and model.requirements else {}
-
-
-def _packages(model: ModelFiles, file: str, modules: Modules, told: Told) -> None:
-    """Tell what the step imports that neither the server nor its folder has."""
+def _packages(model: ModelFiles, file: str, modules: Modules, told: Told) -> str:
+    """Tell what the step imports that neither the server nor its folder has; return as ``judge`` does."""
     folder = PurePosixPath(file).parent
     local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in _below(folder, modules)}
     packages = imported_packages(modules, file) - SERVERS - local - sys.stdlib_module_names
@@ -63,16 +59,12 @@ def _packages(model: ModelFiles, file: str, modules: Modules, told: Told) -> Non
     if outside:
         message = f"it imports {names(outside)} from outside its folder: copy it into {quoted(str(folder))}"
         told.missing.append((model.name, message))
-    if not (foreign := [each for each in needed if each not in outside]):
-        return
-    if not REQUIREMENTS_OF_STEPS:
-        message = (
-            f"it imports {names(foreign)}, but a step has NumPy alone: write it without, or put it into its folder"
-        )
-        told.missing.append((model.name, message))
-    elif not model.requirements:
+    foreign = [each for each in needed if each not in outside]
+    if foreign and not model.requirements:
         message = f"it imports {names(foreign)}: list the packages in {quoted(f'{model.path}/requirements.txt')}"
         told.missing.append((model.name, message))
+    # A file of the whole folder may be that of the other code alone, whose packages no server needs.
+    return model.requirements if foreign else ""
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:

@@ -77,14 +77,16 @@ def _step(
 ) -> Entry:
     config = model.config or {}
     file = f"{model.path}/{version}/{pbtxt.word(config, 'default_model_filename', MODEL)}"
-    code.judge(model, file, modules, told)
+    requirements = code.judge(model, file, modules, told)
     for is_fault, words in judged(config, OF_STEPS, SETTINGS):
         (told.faults if is_fault else told.left_out).append((model.name, words))
     if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in pbtxt.messages(config, "instance_group")):
         told.left_out.append((model.name, "instance_group.kind: a step runs on the CPU"))
     inputs, outputs = (tensors.declared(model.name, config, side, told) for side in ("input", "output"))
     batch = pbtxt.number(config, "max_batch_size")
-    entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file, **code.requirements(model)}
+    entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file}
+    if requirements:
+        entry["requirements"] = requirements
     if arguments := _arguments(model, config, told):
         entry["arguments"] = arguments
     if batches_nothing(config, batch):
@@ -129,9 +131,7 @@ def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:
         for value in pbtxt.messages(each, "value")
     }
     if ENVIRONMENT in given:
-        message = (
-            f"parameters {ENVIRONMENT}: a step runs in the server's Python, with NumPy and what lies in its folder"
-        )
+        message = f"parameters {ENVIRONMENT}: a step runs in the server's Python: list its packages in requirements.txt"
         told.left_out.append((model.name, message))
     if wrong := [each for each in given if not ARGUMENT.fullmatch(each)]:
         message = (
