@@ -120,6 +120,7 @@ def test_too_many_files_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 TOLD = "\n    def execute(self, requests):\n        return None\n"
 STEPS = {
     "fine": ("import json, numpy, reader\nassert not hasattr(numpy, 'FALSE')\nassert json.dumps(reader.VERSION)", ""),
+    "named as ours": ("import guard, model\nassert (guard.VERSION, model.VERSION) == (2, 3)", ""),
     "hidden": ("import wheel_of_the_image", "No module named 'wheel_of_the_image'; a step sees NumPy, its folder and"),
     "module": ("import lame", "; the package lame of the model's requirements does not import here"),
     "broken": (
@@ -143,6 +144,8 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         version / "packages/numpy.py": "FALSE = True",
         version / "packages/reader.py": "VERSION = 1",
         version / "packages/lame.py": "raise ImportError('undefined symbol: x')",
+        version / "packages/guard.py": "VERSION = 2",
+        version / "packages/model/__init__.py": "VERSION = 3",
         version / "packages/broken/__init__.py": "raise ImportError('libnothing.so: cannot open shared object file')",
         version / "source/step.py": f"{text}\nclass TritonPythonModel:{TOLD}",
     }
@@ -150,14 +153,17 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     (version / "model.py").write_bytes(Path(wrapper.__file__).read_bytes())
+    (version / wrapper.GUARD).write_bytes(Path(wrapper.__file__).with_name(wrapper.GUARD).read_bytes())
     python_step.write_settings(version, "step.py", 1)
     (image / "numpy").symlink_to(Path(numpy.__file__).parent)
     libraries = Path(numpy.__file__).parent.with_name("numpy.libs")
     if libraries.exists():
         (image / "numpy.libs").symlink_to(libraries)
     code = (
-        f"import sys; sys.path[:0] = [{str(server)!r}]; sys.path += [{str(image)!r}, {str(version)!r}]\n"
-        "import model\n"
+        f"import sys; sys.path[:0] = [{str(server)!r}]\n"
+        f"sys.path += [{str(image)!r}, {str(version)!r}, {str(tmp_path)!r}]\n"
+        # The backend calls it so.
+        "import model; del sys.modules['model']\n"
         "try:\n"
         "    model.Loaded('step', model.Place(model.HERE / 'source', 'step.py'))\n"
         "except model.StepError as error:\n"

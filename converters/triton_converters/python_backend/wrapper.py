@@ -91,7 +91,9 @@ def enter(place: Path, threads: int) -> None:
     sys.path += [str(packages)] if packages.is_dir() else []
     importlib.import_module("numpy")
     importlib.import_module(BACKEND)
-    sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION]
+    # The backend adds the folder of this file and the one above: a package may be called `guard` or `model`, too.
+    ours = (place, place.parent)
+    sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION and Path(each) not in ours]
 
 
 class Loaded:
