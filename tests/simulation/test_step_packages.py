@@ -144,6 +144,17 @@ def test_another_server_image_installs_for_the_server_alone() -> None:
     }
 
 
+def test_a_file_that_moves_from_the_framework_to_a_step_takes_the_installations_images() -> None:
+    """The images of before may be from before steps had packages."""
+    cluster = Cluster(a_step() | {"conversion": {"requirements": FILE}}, settings=ALLOWED)
+    cluster.settle()
+    cluster.settings = replace(cluster.settings, converter_image="example/converter:2")
+    cluster.edit(conversion={}, models=a_step(requirements=FILE)["models"])
+    cluster.settle()
+    assert cluster.status["images"]["converter"] == "example/converter:2"
+    assert cluster.started("convert") == 2
+
+
 def test_a_failure_names_the_file_and_the_server() -> None:
     cluster = requiring()
     cluster.scripts = when("packages", Script(exit_code=42, reason=Reason.PACKAGE_NOT_FOUND, message="compass: no"))

@@ -60,7 +60,9 @@ def basis(spec: TritonDeploymentSpec) -> str:
         _hashed(each.model_copy(update={"secret_ref": None, "service_account_name": None})) for each in file_fields
     ]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
-    files = [*filter(None, [spec.conversion.requirements]), *spec.step_requirements]
+    # A file that moves from `conversion` to a step needs images that know packages of steps.
+    steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
+    files = [*filter(None, [spec.conversion.requirements]), *steps]
     others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files]
     return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
