@@ -414,6 +414,40 @@ def test_names_are_data(tmp_path: Path) -> None:
     assert "'\\n\\t../x': the repository has no folder" in words
 
 
+@pytest.mark.parametrize("inner", ["classifier", "other"])
+def test_an_ensemble_that_contains_itself_is_refused(tmp_path: Path, inner: str) -> None:
+    texts = changed("models/classifier/config.pbtxt", 'model_name: "labels"', f'model_name: "{inner}"')
+    if inner == "other":
+        texts["models/other/config.pbtxt"] = ENSEMBLE.replace("classifier", "other").replace("labels", "classifier")
+    assert f"{inner}: it is an ensemble within the ensemble" in refusal(tmp_path, texts)
+
+
+def test_a_model_that_is_used_often_is_an_object_with_too_many_models(tmp_path: Path) -> None:
+    step = '{ model_name: "tokenizer" input_map { key: "text" value: "TEXT" } output_map { key: "ids" value: "T%d" } },'
+    steps = "step [" + "".join(step % number for number in range(120))
+    texts = changed("models/classifier/config.pbtxt", "step [", steps)
+    assert "spec.models: must have at most" in refusal(tmp_path, texts)
+
+
+def test_a_python_model_of_an_ensemble_can_be_chosen_alone(tmp_path: Path) -> None:
+    made = spec(tmp_path, CLASSIFIER, "models/labels")
+    assert [each["entrypoint"] for each in made["models"]] == ["models/labels/1/model.py"]
+    assert made["ensemble"]["name"] == "labels"
+
+
+@pytest.mark.parametrize("number", ["010", "-08", "0x10"])
+def test_a_number_that_triton_reads_otherwise_is_refused(tmp_path: Path, number: str) -> None:
+    texts = changed("models/tokenizer/config.pbtxt", "max_batch_size: 8", f"max_batch_size: {number}")
+    assert "max_batch_size must be a whole number, without a zero before it" in refusal(tmp_path, texts)
+
+
+@pytest.mark.parametrize("word", ["1", "t", "True"])
+def test_a_switch_has_all_words_of_the_text(tmp_path: Path, word: str) -> None:
+    more = f"[ {{ name: 'hint' data_type: TYPE_FP32 dims: 1 optional: {word} }}, {{ name: \"text\""
+    texts = changed("models/tokenizer/config.pbtxt", '[ { name: "text"', more)
+    assert any("input 'hint' is optional: left out" in each for each in told(tmp_path, texts))
+
+
 # The reader ---------------------------------------------------------------------------------------------------------
 
 TEXTS = [TOKENIZER, NETWORK, LABELS, ENSEMBLE, "a: 1 # c", "a < b: 'x' >", 'a: "x" "y"; b: [], c [ { d: -1 } ]']

@@ -75,8 +75,9 @@ class Repository:
 
     @property
     def ensembles(self) -> tuple[str, ...]:
-        """The paths of the ensembles that are no step of another."""
-        return tuple(each for each in self._all(ENSEMBLE) if each not in self.members)
+        """The paths of the ensembles that are no step of another; if each is one, the first, which is refused."""
+        found = tuple(self._all(ENSEMBLE))
+        return tuple(each for each in found if each not in self.members) or found[:1]
 
     @property
     def steps(self) -> tuple[str, ...]:

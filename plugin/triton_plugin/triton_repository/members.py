@@ -108,11 +108,7 @@ def _given(
     model: ModelFiles, inputs: Sequence[Entry], mapped: Collection[str], config: Fields, told: Told
 ) -> list[Entry]:
     """Return the inputs that the step gets: an optional one that no request has is none."""
-    optional = {
-        pbtxt.word(each, "name")
-        for each in pbtxt.messages(config, "input")
-        if pbtxt.word(each, "optional") in ("true", "True")
-    }
+    optional = {pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if pbtxt.is_true(each, "optional")}
     unmapped = [each["name"] for each in inputs if each["name"] not in mapped]
     absent = [each for each in unmapped if each in optional]
     if absent:

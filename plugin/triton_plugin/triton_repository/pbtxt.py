@@ -13,6 +13,7 @@ from triton_converters.contract.repository_config import LONGEST
 
 DEEPEST = 32
 """The most messages within messages; Triton's own have seven."""
+TRUE = ("true", "True", "t", "1")
 FALSE = ("false", "False", "f")
 """How a text says what a field without a value says, too."""
 MAPS = frozenset(
@@ -64,10 +65,18 @@ def number(fields: Fields, name: str, default: int = 0) -> int:
 
 
 def whole(text: str, name: str) -> int:
-    """Return a value of the field as a whole number. Raises PbtxtError if it is none, or has more than 18 digits."""
-    if not re.fullmatch(r"-?[0-9]{1,18}", text):
-        raise PbtxtError(f"{name} must be a whole number: correct it")
+    """Return a value of the field as a whole number. Raises PbtxtError if it is none, or has more than 18 digits.
+
+    To Triton, digits after a zero are those of an octal number.
+    """
+    if not re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text):
+        raise PbtxtError(f"{name} must be a whole number, without a zero before it: correct it")
     return int(text)
+
+
+def is_true(fields: Fields, name: str) -> bool:
+    """Whether a field says that something is so."""
+    return word(fields, name) in TRUE
 
 
 def messages(fields: Fields, name: str) -> list[Fields]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 from triton_converters.contract.text import quoted
@@ -85,9 +86,7 @@ def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry
     config = model.config or {}
     inputs, outputs = (tensors.declared(model.name, config, side, Told()) for side in ("input", "output"))
     required = {
-        pbtxt.word(each, "name")
-        for each in pbtxt.messages(config, "input")
-        if pbtxt.word(each, "optional").lower() != "true"
+        pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if not pbtxt.is_true(each, "optional")
     }
     taken = [each for each in inputs if each["name"] in required] or inputs
     entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository.modules, told)
@@ -111,7 +110,7 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
     for is_fault, words in judged(config, OF_ENSEMBLES, UNHEEDED):
         (told.faults if is_fault else told.left_out).append((chosen.name, words))
     for each in pbtxt.messages(config, "input"):
-        if pbtxt.word(each, "optional").lower() == "true":
+        if pbtxt.is_true(each, "optional"):
             words = f"input {quoted(pbtxt.word(each, 'name'))} is optional: here every request has to have it"
             told.left_out.append((chosen.name, words))
     inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
@@ -190,7 +189,7 @@ def _model_names(steps: Sequence[_Step], told: Told) -> list[str]:
     given: list[str] = []
     for step in steps:
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", step.model.name).lstrip("_-") or "model"
-        name = next(each for each in (plain, *(f"{plain}_{number}" for number in range(2, 99))) if each not in given)
+        name = next(each for each in chain([plain], (f"{plain}_{number}" for number in count(2))) if each not in given)
         given.append(name)
         if step.model.name in [each.model.name for each in steps[: len(given) - 1]]:
             told.left_out.append((step.model.name, f"it is used twice, so it is served twice, here as {name}"))
