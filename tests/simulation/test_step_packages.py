@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.simulation import answers
 from tests.simulation.answers import Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_step, an_ensemble
@@ -102,6 +103,22 @@ def test_the_files_of_all_code_are_resolved_together_for_the_framework_and_apart
     assert files == {("requirements.txt", FILE, "last/needs.txt"), (FILE,), ("last/needs.txt",)}
     (converting,) = jobs(cluster, "convert")
     assert len({each["step_packages"] for each in request(converting)["members"]}) == 2
+
+
+def test_files_with_the_same_content_are_installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = answers._result
+
+    def alike(stage: str, *given: Any) -> Any:
+        found = result(stage, *given)
+        return replace(found, step_requirements=("a" * 64,) * 2) if stage == "source" else found
+
+    monkeypatch.setattr(answers, "_result", alike)
+    spec = a_step(requirements=FILE)
+    spec["models"][1] |= {"format": "triton-python", "entrypoint": "last/last.py", "requirements": "last/needs.txt"}
+    del spec["models"][1]["candidates"]
+    cluster = settled(**spec)
+    assert cluster.condition("Ready")["status"] == "True"
+    assert [request(each)["path"] for each in jobs(cluster, "packages") if request(each).get("served")] == [FILE]
 
 
 def test_the_users_own_image_has_the_packages_and_the_server_gets_them() -> None:

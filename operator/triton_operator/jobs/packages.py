@@ -36,8 +36,12 @@ def packages_works(context: Context, source: SourceResult) -> Iterator[tuple[str
     work = packages_work(context, source)
     if work is not None:
         yield "packages", work
+    works: dict[str, tuple[str, PackagesWork]] = {}
     for path in context.spec.step_requirements:
-        yield f"packages of {path} for the server", _step_work(context, source, path)
+        step = _step_work(context, source, path)
+        # Files with the same content have one result.
+        works.setdefault(step.key, (f"packages of {path} for the server", step))
+    yield from works.values()
 
 
 def packages_work(context: Context, source: SourceResult) -> PackagesWork | None:
