@@ -13,7 +13,7 @@ import pytest
 
 from tests.converters.hostile_wheels import WRITES, Wheel, up
 from tests.converters.https_server import Server
-from tests.converters.package_index import PackageIndex
+from tests.converters.package_index import PackageIndex, wheel
 from tests.converters.test_packages import KEY, install
 from triton_converters.claim_store.replay import has_result
 from triton_converters.contract import layout
@@ -55,6 +55,18 @@ def test_what_pip_does_not_install_is_told_once_and_named(
         install("evil\n")
     assert (caught.value.reason, caught.value.final) == (Reason.PACKAGE_NOT_FOUND, True)
     assert "a wheel of evil" in caught.value.message
+
+
+def test_a_wheel_that_pip_cannot_read_is_told_once_and_named(
+    mount: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"https://{server.host}/simple")
+    twice = {"other-1.0.dist-info/METADATA": "Name: other\nVersion: 1.0\n"}
+    server.behaviour.hub = PackageIndex.of(wheel("evil", files=twice))
+    with pytest.raises(StageError) as caught:
+        install("evil\n")
+    assert (caught.value.reason, caught.value.final) == (Reason.PACKAGE_NOT_FOUND, True)
+    assert "evil has an invalid wheel" in caught.value.message
 
 
 @pytest.fixture

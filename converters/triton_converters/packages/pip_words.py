@@ -27,7 +27,7 @@ _PYTHON = re.compile(r"Ignored the following versions that require a different p
 _BY_URL = re.compile(rf"ERROR: (.* by a URL; {BY_URL})")
 _REDIRECTS = re.compile(rf"(?<!\S)\S+ {REDIRECTS}")
 """A word begins after a space: a search that may begin anywhere in a long one takes the square of its length."""
-_REFUSED_WHEEL = re.compile(r"ERROR: For req: (.*)")
+_REFUSED_WHEEL = re.compile(r"^ERROR: (?:For req: (.*)|(.* has an invalid wheel, .*))", re.MULTILINE)
 _CONFLICT = re.compile(r"The conflict is caused by:\n((?:[ \t]+\S.*\n?)+)")
 
 
@@ -53,7 +53,9 @@ def failure(printed: str, log: str, host: str, advice: str = "") -> StageError:
     if found := _BY_URL.search(printed):
         return StageError(Reason.PACKAGE_NOT_FOUND, f"{_short(found[1])}: choose another")
     if found := _REFUSED_WHEEL.search(printed):
-        message = f"pip does not install a wheel of {_short(found[1])}: choose another version or another package"
+        message = (
+            f"pip does not install a wheel of {_short(found[1] or found[2])}: choose another version or another package"
+        )
         return StageError(Reason.PACKAGE_NOT_FOUND, message)
     return _unreadable(printed, log, host) or _unresolvable(printed, host, advice)
 
