@@ -24,7 +24,7 @@ _BROKEN = re.compile(
 )
 _LACKING = re.compile(r"satisfies the requirement (.+?) \(from versions: (.*?)\)?$", re.MULTILINE)
 _PYTHON = re.compile(r"Ignored the following versions that require a different python version: (.*)$", re.MULTILINE)
-_BY_URL = re.compile(rf"ERROR: (.* by a URL; {BY_URL})")
+_BY_URL = re.compile(rf"^ERROR: (.* by a URL; {BY_URL})", re.MULTILINE)
 _REDIRECTS = re.compile(rf"(?<!\S)\S+ {REDIRECTS}")
 """A word begins after a space: a search that may begin anywhere in a long one takes the square of its length."""
 _REFUSED_WHEEL = re.compile(r"^ERROR: (?:For req: (.*)|(.* has an invalid wheel, .*))", re.MULTILINE)
