@@ -12,6 +12,7 @@ from tests.simulation.deployments import a_step, an_ensemble
 from tests.simulation.edits import another_source
 from tests.simulation.made_jobs import WEB, jobs, request
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import SourceResult
 
 Body = dict[str, Any]
 ALLOWED = replace(SETTINGS, allowed_python_steps=True, sources_egress=(WEB,))
@@ -110,7 +111,7 @@ def test_files_with_the_same_content_are_installed_once(monkeypatch: pytest.Monk
 
     def alike(stage: str, *given: Any) -> Any:
         found = result(stage, *given)
-        return replace(found, step_requirements=("a" * 64,) * 2) if stage == "source" else found
+        return replace(found, step_requirements=("a" * 64,) * 2) if isinstance(found, SourceResult) else found
 
     monkeypatch.setattr(answers, "_result", alike)
     spec = a_step(requirements=FILE)
