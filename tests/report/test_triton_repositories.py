@@ -419,7 +419,7 @@ def test_an_ensemble_that_contains_itself_is_refused(tmp_path: Path, inner: str)
     texts = changed("models/classifier/config.pbtxt", 'model_name: "labels"', f'model_name: "{inner}"')
     if inner == "other":
         texts["models/other/config.pbtxt"] = ENSEMBLE.replace("classifier", "other").replace("labels", "classifier")
-    assert f"{inner}: it is an ensemble within the ensemble" in refusal(tmp_path, texts)
+    assert "classifier: this ensemble is a step of itself" in refusal(tmp_path, texts)
 
 
 def test_a_model_that_is_used_often_is_an_object_with_too_many_models(tmp_path: Path) -> None:
@@ -445,7 +445,7 @@ def test_a_number_that_triton_reads_otherwise_is_refused(tmp_path: Path, number:
 def test_a_switch_has_all_words_of_the_text(tmp_path: Path, word: str) -> None:
     more = f"[ {{ name: 'hint' data_type: TYPE_FP32 dims: 1 optional: {word} }}, {{ name: \"text\""
     texts = changed("models/tokenizer/config.pbtxt", '[ { name: "text"', more)
-    assert any("input 'hint' is optional: left out" in each for each in told(tmp_path, texts))
+    assert any("optional inputs 'hint': it runs as if no request had them" in each for each in told(tmp_path, texts))
 
 
 # The reader ---------------------------------------------------------------------------------------------------------
