@@ -103,7 +103,7 @@ bench-search: venv ## Compare the search with Model Analyzer's on one model, and
 	python3 -m bench.search.cluster
 
 .PHONY: bench-gates bench-gates-served
-bench-gates: venv ## Count how often the gates pass a wrong variant of 41 models, or fail a right one: an hour; NAME="a b" runs some
+bench-gates: venv ## Count how often the gates pass a wrong variant of 42 models, or fail a right one: an hour; NAME="a b" runs some
 	python3 -W ignore -m bench.gates $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
 bench-gates-served: venv ## Put 22 of those variants through the profile stage and a real tritonserver: the same verdicts?
