@@ -2,6 +2,7 @@
 
 import base64
 from dataclasses import dataclass
+from threading import Lock
 
 from tests.converters.package_index import wheel
 from tests.e2e.kubectl import Object
@@ -11,6 +12,7 @@ from tests.e2e.suite import Suite
 
 NAME = "requiring"
 PASSWORD = "known-to-the-index-alone"
+STARTING = Lock()
 WHEELS = (wheel("surveyor", "1.2", ["compass", "torch", "numpy"]), wheel("compass", "1.1"))
 FILES = {
     "requirements.txt": "surveyor==1.2  # it requires compass\n",
@@ -90,12 +92,14 @@ def start_index(suite: Suite) -> None:
         {"key": name, "path": f"simple/{name.partition('-')[0]}/{name}"} for name, _ in WHEELS
     ]
     wheels = {name: base64.b64encode(content).decode() for name, content in WHEELS}
-    suite.busy.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "index"}, "binaryData": wheels},
-        _secret("index-certificate", {"server.pem": suite.certificate.read_text()}),
-        _secret("our-index", {"PIP_INDEX_URL": f"https://team:{PASSWORD}@index/simple"}),
-        *body["items"],
-    )
+    # Of two lanes that begin at the same time, kubectl would let one fail.
+    with STARTING:
+        suite.busy.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "index"}, "binaryData": wheels},
+            _secret("index-certificate", {"server.pem": suite.certificate.read_text()}),
+            _secret("our-index", {"PIP_INDEX_URL": f"https://team:{PASSWORD}@index/simple"}),
+            *body["items"],
+        )
     suite.busy.run("wait", "--for=condition=Ready", "pod/index", "--timeout=120s", timeout=130)
 
 
