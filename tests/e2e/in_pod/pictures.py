@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from reached import reached
 from tritonclient import grpc
 from tritonclient.utils import InferenceServerException
 
@@ -18,7 +19,7 @@ import dataloader  # noqa: E402 - it is in the folder that the arguments name
 SECONDS = 600
 _, inputs, labels = next(dataloader.get_dataloader_fn(8)())
 files = inputs["FILE"]
-client = grpc.InferenceServerClient(f"{host}:8001")
+client = reached(f"{host}:8001")
 
 
 def send(wanted):

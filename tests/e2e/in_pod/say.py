@@ -4,10 +4,11 @@ import json
 import sys
 
 import numpy as np
+from reached import reached
 from tritonclient import grpc
 
 url, model, *words = sys.argv[1:]
-client = grpc.InferenceServerClient(url)
+client = reached(url)
 answers = []
 for word in words:
     array = np.array([[word.encode()]], dtype=object)

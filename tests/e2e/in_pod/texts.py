@@ -4,11 +4,12 @@ import json
 import sys
 
 import numpy as np
+from reached import reached
 from tritonclient import grpc
 from tritonclient.utils import InferenceServerException
 
 TEXTS = ["Bitte eine gültige Adresse eingeben.", "Veuillez saisir une adresse valide.", "Ange en giltig adress."]
-client = grpc.InferenceServerClient(f"{sys.argv[1]}:8001")
+client = reached(f"{sys.argv[1]}:8001")
 
 
 def send(texts):
