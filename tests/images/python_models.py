@@ -1,14 +1,9 @@
 """Repositories with Python models, as the server's own Python backend loads them."""
 
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.images.server import ROOT, RUN
 from triton_converters.claim_store import python_step
-from triton_converters.packages import modules
-from triton_converters.stages.packages import REQUIREMENTS, SITE, prepare
 
 STEPS = Path(__file__).parent / "steps"
 
@@ -39,30 +34,6 @@ def write_step(
         python_step.write(Path(source), file, version, packages)
     python_step.write_settings(version, file, threads=3)
     return version
-
-
-def install(requirements: str, place: Path) -> Path:
-    """Install packages for a step, with our programs in the server's image; returns the directory of modules."""
-    tools, incoming = place / "tools", place / "incoming"
-    tools.mkdir()
-    prepare.copy_tools(tools)
-    shutil.copytree(ROOT / "converters" / "triton_converters", tools / "triton_converters")
-    incoming.mkdir()
-    incoming.chmod(0o777)
-    (incoming / REQUIREMENTS.format(0)).write_text(requirements)
-    code = (
-        "from pathlib import Path\n"
-        "from triton_converters.contract.conversion_requests import PackagesRequest\n"
-        "from triton_converters.stages.packages import produce\n"
-        "produce.run(PackagesRequest('', '', 'requirements.txt', '', served=True), (), Path('/incoming'))\n"
-    )
-    mounts = ("--mount", f"{readable(tools)}:/converters:ro", "--mount", f"{incoming}:/incoming")
-    argv = [*RUN, "tritonserver-cpu", "--user", "1000:1000", "--env", "PYTHONPATH=/converters", *mounts]
-    subprocess.run([*argv, "--", "python3", "-c", code], check=True, cwd=ROOT)
-    site = place / "site"
-    site.mkdir()
-    modules.take(incoming, SITE, site)
-    return site
 
 
 def readable(folder: Path) -> Path:
