@@ -28,8 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import mixed
-from bench.gates.claim import key_of, publish_reference, write_config
-from bench.gates.trial import FILE, Reference, reference
+from bench.gates.claim import key_of, publish_model
 from bench.machine import cpu_model
 from bench.residual_network import SIDE, residual_network
 from hack.deploy.command import ROOT
@@ -141,7 +140,8 @@ def main() -> int:
     for name in options.names or SUBJECTS:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            publish(root, SUBJECTS[name])
+            subject = SUBJECTS[name]
+            publish_model(root, REVISION, MODEL, subject.make(), LARGEST_BATCH, subject.samples())
             with serving(root, REVISION, explicit(MODEL)) as pod:
                 compared.append(compare(name, bench_of(root, pod), options.rounds))
         # After each model: a run that is interrupted leaves those that it has.
@@ -233,22 +233,8 @@ def median(rows: Sequence[Row | None]) -> float:
     return statistics.median(row.throughput if row else 0.0 for row in rows)
 
 
-def publish(root: Path, subject: Subject) -> Reference:
-    """Put the reference and the revision of a model below ``root``."""
-    source = root / "work"
-    source.mkdir()
-    onnx.save(subject.make(), str(source / FILE))
-    made = reference(source, LARGEST_BATCH, source / "reference", subject.samples())
-    made = publish_reference(made, KEY, root)
-    model = layout.model_repository(REVISION, root) / MODEL
-    (model / "1").mkdir(parents=True)
-    (source / FILE).rename(model / "1" / "model.onnx")
-    write_config(model, made, dynamic_batching=True)
-    return made
-
-
 def bench_of(root: Path, pod: Pod) -> Bench:
-    """Return what can be asked of the model that ``publish`` put below ``root``."""
+    """Return what can be asked of the model that ``publish_model`` put below ``root``."""
     config = (layout.model_repository(REVISION, root) / MODEL / "config.pbtxt").read_text(encoding="utf-8")
     keys = iter(range(10**6))
 

@@ -17,17 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import onnx
 import tritonclient.grpc
 from onnx import TensorProto, helper, numpy_helper
 
-from bench.gates.claim import key_of, publish_reference, write_config
-from bench.gates.trial import FILE, Reference, reference
+from bench.gates.claim import key_of, publish_model
+from bench.gates.trial import Reference
 from bench.machine import cpu_model
 from hack.deploy.command import ROOT
 from hack.imagebuild.pod import Pod, serving
 from triton_converters.claim_store.dump import Array
-from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import (
     DEFAULT_TOLERANCES,
     InputShape,
@@ -61,7 +59,7 @@ def main() -> int:
     concurrencies: list[tuple[int, int]] = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        made = publish(root, samples)
+        made = publish_model(root, REVISION, MODEL, encoder(), LARGEST_BATCH, samples)
         with serving(root, REVISION) as pod:
             # The first length is what perf_analyzer was told before samples kept their own.
             shape = (InputShape("input_ids", (len(samples[0]["input_ids"]),)),)
@@ -85,20 +83,6 @@ def main() -> int:
     path = ROOT / f"bench/results/mixed-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0
-
-
-def publish(root: Path, samples: list[dict[str, Array]]) -> Reference:
-    """Put the reference and the revision of the encoder below ``root``."""
-    source = root / "work"
-    source.mkdir()
-    onnx.save(encoder(), str(source / FILE))
-    made = reference(source, LARGEST_BATCH, source / "reference", samples)
-    made = publish_reference(made, KEY, root)
-    model = layout.model_repository(REVISION, root) / MODEL
-    (model / "1").mkdir(parents=True)
-    (source / FILE).rename(model / "1" / "model.onnx")
-    write_config(model, made, dynamic_batching=True)
-    return made
 
 
 def swept(pod: Pod, made: Reference, name: str, shapes: tuple[InputShape, ...]) -> Row:

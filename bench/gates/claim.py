@@ -3,8 +3,12 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from bench.gates.trial import Reference
+import onnx
+
+from bench.gates.trial import FILE, Reference, reference
+from triton_converters.claim_store.dump import Array
 from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelConfig
@@ -25,6 +29,24 @@ def publish_reference(made: Reference, key: str, root: Path) -> Reference:
     made.directory.rename(directory)
     write_result(directory, "reference", key, ReferenceResult(made.signature, made.samples, made.batches, 0.1))
     return replace(made, directory=directory)
+
+
+def publish_model(
+    root: Path, revision: str, name: str, graph: Any, batch: int, samples: list[dict[str, Array]]
+) -> Reference:
+    """Put a reference and a revision with one model below ``root``, and return the reference, whose key is the name's.
+
+    ``batch``: the largest one.
+    """
+    source = root / "work"
+    source.mkdir()
+    onnx.save(graph, str(source / FILE))
+    made = publish_reference(reference(source, batch, source / "reference", samples), key_of(name), root)
+    model = layout.model_repository(revision, root) / name
+    (model / "1").mkdir(parents=True)
+    (source / FILE).rename(model / "1" / "model.onnx")
+    write_config(model, made, dynamic_batching=True)
+    return made
 
 
 def write_config(directory: Path, made: Reference, dynamic_batching: bool) -> None:

@@ -85,16 +85,17 @@ def _judged(case: Case, data: onnx_int8._Data, ask: Run) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     """Print the rows of the subjects, each in a process."""
-    for name in names[1:] and names:
-        subprocess.run([sys.executable, "-W", "ignore", "-m", "bench.gates.int8", name], check=False)
-    if len(names) == 1:
-        with tempfile.TemporaryDirectory() as folder:
-            case = run.prepare(subjects.BY_NAME[names[0]], Path(folder))
-            made = case.references[True]
-            if isinstance(made, StageError):
-                raise made
-            for row in rows(case, made):
-                print(json.dumps({"subject": names[0], **row}), flush=True)
+    if len(names) != 1:
+        for name in names:
+            subprocess.run([sys.executable, "-W", "ignore", "-m", "bench.gates.int8", name], check=False)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        case = run.prepare(subjects.BY_NAME[names[0]], Path(folder))
+        made = case.references[True]
+        if isinstance(made, StageError):
+            raise made
+        for row in rows(case, made):
+            print(json.dumps({"subject": names[0], **row}), flush=True)
 
 
 if __name__ == "__main__":

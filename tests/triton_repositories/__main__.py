@@ -11,27 +11,23 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from tests.simulation.objects import SETTINGS
 from tests.triton_repositories import made
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
-from triton_converters.contract import envelope
-from triton_converters.contract.reasons import Reason
+from tests.zoo.real_jobs import RealJobs
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices, object_name
 from triton_plugin.model_folder import read
 from triton_plugin.run import valid_yaml
 from triton_plugin.subject import parse
 from triton_plugin.triton_repository import pbtxt
-
-STAGES = ("source", "reference", "convert")
-LAST_WORDS = 300
 
 
 @dataclass(frozen=True)
@@ -48,32 +44,9 @@ class Row:
     """What became of the object."""
 
 
-class Jobs:
-    """How the Jobs of one object end."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.scripts: dict[str, Script] = {}
-
-    def __call__(self, stage: str, candidate: str, request: Any) -> Script:
-        """Return how the Job ends; those that need a server end well."""
-        if stage not in STAGES:
-            return Script()
-        if request.key not in self.scripts:
-            self.scripts[request.key] = self._run(stage, request)
-        return self.scripts[request.key]
-
-    def _run(self, stage: str, request: Any) -> Script:
-        command = [sys.executable, "-m", "tests.triton_repositories.job", str(self.folder), stage, request.to_json()]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        answer = next(iter(done.stdout.splitlines()[-1:]), "")
-        try:
-            outcome = envelope.Outcome.from_json(answer)
-        except ValueError:
-            return Script(exit_code=envelope.EXIT_FINAL, reason=Reason.CRASHED, message=done.stderr[-LAST_WORDS:])
-        if outcome.reason is None:
-            return Script(answer=answer)
-        return Script(exit_code=envelope.EXIT_FINAL, reason=outcome.reason, message=outcome.message)
+def command(folder: Path, stage: str, request: Any) -> list[str]:
+    """Return the program that runs a Job in this machine's Python."""
+    return [sys.executable, "-m", "tests.triton_repositories.job", str(folder), stage, request.to_json()]
 
 
 def main() -> int:
@@ -145,7 +118,7 @@ def _tried(text: str, place: Path) -> str:
     """Return what becomes of the object, whose source is on a claim at ``place``."""
     (place / "repository").mkdir()
     spec = yaml.safe_load(text)["spec"]
-    cluster = Cluster(spec, Jobs(place))
+    cluster = Cluster(spec, RealJobs(partial(command, place)))
     cluster.settings = replace(SETTINGS, allowed_python_steps=True)
     cluster.settle()
     subject = parse(cluster.body(), None)

@@ -4,32 +4,20 @@ import io
 import sys
 import types
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from PIL import Image
 
-SAMPLE = Path(__file__).parents[2] / "manifests/samples/pictures"
-
-
-def module(path: str) -> Any:
-    """A file of the sample."""
-    spec = spec_from_file_location(Path(path).stem, SAMPLE / path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+from tests.unit.sample_code import module
 
 
 @pytest.fixture
 def decode(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The step, next to a module that only a server has."""
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", types.ModuleType("triton_python_backend_utils"))
-    return module("decode/decode.py")
+    return module("pictures/decode/decode.py")
 
 
 def saved(picture: numpy.ndarray[Any, Any], form: str = "PNG", mode: str = "L", size: int = 8) -> bytes:
@@ -40,7 +28,7 @@ def saved(picture: numpy.ndarray[Any, Any], form: str = "PNG", mode: str = "L", 
 
 def test_it_reads_what_the_dataloader_writes(decode: Any) -> None:
     picture = numpy.arange(64).reshape(8, 8) % 17
-    pixels = decode.decoded(module("dataloader.py").png(picture))
+    pixels = decode.decoded(module("pictures/dataloader.py").png(picture))
     assert (pixels.dtype, pixels.shape) == (numpy.float32, (64,))
     assert numpy.abs(pixels - picture.ravel() / 16).max() < 1 / 255
 

@@ -3,7 +3,6 @@
 import sys
 import types
 from collections import Counter
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,10 @@ import onnxruntime
 import pytest
 import yaml
 
-SAMPLE = Path(__file__).parents[2] / "manifests/samples/texts"
+from tests.unit.sample_code import SAMPLES, module
+
+SAMPLE = SAMPLES / "texts"
 LABELS = ["de", "es", "fr", "it", "nl", "pl", "pt", "sv"]
-
-
-def module(path: str) -> Any:
-    """A file of the sample."""
-    spec = spec_from_file_location(Path(path).stem, SAMPLE / path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 class Words:
@@ -60,7 +51,7 @@ def step(monkeypatch: pytest.MonkeyPatch) -> Any:
     vars(tokenizers).update(Tokenizer=Words)
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", backend)
     monkeypatch.setitem(sys.modules, "tokenizers", tokenizers)
-    model = module("tokenize/tokenize_text.py").TritonPythonModel()
+    model = module("texts/tokenize/tokenize_text.py").TritonPythonModel()
     model.initialize({})
     return model
 
@@ -88,7 +79,7 @@ def test_padding_changes_no_answer() -> None:
 
 
 def test_the_data_has_as_many_texts_of_each_label() -> None:
-    batches = list(module("dataloader.py").get_dataloader_fn(32)())
+    batches = list(module("texts/dataloader.py").get_dataloader_fn(32)())
     labels = Counter(label for *_, label in batches for label in label["label"].tolist())
     spec = yaml.safe_load((SAMPLE.parent / "text-to-label.yaml").read_text(encoding="utf-8"))["spec"]
     assert sorted(labels) == LABELS == spec["models"][2]["arguments"]["labels"].split(",")

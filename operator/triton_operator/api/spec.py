@@ -152,6 +152,11 @@ class TritonDeploymentSpec(ApiType):
         return tuple(dict.fromkeys(model.requirements for model in self.models if model.requirements))
 
     @property
+    def other_requirements(self) -> tuple[str, ...]:
+        """The requirements files of Python steps other than `conversion.requirements`."""
+        return tuple(each for each in self.step_requirements if each != self.conversion.requirements)
+
+    @property
     def requirements(self) -> tuple[str, ...]:
         """The requirements files whose packages the framework's image gets, each once.
 

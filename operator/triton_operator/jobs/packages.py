@@ -32,15 +32,15 @@ def step_packages_key(context: Context, source: SourceResult, model: Model) -> s
 
 
 def packages_works(context: Context, source: SourceResult) -> Iterator[tuple[str, PackagesWork]]:
-    """Yield the work of each Job with what the packages are called in messages."""
+    """Yield the work of each Job, and which packages it installs in words; empty: those of the framework's image."""
     work = packages_work(context, source)
     if work is not None:
-        yield "packages", work
+        yield "", work
     works: dict[str, tuple[str, PackagesWork]] = {}
     for path in context.spec.step_requirements:
         step = _step_work(context, source, path)
         # Files with the same content have one result.
-        works.setdefault(step.key, (f"packages of {path} for the server", step))
+        works.setdefault(step.key, (f" of {path} for the server", step))
     yield from works.values()
 
 
@@ -68,8 +68,8 @@ def _file(context: Context, source: SourceResult, path: str) -> RequirementsFile
     """Return a file with its digest, which is empty if the record of the source does not tell it."""
     if path == context.spec.conversion.requirements:
         return RequirementsFile(path, source.requirements)
-    others = [each for each in context.spec.step_requirements if each != context.spec.conversion.requirements]
-    return RequirementsFile(path, dict(zip(others, source.step_requirements, strict=False)).get(path, ""))
+    digests = dict(zip(context.spec.other_requirements, source.step_requirements, strict=False))
+    return RequirementsFile(path, digests.get(path, ""))
 
 
 def _work(context: Context, request: PackagesRequest, image: str) -> PackagesWork:

@@ -77,7 +77,7 @@ def source_work(context: Context) -> SourceWork:
     sought_paths, graph_paths = (
         tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
     )
-    others = tuple(each for each in context.spec.step_requirements if each != requirements)
+    others = context.spec.other_requirements
     return _work(context, context.spec.source, sought_paths, graph_paths, requirements, others)
 
 

@@ -16,11 +16,11 @@ def install(context: Context, progress: Sourced) -> Sourced:
     Like the framework's own run, installing is part of converting.
     """
     works = packages_works(context, progress.source)
-    runs = [(what, run(context, work, repeats=True)) for what, work in works]
-    for what, job_run in runs:
+    runs = [(which, run(context, work, repeats=True)) for which, work in works]
+    for which, job_run in runs:
         if job_run.record is None:
             others = sum((each.effects for _, each in runs if each is not job_run), Effects())
             progress = replace(progress, effects=progress.effects + others)
-            job = f"the {what.replace('packages', 'packages Job', 1)}"
-            return await_result(context, progress, "Converted", job, job_run, prefix=f"{what}: ")
+            job = f"the packages Job{which}"
+            return await_result(context, progress, "Converted", job, job_run, prefix=f"packages{which}: ")
     return replace(progress, effects=sum((each.effects for _, each in runs), progress.effects))
