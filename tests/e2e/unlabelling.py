@@ -5,7 +5,7 @@ An object that lost its label is not watched any more, and in the way of the one
 
 from functools import partial
 
-from tests.e2e.kubectl import Kubectl, Object
+from tests.e2e.kubectl import Kubectl, KubectlError, Object
 from tests.e2e.last_words import eventually
 from tests.e2e.suite import Suite
 from triton_operator.names import snapshot_policy
@@ -13,6 +13,7 @@ from triton_operator.names import snapshot_policy
 CHILDREN = "poddisruptionbudgets,jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies"
 """The budget comes first: without servers that it knows, the operator deletes it."""
 NAME = "unlabelled"
+NOT_FOUND = "(NotFound)"
 NO_SUCH_PRODUCT = "NVIDIA-None"
 
 
@@ -26,11 +27,11 @@ def run(suite: Suite) -> None:
     # A soak has a NetworkPolicy of its own, which goes with it.
     generation = applied.apply({**claim, "serving": {"replicas": 2, "soak": {"duration": "1m"}}})
     applied.wait("its first Job", lambda state: bool(applied.jobs()), generation=generation)
-    unlabel(suite.busy)
+    eventually("objects without their label", partial(unlabelled, suite.busy))
     applied.wait_ready(generation)
     # The budget is of the revision that the status names: a later pass than the one that says Ready makes it.
     relabelled(suite.busy)
-    unlabel(suite.busy)
+    eventually("objects without their label", partial(unlabelled, suite.busy))
     relabelled(suite.busy)
     # Without nodes of that product, the candidate of one format is skipped; nodes are listed for it.
     spec = {**claim, "gpu": {"product": NO_SUCH_PRODUCT}}
@@ -54,7 +55,15 @@ def labelled(kubectl: Kubectl, kind: str) -> Object | None:
     return next(iter(kubectl.items(kind, selector)), None)
 
 
-def unlabel(kubectl: Kubectl) -> None:
-    """Take the label by which the operator watches its objects from those of the one object."""
+def unlabelled(kubectl: Kubectl) -> str | None:
+    """Take the label by which the operator watches its objects from those of the one object; None if one went away.
+
+    kubectl lists them first. One that the operator deletes before kubectl comes to it ends the command.
+    """
     selector = f"--selector=triton-operator.dev/deployment={NAME}"
-    kubectl.run("label", CHILDREN, selector, "app.kubernetes.io/managed-by-")
+    try:
+        return kubectl.run("label", CHILDREN, selector, "app.kubernetes.io/managed-by-")
+    except KubectlError as error:
+        if NOT_FOUND in str(error):
+            return None
+        raise
