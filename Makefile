@@ -38,6 +38,7 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \
 	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
+	$(LOCK_IMAGE) manifests/samples/pictures/decode/requirements.txt manifests/samples/texts/tokenize/requirements.txt -o requirements/samples.txt
 	$(subst 3.13,3.12,$(subst 2_40,2_39,$(LOCK_IMAGE))) images/converter-gpu/requirements.in -o requirements/image-converter-gpu.txt \
 	  $(addprefix --no-emit-package ,numpy packaging sympy mpmath typing-extensions)
 

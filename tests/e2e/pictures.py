@@ -48,7 +48,7 @@ class Pictures:
 def run(suite: Suite) -> Pictures:
     """To Ready, and to Ready again with another last step, while a client sends requests one after the other."""
     requiring.start_index(suite)
-    wheels.push(suite, NAME, SAMPLES / "pictures" / "decode" / "requirements.txt")
+    wheels.push(suite, NAME)
     push(suite, "")
     body = yaml.safe_load((SAMPLES / "picture-to-label.yaml").read_text(encoding="utf-8"))
     applied = Applied(suite.busy, suite.watch, body, NAME)

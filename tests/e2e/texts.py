@@ -27,7 +27,7 @@ class Texts:
 def run(suite: Suite) -> Texts:
     """To Ready, and a few requests."""
     requiring.start_index(suite)
-    wheels.push(suite, NAME, SAMPLES / NAME / "tokenize" / "requirements.txt")
+    wheels.push(suite, NAME)
     pushed = plugin.run(suite.busy, "push", str(SAMPLES / NAME), f"pvc://models/{NAME}")
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
     body = yaml.safe_load((SAMPLES / "text-to-label.yaml").read_text(encoding="utf-8"))

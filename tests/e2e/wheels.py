@@ -7,9 +7,11 @@ from pathlib import Path
 
 from packaging.utils import parse_wheel_filename
 
+from hack.deploy.command import ROOT
 from tests.e2e import plugin
 from tests.e2e.suite import Suite
 
+LOCK = ROOT / "requirements/samples.txt"
 PLACE = "pvc://models/wheels-{}"
 """The index looks into each such folder."""
 PYTHON = "3.13"
@@ -17,8 +19,8 @@ PYTHON = "3.13"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
-def push(suite: Suite, who: str, requirements: Path) -> None:
-    """Put the wheels of a requirements file, and of what these require, to where the index finds them.
+def push(suite: Suite, who: str) -> None:
+    """Put the wheels that the samples' steps require, at their locked versions, to where the index finds them.
 
     ``who``: the folder's own name, so that two objects do not push to one.
     """
@@ -27,7 +29,7 @@ def push(suite: Suite, who: str, requirements: Path) -> None:
         platforms = [word for each in PLATFORMS for word in ("--platform", each)]
         argv = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *platforms]
         argv += ["--only-binary", ":all:", "--python-version", PYTHON, "--dest", str(downloaded)]
-        subprocess.run([*argv, "--requirement", str(requirements)], check=True)
+        subprocess.run([*argv, "--no-deps", "--require-hashes", "--requirement", str(LOCK)], check=True)
         for wheel in downloaded.iterdir():
             project = folder / "simple" / parse_wheel_filename(wheel.name)[0]
             project.mkdir(parents=True, exist_ok=True)

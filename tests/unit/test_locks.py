@@ -43,7 +43,7 @@ def locks() -> Iterator[Lock]:
         words = shlex.split(command)
         options = list(itertools.pairwise(words))
         (file,) = (value for name, value in options if name == "-o")
-        inputs = tuple(word for word in words if word.endswith((".toml", ".in")))
+        inputs = tuple(word for word in words if word.endswith((".toml", ".in", "/requirements.txt")))
         constraints = tuple(value for name, value in options if name == "-c")
         extras = tuple(value for name, value in options if name == "--extra")
         every = tuple(PROJECT["optional-dependencies"]) if "--all-extras" in words else ()
@@ -106,7 +106,8 @@ def test_a_lock_file_is_what_its_inputs_ask_for(lock: Lock) -> None:
 def test_every_lock_file_is_made_by_make_lock() -> None:
     assert {lock.file for lock in LOCKS} == {f"requirements/{path.name}" for path in (ROOT / "requirements").iterdir()}
     inputs = {name for lock in LOCKS for name in lock.inputs}
-    assert inputs == {"pyproject.toml", *(str(path.relative_to(ROOT)) for path in ROOT.glob("*/*/*.in"))}
+    given = (*ROOT.glob("*/*/*.in"), *ROOT.glob("manifests/samples/*/*/requirements.txt"))
+    assert inputs == {"pyproject.toml", *(str(path.relative_to(ROOT)) for path in given)}
 
 
 def test_every_package_that_is_locked_has_hashes() -> None:
