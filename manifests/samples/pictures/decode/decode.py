@@ -23,7 +23,8 @@ class TritonPythonModel:
             try:
                 pixels = numpy.stack([decoded(file) for (file,) in files])
             except BROKEN as error:
-                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError(f"no JPEG or PNG: {error}")))
+                wrong = pb_utils.TritonError(f"no JPEG or PNG: {error}", pb_utils.TritonError.INVALID_ARG)
+                responses.append(pb_utils.InferenceResponse(error=wrong))
             else:
                 responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("pixels", pixels)]))
         return responses

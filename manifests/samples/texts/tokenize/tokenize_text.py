@@ -26,7 +26,8 @@ class TritonPythonModel:
             try:
                 tokens = padded([self.tokenizer.encode(text.decode()).ids for (text,) in texts])
             except UnicodeDecodeError as error:
-                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError(f"no UTF-8 text: {error}")))
+                wrong = pb_utils.TritonError(f"no UTF-8 text: {error}", pb_utils.TritonError.INVALID_ARG)
+                responses.append(pb_utils.InferenceResponse(error=wrong))
             else:
                 responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("tokens", tokens)]))
         return responses
