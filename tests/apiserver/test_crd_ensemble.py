@@ -7,10 +7,14 @@ import pytest
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_crd import refusal
-from tests.simulation.deployments import an_ensemble
+from tests.simulation.deployments import a_cascade, an_ensemble
 
 DENSE = ("onnx-fp32", "ts-trace-fp32")
 BODY: dict[str, Any] = changed(MINIMAL, {"spec": an_ensemble(*DENSE)})
+CASCADE: dict[str, Any] = changed(
+    MINIMAL, {"spec": a_cascade(*DENSE, config={"maxBatchSize": 8}), "spec.ensemble.maxBatchSize": 8}
+)
+"""A batch of a called model may be smaller than the ensemble's: the step's code decides what it asks."""
 STEPS = "spec.ensemble.steps"
 MANY = [{"name": f"c{number}", "format": "onnx", "precision": "fp32"} for number in range(9)]
 FAMILY = {"name": "dense", "format": "tf-keras", "entrypoint": "dense.py", "candidates": MANY[:1]}
@@ -21,6 +25,10 @@ def test_an_ensemble_is_taken_as_it_is(kubectl: Kubectl) -> None:
     assert kubectl.get("td", "digits")["spec"] == changed(BODY, {"spec.serving.replicas": 1})["spec"]
     said = [kubectl("apply", "-f", "-", body=BODY).split()[-1] for _ in range(2)]
     assert said[-1] == "unchanged"
+
+
+def test_a_model_that_a_step_calls_needs_no_step(kubectl: Kubectl) -> None:
+    assert "digits" in kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", body=CASCADE)
 
 
 def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kubectl) -> None:
@@ -39,6 +47,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.ensemble": ..., "spec.models": BODY["spec"]["models"][:1]},
         "several models, or a model of format hps or triton-python, need an ensemble",
     ),
+    "a call of no model": (
+        {"spec.models.0": STEP | {"calls": ["other"]}},
+        "calls must name entries of spec.models: correct the name, or add the model",
+    ),
+    "a step that calls itself": ({"spec.models.0": STEP | {"calls": ["sparse"]}}, "calls must not name a model of"),
+    "steps that call each other": (
+        {
+            "spec.models.0": STEP | {"calls": ["dense"]},
+            "spec.models.1": STEP | {"name": "dense", "calls": ["sparse"]},
+        },
+        "calls must not name a model of format triton-python, because models that ask each other may wait for ever",
+    ),
+    "calls of a model that is no code": (
+        {"spec.models.1.calls": ["sparse"]},
+        "calls are of code of format triton-python, which can ask other models: remove calls",
+    ),
+    "a call twice": ({"spec.models.0": STEP | {"calls": ["dense", "dense"]}}, "Duplicate value"),
     "a step of no model": ({f"{STEPS}.0.model": "other"}, "ensemble.steps must have one step for each of spec.models"),
     "a model without step": ({STEPS: BODY["spec"]["ensemble"]["steps"][:1]}, "one step for each of spec.models"),
     "a model twice": ({f"{STEPS}.0.model": "dense"}, "Duplicate value"),

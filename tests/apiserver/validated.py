@@ -45,7 +45,8 @@ def objects() -> dict[str, JSON]:
     ensemble = test_crd_ensemble.BODY
     refused = {case: changed(FULL, changes) for case, (changes, _) in test_crd.REFUSED.items()}
     ensembles = {case: changed(ensemble, changes) for case, (changes, _) in test_crd_ensemble.REFUSED.items()}
-    return {**GOOD, "an ensemble": ensemble, **refused, **ensembles, **dict(_formats()), **dict(_servings())}
+    good = {**GOOD, "an ensemble": ensemble, "a cascade": test_crd_ensemble.CASCADE}
+    return {**good, **refused, **ensembles, **dict(_formats()), **dict(_servings())}
 
 
 def _servings() -> Iterator[tuple[str, JSON]]:

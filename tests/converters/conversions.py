@@ -61,7 +61,7 @@ def ensemble_conversion(
             **fields,
         )
 
-    members = tuple(map(member, whole.ensemble.steps))
+    members = tuple(map(member, whole.ensemble.models))
     one = replace(members[0], conversion_key="", reference=reference, model_name=name, model=whole, members=members)
     return replace(one, candidate="all", format="ensemble")
 

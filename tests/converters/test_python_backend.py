@@ -1,5 +1,6 @@
 """The reference stage's `triton_python_backend_utils` answers as the real server's own does."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from triton_converters.python_backend import messages, module
 
 ANSWERS: dict[str, Any] = json.loads((Path(questions.__file__).parent / "answers.json").read_text())
 """What server 2.51 answered, held by tests/images/test_python_backend.py."""
+
+
+async def _awaited(request: Any) -> Any:
+    return await request.async_exec()
 
 
 def request() -> messages.InferenceRequest:
@@ -50,7 +55,7 @@ def test_the_answer_is_the_servers(answers: dict[str, Any], name: str) -> None:
         lambda pb, request: pb.load_model("other"),
         lambda pb, request: pb.unload_model("other"),
         lambda pb, request: pb.is_model_ready("other"),
-        lambda pb, request: request.async_exec().send(None),
+        lambda pb, request: asyncio.run(_awaited(request)),
     ],
     ids=["exec", "sender", "reschedule", "sequence", "load", "unload", "ready", "async_exec"],
 )

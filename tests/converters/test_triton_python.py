@@ -211,8 +211,8 @@ def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> 
         return self.others(requests)
 """
     found = failure(step, asks + LENGTHS.replace("execute", "others"))
-    words = "steps/lengths.py: asking another model (InferenceRequest.exec) is not supported in a Python step"
-    assert found == (Reason.CONVERSION_UNSUPPORTED, words)
+    words = "steps/lengths.py: it asks model 'steps/lengths.py', but calls of its model in spec.models lists none"
+    assert found == (Reason.CONVERSION_UNSUPPORTED, f"{words}: add the name there")
 
 
 @pytest.mark.parametrize(

@@ -78,3 +78,18 @@ def a_step(**fields: Any) -> Body:
     spec = an_ensemble("onnx-fp32")
     spec["models"][0] = {"name": "sparse", "format": "triton-python", "entrypoint": "steps/first.py", **fields}
     return spec
+
+
+def a_cascade(*large: str, **fields: Any) -> Body:
+    """The spec of an ensemble of one Python step, which asks two models by itself: `small`, and `large` by its ways."""
+    spec = a_step(calls=["small", "large"], **fields)
+    step, dense = spec["models"]
+    spec["models"] = [
+        step,
+        dense | {"name": "small"},
+        dense | {"name": "large", "candidates": list(map(candidate, large))},
+    ]
+    ensemble = spec["ensemble"]
+    ensemble["steps"] = ensemble["steps"][:1]
+    ensemble["outputs"] = [{"name": "LOOKUP_VECTORS", "dataType": "FP32", "dims": [-1]}]
+    return spec

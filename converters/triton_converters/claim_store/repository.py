@@ -89,6 +89,8 @@ def write_model_directory(
         config = replace(config, parameters={**code.arguments, **config.parameters})
     # TensorRT inside ONNX Runtime builds its engines in the first requests: without a warm-up a pod is ready before.
     warms_up = request.config.warmup or request.accelerator == "trt"
+    # A server loads its models in any order, so those that a step asks may not be there yet.
+    warms_up = warms_up and not request.model.calls
     sample = _first_sample(example, signature) if warms_up else {}
     shapes = {name: array.shape for name, array in sample.items()}
     execution = Execution(request.format, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache)

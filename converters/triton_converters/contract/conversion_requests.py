@@ -99,6 +99,8 @@ class ModelCode:
     """The inputs and outputs that the spec or the user's config.pbtxt declares; None: neither declares any."""
     name: str = ""
     """The model's name in Triton, which only code of format ``triton-python`` is told; empty: another format."""
+    calls: tuple[str, ...] = ()
+    """Names in Triton of the models of the ensemble that code of format ``triton-python`` asks by itself."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,13 @@ class EnsembleCode:
     outputs: tuple[Tensor, ...]
     steps: tuple[Step, ...]
     """The steps in data-flow order: a step's inputs are the ensemble's or come from earlier steps."""
+    called: tuple[Step, ...] = ()
+    """The models that are no step, which Python steps ask; their tensors are connected to none of the ensemble's."""
+
+    @property
+    def models(self) -> tuple[Step, ...]:
+        """The steps, and then the models that are none."""
+        return (*self.steps, *self.called)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Dump(Document):
 
     names: Names
     members: tuple[Names, ...]
-    """The names of an ensemble's models, in the steps' order."""
+    """The names of an ensemble's models: of its steps in their order, and then of the models that steps ask."""
     seconds: float
     rehearsed: bool = False
     gpu: str = ""

@@ -1,6 +1,7 @@
 """An ensemble outside Triton: the frameworks of its steps, one after the other, each in fp32."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Array, Arrays
@@ -9,7 +10,9 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import framework
+from triton_converters.load.called import Called
 from triton_converters.load.framework import Framework
+from triton_converters.load.triton_python import PythonStep
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,9 @@ class Ensemble:
     """The members as one Framework."""
 
     members: tuple[Member, ...]
+    """The steps in their order."""
+    called: Mapping[str, Called]
+    """The models that Python steps ask, by their names; a step may be one of them."""
     code: EnsembleCode
     source: Path
 
@@ -55,8 +61,16 @@ class Ensemble:
 
     @property
     def path(self) -> str:
-        """The members' files, for messages."""
-        return ", ".join(member.model.path for member in self.members)
+        """The models' files, for messages."""
+        return ", ".join(model.path for model in self.models)
+
+    @property
+    def models(self) -> tuple[Framework, ...]:
+        """The frameworks of the steps, and then those of the models that are none."""
+        return (
+            *(member.model for member in self.members),
+            *(self.called[each.model].model for each in self.code.called),
+        )
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the ensemble's outputs; raises what the members raise, with the member's name."""
@@ -86,23 +100,34 @@ class Ensemble:
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:
-    """Load every member with its own format's loader.
+    """Load every model with its own format's loader, and let the Python steps ask those that they call.
 
-    Raises StageError: what those raise; InvalidSpec if a step's maps do not fit its model's tensors, or if a step comes
-    before the one that makes its input.
+    Raises StageError: what those raise; InvalidSpec if a step's maps do not fit its model's tensors, if a step comes
+    before the one that makes its input, or if a step calls a model that there is not.
     """
     assert model.ensemble is not None
     code, members = model.ensemble, []
+    models = {each.model: _loaded(source, each) for each in code.models}
+    asked = {name for each in code.models for name in each.code.calls}
+    if unknown := sorted(asked - set(models)):
+        raise StageError(Reason.INVALID_SPEC, f"calls names {unknown[0]}, but spec.models has no such model: add it")
+    called = {each.model: Called(each, models[each.model]) for each in code.models if each.model in asked}
     known = {tensor.name for tensor in code.inputs}
     for step in code.steps:
-        try:
-            loaded = framework.load(source, step.code, step.code.format)
-        except StageError as error:
-            raise StageError(error.reason, f"model {step.model}: {error.message}", final=error.final) from error
+        loaded = models[step.model]
         _check(step, loaded, known)
         known |= set(step.outputs.values())
+        if isinstance(loaded, PythonStep):
+            loaded = replace(loaded, called={name: called[name].answer for name in step.code.calls})
         members.append(Member(step, loaded))
-    return Ensemble(tuple(members), code, source)
+    return Ensemble(tuple(members), called, code, source)
+
+
+def _loaded(source: Path, step: Step) -> Framework:
+    try:
+        return framework.load(source, step.code, step.code.format)
+    except StageError as error:
+        raise StageError(error.reason, f"model {step.model}: {error.message}", final=error.final) from error
 
 
 def _check(step: Step, model: Framework, known: set[str]) -> None:

@@ -3,9 +3,10 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.contract.text import quoted
 from triton_converters.incoming import current
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
@@ -28,6 +30,11 @@ from triton_converters.user.user_code import locate
 ANYWHERE = "/"
 """The working directory: a server's is not that of the files either."""
 TYPE = "TYPE_"
+Answer = Callable[[messages.InferenceRequest], messages.InferenceResponse]
+Paused = Callable[[], AbstractContextManager[None]]
+_pausing = threading.RLock()
+"""Held while another model answers: all threads of a step have one import path, and a framework is asked one thing at a
+time."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class PythonStep:
     """The import path while the step's code runs, with what that code added."""
     backend: ModuleType
     """The backend's module of this step, which its code may import again while it answers."""
+    called: Mapping[str, Answer] = field(default_factory=dict)
+    """What answers the requests that the step's code makes, by the model's name in Triton."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the outputs of one request.
@@ -54,13 +63,16 @@ class PythonStep:
         Raises StageError: FrameworkFailed if the step answers with an error, or with what its outputs are not declared
         as; ConversionUnsupported if it asked for what no step may do, whether it caught the refusal or not.
         """
-        request = messages.InferenceRequest(
+        request = messages.ReceivedRequest(
             inputs=[tensors.Tensor(name, _sent(inputs[name])) for name in self.inputs],
             requested_output_names=self.outputs,
             model_name=self.path,
         )
         sys.modules[module.NAME] = self.backend
-        with _running(self.source, self.path, self.imports):
+        with (
+            _running(self.source, self.path, self.imports) as paused,
+            messages.answering(lambda name, asked: self._answer(name, asked, paused)),
+        ):
             (response,) = self.model.execute([request])
         if response.has_error():
             words = str(response.error().message())
@@ -68,6 +80,15 @@ class PythonStep:
             raise StageError(Reason.FRAMEWORK_FAILED, named)
         found = {each.name(): each.as_numpy() for each in response.output_tensors()}
         return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
+
+    def _answer(self, name: str, request: messages.InferenceRequest, paused: Paused) -> messages.InferenceResponse:
+        """Return another model's response, outside the step's surroundings; raises TritonModelException."""
+        if name not in self.called:
+            listed = ", ".join(self.called) or "none"
+            message = f"it asks model {quoted(name)}, but calls of its model in spec.models lists {listed}"
+            raise messages.refused(f"{message}: add the name there")
+        with paused():
+            return self.called[name](request)
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
@@ -104,14 +125,29 @@ def _reason(error: BaseException) -> Reason:
 
 
 @contextmanager
-def _running(source: Path, path: str, imports: list[str]) -> Iterator[None]:
-    """Let the step's code run as on a server; raises StageError(ConversionUnsupported) if it asked for too much."""
-    siblings.enter_again(source, (source / path).parent)
+def _running(source: Path, path: str, imports: list[str]) -> Iterator[Paused]:
+    """Let the step's code run as on a server; raises StageError(ConversionUnsupported) if it asked for too much.
+
+    Yields what lets the code of another model run in between, in this process's own surroundings.
+    """
+    folder = (source / path).parent
+    siblings.enter_again(source, folder)
     before, outside = len(messages.refusals), list(sys.path)
+
+    @contextmanager
+    def paused() -> Iterator[None]:
+        with _pausing:
+            inside, sys.path[:] = list(sys.path), outside
+            try:
+                yield
+            finally:
+                siblings.enter_again(source, folder)
+                sys.path[:] = inside
+
     sys.path[:] = imports
     try:
         with contextlib.chdir(ANYWHERE), numpy.errstate(), current.running(path):
-            yield
+            yield paused
     finally:
         imports[:], sys.path[:] = sys.path, outside
         refused = messages.refusals[before:]

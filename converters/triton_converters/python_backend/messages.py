@@ -1,7 +1,9 @@
 """Requests, responses and errors as Triton's Python backend (server 2.51) has them, and what a reference refuses."""
 
+import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -13,7 +15,11 @@ refusals: list[str] = []
 
 def refuse(what: str) -> TritonModelException:
     """Return the exception for something that a step must not do, and note it."""
-    message = f"{what} is not supported in a Python step"
+    return refused(f"{what} is not supported in a Python step")
+
+
+def refused(message: str) -> TritonModelException:
+    """Return the exception with this message, and note it."""
     refusals.append(message)
     return TritonModelException(message)
 
@@ -86,19 +92,34 @@ class InferenceResponse:
         return self._error
 
 
-class InferenceRequest:
-    """A request, which the reference makes. A file can make one, but ask no other model with it."""
+GPU_MEMORY = 2
+"""TRITONSERVER_MEMORY_GPU."""
 
-    def __init__(
+
+class PreferredMemory:
+    """Where the answer of another model should lie; a reference has the CPU's memory alone."""
+
+    def __init__(self, preferred_memory_type: int, preferred_device_id: int = 0) -> None:
+        self.is_gpu = preferred_memory_type == GPU_MEMORY
+
+
+class InferenceRequest:
+    """A request that a file makes, to ask another model, or that a step receives."""
+
+    def __init__(  # noqa: PLR0913 - the server's own arguments
         self,
         *,
         inputs: Sequence[Tensor],
         requested_output_names: Sequence[str],
         model_name: str,
+        model_version: int = -1,
         request_id: str = "",
         correlation_id: int | str = 0,
+        flags: int = 0,
+        timeout: int = 0,
+        preferred_memory: PreferredMemory | None = None,
+        trace: Any = None,
         parameters: Mapping[str, bool | int | str] | None = None,
-        **_: Any,
     ) -> None:
         """Raise TritonModelException for a parameter that is no bool, int or str."""
         for value in (parameters or {}).values():
@@ -107,6 +128,8 @@ class InferenceRequest:
                 raise TritonModelException(message)
         self._inputs, self._outputs = list(inputs), set(requested_output_names)
         self._id, self._correlation, self._parameters = request_id, correlation_id, dict(parameters or {})
+        self._model, self._version, self._flags, self._timeout = model_name, model_version, flags, timeout
+        self._memory = preferred_memory
 
     def inputs(self) -> list[Tensor]:
         """Return the inputs."""
@@ -129,19 +152,19 @@ class InferenceRequest:
         return json.dumps(self._parameters)
 
     def flags(self) -> int:
-        """Return 0: a step has no sequence."""
-        return 0
+        """Return the flags of a sequence, of which a step has none: 0."""
+        return self._flags
 
     def timeout(self) -> int:
-        """Return 0: there is no limit."""
-        return 0
+        """Return the microseconds that the request may wait; 0: there is no limit. A reference lets none end."""
+        return self._timeout
 
     def trace(self) -> None:
         """Return None: nothing is traced."""
 
     def is_cancelled(self) -> bool:
-        """Return False: nobody cancels a request of the reference."""
-        return False
+        """Raise TritonModelException: a server ends if it is asked this of a request that a file made."""
+        raise refused("is_cancelled of a request that the code made itself ends a server: ask those of execute alone")
 
     def set_flags(self, flags: int) -> None:
         """Raise TritonModelException: flags mark sequences."""
@@ -155,10 +178,53 @@ class InferenceRequest:
         """Raise TritonModelException: a step answers by what execute returns."""
         raise refuse("a response sender (InferenceRequest.get_response_sender)")
 
-    def exec(self, decoupled: bool = False) -> Any:
-        """Raise TritonModelException: a step asks no other model."""
-        raise refuse("asking another model (InferenceRequest.exec)")
+    def exec(self, decoupled: bool = False) -> InferenceResponse:
+        """Return the answer of the model that is named, or an error as its response.
 
-    async def async_exec(self, decoupled: bool = False) -> Any:
-        """Raise TritonModelException: a step asks no other model."""
-        raise refuse("asking another model (InferenceRequest.async_exec)")
+        Raises TritonModelException for a model that the step does not call, and for what no step may ask for.
+        """
+        if not _answering:
+            raise refuse("asking another model outside execute (InferenceRequest.exec)")
+        if decoupled:
+            raise refuse("asking for several responses (decoupled=True of InferenceRequest.exec)")
+        if self._flags:
+            raise refuse("a sequence (flags of InferenceRequest)")
+        if self._memory is not None and self._memory.is_gpu:
+            raise refuse("an answer in the memory of a GPU (preferred_memory of InferenceRequest)")
+        if self._version not in (-1, 1):
+            which = f"version {self._version} of model {self._model}"
+            raise refused(f"it asks {which}, but a server has version 1 alone: leave out model_version")
+        return _answering[-1](self._model, self)
+
+    def async_exec(self, decoupled: bool = False) -> "asyncio.Future[InferenceResponse]":
+        """Return what ``exec`` returns or raises, to be awaited; raises RuntimeError outside a coroutine."""
+        future: asyncio.Future[InferenceResponse] = asyncio.get_running_loop().create_future()
+        try:
+            future.set_result(self.exec(decoupled))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class ReceivedRequest(InferenceRequest):
+    """A request that a step receives, which the reference makes."""
+
+    def is_cancelled(self) -> bool:
+        """Return False: nobody cancels a request of the reference."""
+        return False
+
+
+Answer = Callable[[str, InferenceRequest], InferenceResponse]
+"""Answers a request to the model of that name."""
+_answering: list[Answer] = []
+"""What answers the requests that a file makes; empty unless a step's execute runs."""
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[None]:
+    """Let the file that runs ask other models, from now on."""
+    _answering.append(answer)
+    try:
+        yield
+    finally:
+        _answering.pop()

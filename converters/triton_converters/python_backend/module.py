@@ -1,7 +1,7 @@
 """The module ``triton_python_backend_utils`` of the reference stage, which has no server.
 
-It answers as that of server 2.51 does. What a step must not do raises TritonModelException: ask another model, load
-one, send responses by itself, take part in a sequence, or be scheduled again.
+It answers as that of server 2.51 does. What a step must not do raises TritonModelException: ask a model that it does
+not call, load one, send responses by itself, take part in a sequence, or be scheduled again.
 """
 
 import json
@@ -15,7 +15,14 @@ from typing import Any, ClassVar
 import numpy
 
 from triton_converters.python_backend import completion
-from triton_converters.python_backend.messages import InferenceRequest, InferenceResponse, TritonError, refuse
+from triton_converters.python_backend.messages import (
+    GPU_MEMORY,
+    InferenceRequest,
+    InferenceResponse,
+    PreferredMemory,
+    TritonError,
+    refuse,
+)
 from triton_converters.python_backend.tensors import Tensor, TritonModelException
 
 NAME = "triton_python_backend_utils"
@@ -105,13 +112,6 @@ class MetricFamily:
         return Metric(labels or {})
 
 
-class PreferredMemory:
-    """Where the answer of another model should lie; a step asks none."""
-
-    def __init__(self, preferred_memory_type: int, preferred_device_id: int = 0) -> None:
-        self._type, self._device = preferred_memory_type, preferred_device_id
-
-
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:
     """Return an input of a request; None: it has none of that name."""
     return next((each for each in inference_request.inputs() if each.name() == name), None)
@@ -177,7 +177,7 @@ def install() -> ModuleType:
     vars(module).update(
         TRITON_STRING_TO_NUMPY=dict(completion.NUMPY_BY_NAME),
         TRITONSERVER_MEMORY_CPU=0,
-        TRITONSERVER_MEMORY_GPU=2,
+        TRITONSERVER_MEMORY_GPU=GPU_MEMORY,
         TRITONSERVER_REQUEST_FLAG_SEQUENCE_START=1,
         TRITONSERVER_REQUEST_FLAG_SEQUENCE_END=2,
         TRITONSERVER_REQUEST_RELEASE_ALL=1,

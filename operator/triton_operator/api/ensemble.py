@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_converters.contract.formats import AS_GIVEN, DECLARING
+from triton_converters.contract.formats import AS_GIVEN, DECLARING, TRITON_PYTHON
 from triton_operator.api.schema import LARGEST_BATCH, ApiType, TensorName, TritonName, cel_list, list_map, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
@@ -137,7 +137,7 @@ class Ensemble(ApiType):
         ),
     ]
     """One step for each of `spec.models`, in the order in which data flows. A step uses inputs of the ensemble and
-    outputs of earlier steps."""
+    outputs of earlier steps. A model that is in `calls` of another needs no step."""
 
 
 MAX_BATCH_SIZE = (
@@ -165,6 +165,8 @@ def ensemble_rules() -> list[tuple[str, str]]:
         for i in range(MODELS)
     )
     batch = "(has(m.config) && has(m.config.maxBatchSize) ? m.config.maxBatchSize : 1)"
+    is_step = "self.ensemble.steps.exists(s, s.model == m.name)"
+    is_called = "self.models.exists(c, has(c.calls) && m.name in c.calls)"
     return [
         (
             f"!{several} || has(self.ensemble)",
@@ -172,15 +174,25 @@ def ensemble_rules() -> list[tuple[str, str]]:
         ),
         (
             "!has(self.ensemble) || (self.ensemble.steps.all(s, self.models.exists(m, m.name == s.model))"
-            " && self.models.all(m, self.ensemble.steps.exists(s, s.model == m.name)))",
-            "ensemble.steps must have one step for each of spec.models: add or correct the steps",
+            f" && self.models.all(m, {is_step} || {is_called}))",
+            "ensemble.steps must have one step for each of spec.models: add or correct the steps, or name a model that"
+            " a Python step asks in calls of that step's model",
+        ),
+        (
+            "self.models.all(m, !has(m.calls) || m.calls.all(c, self.models.exists(o, o.name == c)))",
+            "calls must name entries of spec.models: correct the name, or add the model",
+        ),
+        (
+            f"self.models.all(m, !has(m.format) || m.format != '{TRITON_PYTHON}' || !{is_called})",
+            f"calls must not name a model of format {TRITON_PYTHON}, because models that ask each other may wait for"
+            " ever: connect them by steps of the ensemble",
         ),
         (
             "!has(self.ensemble) || !self.models.exists(m, m.name == self.ensemble.name)",
             "ensemble.name must differ from the models' names: choose another",
         ),
         (
-            f"!has(self.ensemble) || self.models.all(m, {batch} == 0 || {batch} >= {MAX_BATCH_SIZE})",
+            f"!has(self.ensemble) || self.models.all(m, {batch} == 0 || {batch} >= {MAX_BATCH_SIZE} || !{is_step})",
             "config.maxBatchSize of an ensemble's model must be 0 or at least ensemble.maxBatchSize: raise it",
         ),
         (

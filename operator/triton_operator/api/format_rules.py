@@ -169,6 +169,10 @@ def step_rules() -> list[Rule]:
             NO_BYTECODE,
         ),
         (
+            f"{is_step} || !has(self.calls) || self.calls.size() == 0",
+            f"calls are of code of format {TRITON_PYTHON}, which can ask other models: remove calls",
+        ),
+        (
             f"{is_step} || !has(self.requirements) || self.requirements == ''",
             f"requirements of a model are only for format {TRITON_PYTHON}: set conversion.requirements, and remove it",
         ),

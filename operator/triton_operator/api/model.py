@@ -232,6 +232,12 @@ class Model(ApiType):
     ) = None
     """Outputs of a model of format `triton-python`, and only of that; `inputs` and `outputs` are set together. Default:
     what `auto_complete_config` of its class declares."""
+    calls: Annotated[list[TritonName], Field(max_length=7, json_schema_extra={"x-kubernetes-list-type": "set"})] = (
+        Field(default_factory=list)
+    )
+    """Names of other entries of `spec.models` that a model of format `triton-python` asks by itself, by
+    `pb_utils.InferenceRequest(model_name=NAME, ...).exec()` or `async_exec()`. Such a model needs no step, and may have
+    any format but `triton-python`. Default: none; a request to another model is refused."""
     io_precision: Literal["fp32"] = "fp32"
     """Precision of the inputs and outputs that clients see: always `fp32`. Other candidates convert inside the model,
     so all candidates have the same inputs and outputs. Default: fp32."""

@@ -127,11 +127,15 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
         )
         for step in ensemble.steps
     )
+    connected = {step.model for step in ensemble.steps}
+    called = tuple(Step(name, {}, {}, model_code(spec, models[name])) for name in models if name not in connected)
     inputs, outputs = (
         tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in tensors)
         for tensors in (ensemble.inputs, ensemble.outputs)
     )
-    return ModelCode(ENSEMBLE, Entrypoint("", {}), ensemble.max_batch_size, EnsembleCode(inputs, outputs, steps))
+    return ModelCode(
+        ENSEMBLE, Entrypoint("", {}), ensemble.max_batch_size, EnsembleCode(inputs, outputs, steps, called)
+    )
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
@@ -147,6 +151,7 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
         model.config.largest_batch,
         declared=model.declared,
         name=model.name if model.is_step else "",
+        calls=tuple(model.calls),
     )
 
 

@@ -24,22 +24,22 @@ from triton_converters.stages.reference.observed_signature import Observed, Side
 
 
 def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path, directory: Path) -> None:
-    """Write each member's own reference; ``members``: their names, in the steps' order.
+    """Write each member's own reference; ``members``: their names, in the order of ``code.models``.
 
     Raises StageError: FrameworkFailed if a tensor changes type or rank, Crashed for what is not published.
     """
     assert request.model.ensemble is not None
-    steps = request.model.ensemble.steps
-    if len(members) != len(steps):
-        raise unfit(incoming / documents.DUMP, f"it names {len(members)} models, not {len(steps)}")
-    for number, (step, names) in enumerate(zip(steps, members, strict=True)):
+    models = request.model.ensemble.models
+    if len(members) != len(models):
+        raise unfit(incoming / documents.DUMP, f"it names {len(members)} models, not {len(models)}")
+    for number, (step, names) in enumerate(zip(models, members, strict=True)):
         _record(number, step, names, request, incoming, directory)
 
 
 def _record(number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path) -> None:
     batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
     inputs, outputs = ({name: Observed(name, batched) for name in side} for side in (names.inputs, names.outputs))
-    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes), 0
+    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + evidence.CALLED_BATCHES, 0
     for batch in arrays.read_batches(incoming, folder, names, directory, limit):
         for observed, arrays_of_side in ((inputs, batch.inputs), (outputs, batch.outputs)):
             for name, array in arrays_of_side.items():

@@ -9,7 +9,7 @@ import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches, write_batch
 from triton_converters.claim_store.replay import published_source
-from triton_converters.contract.conversion_requests import ReferenceRequest
+from triton_converters.contract.conversion_requests import ReferenceRequest, Step
 from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
@@ -42,7 +42,7 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     members: tuple[Names, ...] = ()
     if isinstance(model, Ensemble):
         _record_members(model, request, incoming)
-        members = tuple(_names(member.model) for member in model.members)
+        members = tuple(map(_names, model.models))
     seconds = round(time.monotonic() - started, 3)
     documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used(), gpu.used()))
 
@@ -179,18 +179,40 @@ def _record_sizes(model: Framework, request: ReferenceRequest, source: Path, inc
 
 
 def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) -> None:
-    """Run some batches through an ensemble's models once more, and write what went through each of them."""
+    """Run some batches through an ensemble's models once more, and write what went through each of them.
+
+    What Python steps asked other models was kept while the reference ran. Raises StageError(DataloaderInvalid) if no
+    step asked one of them.
+    """
     sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
     whole: Iterator[Batch] = chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)
-    for number, batch in enumerate(whole):
+    passed: dict[str, list[Batch]] = {
+        name: [Batch(_rows(called.step, each.inputs), each.inputs, {}, each.outputs) for each in called.asked]
+        for name, called in model.called.items()
+    }
+    count = 0
+    for count, batch in enumerate(whole, start=1):
         for index, passage in enumerate(model.passages(batch.inputs)):
             dumped = Batch(_ids(batch, passage), passage.inputs, {}, passage.outputs)
-            write_batch(incoming / evidence.member_folder(index), number, dumped)
+            write_batch(incoming / evidence.member_folder(index), count - 1, dumped)
+    for index, step in enumerate(model.code.models):
+        first = count if index < len(model.members) else 0
+        asked = passed.get(step.model, [])[: evidence.CALLED_BATCHES]
+        if not first and not asked:
+            message = f"no step asked model {step.model} anything, so nothing shows how to convert it"
+            advice = "let the dataloader yield samples for which a step asks it, or remove it from calls"
+            raise StageError(Reason.DATALOADER_INVALID, f"{message}: {advice}")
+        for number, batch in enumerate(asked, start=first):
+            write_batch(incoming / evidence.member_folder(index), number, batch)
 
 
 def _ids(batch: Batch, passage: Passage) -> Array:
     """Return one id for each row of the member's own batch, which may differ from the ensemble's."""
     if passage.member.step.code.max_batch_size == 0:
         return batch.ids
-    rows = len(next(iter(passage.inputs.values())))
-    return numpy.arange(rows)
+    return _rows(passage.member.step, passage.inputs)
+
+
+def _rows(step: Step, inputs: Arrays) -> Array:
+    """Return a number for each row of a batch; a single one without a batch dimension."""
+    return numpy.arange(len(next(iter(inputs.values()))) if step.code.max_batch_size else 1)

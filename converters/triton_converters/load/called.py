@@ -1,0 +1,136 @@
+"""A model that Python steps ask by themselves, as a server answers them: outside Triton, by its own framework in fp32.
+
+What a server says of a request is an error in the response, never an exception: the step's code decides what to do.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import Step
+from triton_converters.contract.failure import StageError
+from triton_converters.load.framework import Framework
+from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
+from triton_converters.model_config import data_types
+from triton_converters.python_backend.messages import InferenceRequest, InferenceResponse, TritonError
+from triton_converters.python_backend.tensors import Tensor
+
+FIRST = 2
+"""Requests that are kept in any case: enough to trace, and to see what varies."""
+MOST = 16
+"""Requests that are kept at all; beyond the first, only one in which a size differs that was the same before."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The inputs and outputs of one request."""
+
+    inputs: Arrays
+    outputs: Arrays
+    """All outputs of the framework, whether they were asked for or not."""
+
+
+@dataclass
+class Called:
+    """A model with what it was asked."""
+
+    step: Step
+    model: Framework
+    asked: list[Asked] = field(default_factory=list)
+    _varied: set[tuple[str, str, int]] = field(default_factory=set)
+    """The axes whose size was seen to vary: the side, the tensor, and the axis, or -1 for their number."""
+
+    def answer(self, request: InferenceRequest) -> InferenceResponse:
+        """Return the response of a server to a request, which the step made, and keep what went through the model."""
+        name = self.step.model
+        try:
+            inputs = self._inputs(request)
+            outputs = self.model(inputs)
+            self._keep(inputs, outputs)
+            wanted = request.requested_output_names() or set(self.model.outputs)
+            tensors = [Tensor(each, _sent(outputs[each], each)) for each in self.model.outputs if each in wanted]
+        except ValueError as error:
+            return InferenceResponse(error=TritonError(f"model {name}: {error}"))
+        except StageError as error:
+            return InferenceResponse(error=TritonError(f"model {name}: {error.message}"))
+        return InferenceResponse(tensors)
+
+    def _inputs(self, request: InferenceRequest) -> dict[str, Array]:
+        """Return the request's arrays in the model's order; raises ValueError for what a server refuses."""
+        names = [each.name() for each in request.inputs()]
+        if sorted(names) != sorted(self.model.inputs):
+            given, own = (", ".join(sorted(each)) or "none" for each in (names, self.model.inputs))
+            raise ValueError(f"the request has the inputs {given}, but the model takes {own}")
+        if unknown := sorted(request.requested_output_names() - set(self.model.outputs)):
+            raise ValueError(f"it has no output {unknown[0]}; it has: {', '.join(self.model.outputs)}")
+        arrays = {each.name(): _received(each.as_numpy(), each.name()) for each in request.inputs()}
+        self._check_rows(arrays)
+        known = self.model.declared if isinstance(self.model, DeclaresInputs) else ()
+        for each in known:
+            _check_declared(each, arrays[each.name])
+        return {name: arrays[name] for name in self.model.inputs}
+
+    def _check_rows(self, arrays: Arrays) -> None:
+        largest = self.step.code.max_batch_size
+        if not largest:
+            return
+        rows = {array.shape[:1] for array in arrays.values()}
+        if len(rows) != 1 or () in rows:
+            shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
+            raise ValueError(f"the first dimension of every input is the batch, and has one size, but here: {shapes}")
+        if not 1 <= (size := rows.pop()[0]) <= largest:
+            advice = "ask in parts, or set config.maxBatchSize of the model"
+            raise ValueError(f"the request has {size} rows, but the largest batch has {largest}: {advice}")
+
+    def _keep(self, inputs: Arrays, outputs: Arrays) -> None:
+        if len(self.asked) == MOST:
+            return
+        varied = self._differing(inputs, outputs) - self._varied if self.asked else set()
+        if len(self.asked) < FIRST or varied:
+            # The arrays are the step's, which may write into them.
+            mine, theirs = ({name: numpy.array(array) for name, array in side.items()} for side in (inputs, outputs))
+            self.asked.append(Asked(mine, theirs))
+            self._varied |= varied
+
+    def _differing(self, inputs: Arrays, outputs: Arrays) -> set[tuple[str, str, int]]:
+        """Return the axes whose size is not that of the first request."""
+        first = self.asked[0]
+        found = set()
+        for side, now, before in (("input", inputs, first.inputs), ("output", outputs, first.outputs)):
+            for name, array in now.items():
+                shape = before[name].shape
+                if len(shape) != array.ndim:
+                    found.add((side, name, -1))
+                    continue
+                pairs = zip(array.shape, shape, strict=True)
+                found |= {(side, name, axis) for axis, (size, was) in enumerate(pairs) if size != was}
+        return found
+
+
+def _received(array: Array, name: str) -> Array:
+    """Return an input as a framework gets it: its own copy, with strings as text; raises ValueError."""
+    if array.dtype.kind in "OS":
+        items = [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel().tolist()]
+        return data_types.strings(data_types.objects(items, array.shape))
+    if not data_types.is_served(array.dtype):
+        raise ValueError(f"input {name} is {array.dtype}, which is not served: cast it to float32")
+    return numpy.array(array)
+
+
+def _sent(array: Array, name: str) -> Array:
+    """Return an output as a step gets it, with text as bytes; raises ValueError."""
+    if not data_types.is_served(array.dtype):
+        raise ValueError(f"output {name} is {array.dtype}, which is not served: cast it to float32 in the model")
+    return data_types.as_bytes(array) if array.dtype.kind in data_types.STRINGS else array
+
+
+def _check_declared(known: GraphInput, array: Array) -> None:
+    """Raise ValueError for another type or shape than the model's graph declares."""
+    kind = "str" if array.dtype.kind in data_types.STRINGS else array.dtype.name
+    fits = len(known.dims) == array.ndim and all(
+        isinstance(size, str) or size == has for size, has in zip(known.dims, array.shape, strict=True)
+    )
+    if kind != known.type or not fits:
+        wanted = ", ".join(map(str, known.dims))
+        raise ValueError(f"input {known.name} is {kind}{list(array.shape)}, but the model takes {known.type}[{wanted}]")
