@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from triton_operator.api.duration import amount, in_unit
-from triton_operator.api.measured_status import RowStatus
+from triton_operator.api.measured_status import RowStatus, StepStatus
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
 """The sweeps in words, by the names of the scenarios in the API."""
@@ -114,3 +114,12 @@ def cells(row: RowStatus, columns: tuple[Column, ...]) -> list[str]:
 def columns_with_values(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:
     """Return the columns that are not empty in every row."""
     return tuple(column for column in columns if any(getattr(row, column.field) not in ("", None) for row in rows))
+
+
+STEP_HEADINGS = ("Model", "Share (%)", "Queue (ms)", "Compute (ms)")
+"""The columns of the table of an ensemble's models."""
+
+
+def step_cells(step: StepStatus) -> list[str]:
+    """Return the cells of a model's times under STEP_HEADINGS."""
+    return [step.model, step.share_percent, milliseconds(step.queue_time), milliseconds(step.compute_time)]

@@ -14,6 +14,7 @@ from triton_plugin.mixed_shapes import sentences
 from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
+from triton_plugin.steps import lines
 from triton_plugin.subject import Subject
 from triton_plugin.tables import by_rank, int8, margin
 
@@ -29,6 +30,7 @@ def explain(subject: Subject) -> str:
         outcome,
         # What serves, with the figures of its Service.
         _serving(subject),
+        _steps(subject),
         _regression_check(subject),
         _autoscaling(subject),
         _route(subject),
@@ -166,6 +168,12 @@ def _serving(subject: Subject) -> str:
     if target is not None and target.revision != serving.revision:
         line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
+
+
+def _steps(subject: Subject) -> str:
+    """Return where the time of a request to an ensemble goes."""
+    steps = subject.status.performance.steps if subject.status.performance else None
+    return "\n".join(["By model of the ensemble:", *(f"  {each}" for each in lines(steps))]) if steps else ""
 
 
 def _load_of_figures(subject: Subject, serving: ServingStatus) -> str:

@@ -11,18 +11,20 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from triton_operator.api.measured_status import AccuracyStatus, RowStatus
+from triton_operator.api.measured_status import AccuracyStatus, RowStatus, StepStatus
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus
 from triton_plugin.columns import (
     COMPONENT_LATENCIES,
     LATENCIES,
     LOAD,
+    STEP_HEADINGS,
     Column,
     cell,
     cells,
     columns_with_values,
     milliseconds,
+    step_cells,
 )
 
 LEAST_TEXT_WIDTH = 12
@@ -124,6 +126,11 @@ def performance(scenario: str, rows: Sequence[RowStatus]) -> RenderableType:
 
 def _measurements(title: str, columns: tuple[Column, ...], rows: Sequence[RowStatus]) -> Grid:
     return Grid(title, [column.short for column in columns], [cells(row, columns) for row in rows])
+
+
+def steps(rows: Sequence[StepStatus]) -> Grid:
+    """Where the time of a request to an ensemble goes, by model."""
+    return Grid("Average latency by step of the ensemble", STEP_HEADINGS, [step_cells(row) for row in rows])
 
 
 def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:

@@ -16,7 +16,7 @@ from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
 from triton_converters.contract import layout
-from triton_converters.contract.document import Document
+from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.measurement_requests import (
     Load,
@@ -43,6 +43,7 @@ from triton_converters.contract.results import (
     Tensor,
     Tuning,
 )
+from triton_converters.contract.step_times import StepTimes
 from triton_converters.incoming import documents
 from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, Entry
 from triton_converters.search.space import Space
@@ -426,3 +427,25 @@ def test_other_shapes_than_those_of_the_references_samples_are_not_published(
 def test_a_candidate_that_failed_tells_of_no_shapes(claim: Path) -> None:
     left("profile", PROFILE, replace(FAILED, mix=MIX))
     assert "measurements of a candidate that failed" in refusal("profile", PROFILE)
+
+
+STEPS = (StepTimes("decode", (1,) * len(ROWS), (2,) * len(ROWS)),)
+
+
+def test_the_times_of_an_ensembles_models_are_published_with_their_files(claim: Path) -> None:
+    honest = replace(MEASURE_RESULT, steps=STEPS)
+    file = left("measure", MEASURE, honest) / "measured" / f"{'Decode' * 10}_v1.online-batch1-concurrency1.csv"
+    file.write_text("a model's own report", encoding="utf-8")
+    assert publish("measure", MEASURE).result == honest
+    assert (layout.measurement_directory(KEY) / file.name).is_file()
+
+
+@pytest.mark.parametrize("figure", [-1, 2**62 + 1])
+def test_an_impossible_time_of_a_model_is_not_published(claim: Path, figure: int) -> None:
+    left("measure", MEASURE, replace(MEASURE_RESULT, steps=(replace(STEPS[0], queue=(figure,) * len(ROWS)),)))
+    assert "a time of a model in it is impossible" in refusal("measure", MEASURE)
+
+
+def test_times_that_are_not_one_for_each_row_are_no_result() -> None:
+    with pytest.raises(DocumentError, match="not those of the rows"):
+        MeasureResult(ROWS, ENVIRONMENT, steps=(replace(STEPS[0], queue=(1,) * (len(ROWS) + 1)),))

@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.results import Environment, Lengths, Mix, ProfileResult, Row
+from triton_converters.contract.results import Environment, Lengths, MeasureResult, Mix, ProfileResult, Row
+from triton_converters.contract.step_times import StepTimes
+from triton_converters.measuring.step_times import MOST_FIGURES
 
 COMMAND = (
     "perf_analyzer -m some-model-name -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 16"
@@ -33,3 +37,15 @@ def test_the_largest_sweeps_fit() -> None:
         mix=Mix(100, 100, tuple(Lengths("an_input_of_a_graph", each, each, 128, 4096, 65536) for each in range(4))),
     )
     Outcome("profile", "0123456789abcdef", result).to_json()
+
+
+@pytest.mark.parametrize("models", [8, 3, 2])
+def test_the_times_of_an_ensembles_models_fit_next_to_the_largest_sweep_that_has_them(models: int) -> None:
+    rows = tuple(row(100 + number) for number in range(min(24, MOST_FIGURES // models)))
+    times = (12345678,) * len(rows)
+    steps = tuple(StepTimes(f"{number}{'m' * 62}", times, times) for number in range(models))
+    environment = Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.0.1", "AMD EPYC 7742, 8 cores", (COMMAND,))
+    mix = Mix(100, 100, tuple(Lengths("an_input_of_a_graph", each, each, 128, 4096, 65536) for each in range(4)))
+    result = MeasureResult(rows, environment, mix, steps)
+    outcome = Outcome("measure", "0123456789abcdef", result)
+    assert Outcome.from_json(outcome.to_json()).result.steps == steps

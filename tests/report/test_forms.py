@@ -9,7 +9,7 @@ import pytest
 
 from tests.report.subjects import HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
 from triton_converters.contract.results import Row
-from triton_operator.api.measured_status import RowStatus
+from triton_operator.api.measured_status import RowStatus, StepStatus
 from triton_plugin import columns
 from triton_plugin.explain import explain
 from triton_plugin.report.as_csv import as_csv
@@ -70,6 +70,26 @@ def test_how_long_the_samples_were_is_in_the_report_of_an_object_whose_samples_d
         assert "64 samples, 12 different ones" in form
     for form in (as_markdown(report(ready()), with_plots=False), as_html(report(ready())), explain(ready())):
         assert "different ones" not in form
+
+
+def test_where_the_time_of_a_request_to_an_ensemble_goes_is_in_every_form_but_the_table_of_sweeps() -> None:
+    steps = [
+        StepStatus(model="decode", queue_time="670us", compute_time="1.55ms", share_percent="35.3"),
+        StepStatus(model="<b>net_1</b>", queue_time="379us", compute_time="1.09ms", share_percent="23.3"),
+    ]
+    subject = ready()
+    assert subject.status.performance is not None
+    performance = subject.status.performance.model_copy(update={"steps": steps})
+    subject = replace(subject, status=subject.status.model_copy(update={"performance": performance}))
+    made = report(subject)
+    text, page = as_markdown(made, with_plots=False), as_html(made)
+    assert "| decode | 35.3 | 0.67 | 1.55 |\n| &lt;b&gt;net" in text.replace("\\<", "&lt;").replace("\\>", "&gt;")
+    assert '<tr><td>decode</td><td class="figure">35.3</td>' in page
+    assert "&lt;b&gt;net_1&lt;/b&gt;" in page
+    assert "  decode: 35.3 % of the average latency (queue 670us, compute 1.55ms)\n" in explain(subject)
+    for form in (as_markdown(report(ready()), with_plots=False), as_html(report(ready())), explain(ready())):
+        assert "by step" not in form
+        assert "By model" not in form
 
 
 @pytest.mark.parametrize("scenario", ["Online", "Offline", "RequestRate"])

@@ -39,6 +39,7 @@ from triton_converters.contract.results import (
     Tuning,
 )
 from triton_converters.contract.saturation import is_saturated
+from triton_converters.contract.step_times import StepTimes
 from triton_converters.contract.upkeep_requests import SnapshotRequest
 from triton_converters.measuring.sweep import rates
 
@@ -122,6 +123,8 @@ class Script:
     """How many engines the client of a private server finds."""
     mix: Mix | None = None
     """The shapes of the samples that measurements sent; None: they have one."""
+    steps: tuple[str, ...] = ()
+    """The models whose times a measurement tells of."""
     content: str = ""
     """What else tells the content of a source from what was at its URI at first."""
 
@@ -240,7 +243,11 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
-        return MeasureResult(_online(request, 1000 * script.speed, script), environment, script.mix)
+        online = _online(request, 1000 * script.speed, script)
+        # At each load of another length, or nobody sees a figure of the wrong one.
+        queues = tuple(100 * each.concurrency for each in online)
+        steps = tuple(StepTimes(name, queues, (1000 + at,) * len(online)) for at, name in enumerate(script.steps))
+        return MeasureResult(online, environment, script.mix, steps)
     if stage == "metrics":
         computed = script.metrics or request.required or ("accuracy",)
         served = (script.accuracy,) * len(computed)

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import FINAL, all_good, when
+from tests.simulation.answers import FINAL, Script, all_good, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import an_ensemble
+from tests.simulation.deployments import a_spec, an_ensemble
 from tests.states.deployment import a_deployment
 from triton_converters.contract.conversion_requests import ConvertRequest
+
+FIGURES = ("throughput", "p99Latency")
 
 
 def requests(cluster: Cluster, stage: str) -> list[Any]:
@@ -27,6 +29,31 @@ def test_an_ensemble_gets_ready_and_its_members_are_shown() -> None:
     before = deepcopy(cluster.objects)
     assert cluster.act() == 0
     assert cluster.objects == before
+
+
+def test_the_status_tells_where_the_time_of_a_request_goes() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32"), when("measure", Script(steps=("dense", "sparse", "of-nobody"))))
+    cluster.settle()
+    performance = cluster.status["performance"]
+    figures = tuple(cluster.status["serving"][name] for name in FIGURES)
+    rows = [each for each in performance["online"] if tuple(each[name] for name in FIGURES) == figures]
+    # Beyond saturation the figures are the same, and the lowest load counts.
+    load = rows[0]["concurrency"]
+    assert 1 < load < 10
+    assert [(each["model"], each["queueTime"], each["computeTime"]) for each in performance["steps"]] == [
+        ("sparse", f"{100 * load}us", "1ms"),
+        ("dense", f"{100 * load}us", "1ms"),
+    ]
+    average = float(rows[0]["averageLatency"].removesuffix("ms"))
+    shares = [float(each["sharePercent"]) for each in performance["steps"]]
+    assert shares == pytest.approx([100 * (1 + load / 10) / average] * 2, rel=0.01)
+
+
+def test_an_object_of_one_model_has_no_times_by_step() -> None:
+    cluster = Cluster(a_spec(), when("measure", Script(steps=("digits",))))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert "steps" not in cluster.status["performance"]
 
 
 def test_a_shared_model_is_converted_by_one_job_at_a_time() -> None:

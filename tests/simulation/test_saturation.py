@@ -14,6 +14,7 @@ from tests.states.deployment import a_deployment
 from triton_converters.contract.measurement_requests import Constraint, MeasureRequest, OpenLoop, ProfileRequest, Sweep
 from triton_converters.contract.results import MeasureResult
 from triton_converters.contract.scoring import Violation
+from triton_converters.contract.step_times import StepTimes
 from triton_operator import names
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
@@ -291,3 +292,17 @@ def test_steps_in_another_environment_are_not_put_together() -> None:
     assert [each.concurrency for each in merged([higher, lower]).online] == [4, 8]
     elsewhere = replace(lower, environment=replace(ENVIRONMENT, cpu="other"))
     assert [each.concurrency for each in merged([higher, elsewhere]).online] == [4]
+
+
+def test_steps_put_together_keep_the_times_of_each_load() -> None:
+    higher, lower = (
+        MeasureResult(
+            (row(each, 100, 4000), row(each + 1, 100, 4000)),
+            ENVIRONMENT,
+            steps=(StepTimes("network", (each, each + 1), (10 * each, 10 * each + 10)),),
+        )
+        for each in (8, 4)
+    )
+    assert merged([higher, lower]).steps == (StepTimes("network", (4, 5, 8, 9), (40, 50, 80, 90)),)
+    for unlike in ((), (replace(lower.steps[0], model="other"),)):
+        assert merged([higher, replace(lower, steps=unlike)]).steps == ()

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.quantization import Quantized
+from triton_converters.contract.step_times import StepTimes
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -301,6 +302,13 @@ class MeasureResult(Document):
     environment: Environment
     mix: Mix | None = None
     """The shapes in which the samples were sent; None: all in one."""
+    steps: tuple[StepTimes, ...] = ()
+    """The times of each model of an ensemble; empty: of none, or there are too many figures for one message."""
+
+    def __post_init__(self) -> None:
+        """Raise DocumentError if the times are not one for each row."""
+        if any({len(each.queue), len(each.compute)} != {len(self.online)} for each in self.steps):
+            raise DocumentError("the times of the ensemble's models are not those of the rows")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ FOLDER = "measured"
 """Folder of INCOMING_MOUNT with what goes beside the result."""
 MOST_FILES = 4096
 """Files in a folder of measurements: far more than a sweep has points."""
-_MEASUREMENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}\.(csv|log|json)")
+_MEASUREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,149}\.(csv|log|json)")
+"""A file of perf_analyzer's; those of an ensemble's models begin with the model's name."""
 
 Result = TypeVar("Result", bound=Document)
 

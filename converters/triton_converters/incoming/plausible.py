@@ -13,6 +13,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
 from triton_converters.contract.results import PERF_ANALYZER, SCENARIOS, Environment, Row
 from triton_converters.contract.saturation import request_rate, saturation
+from triton_converters.contract.step_times import StepTimes
 from triton_converters.incoming.files import unfit
 
 LARGEST = 2**62
@@ -57,6 +58,12 @@ def check_rates(rows: Sequence[Row], asked: OpenLoop, sweep: Sweep, online: Sequ
     if found is not None and found.row is not None:
         rates.add(request_rate(found.row, asked.confirmed_percent))
     _check(rows, ((batch, 0, rate) for batch, rate in product(sweep.batch_sizes, rates)), False, what)
+
+
+def check_steps(steps: Sequence[StepTimes], what: Path) -> None:
+    """Raise StageError(Crashed) if a time of an ensemble's model is impossible."""
+    if not all(0 <= figure <= LARGEST for each in steps for figure in (*each.queue, *each.compute)):
+        raise unfit(what, "a time of a model in it is impossible")
 
 
 def _check(rows: Sequence[Row], asked: Iterable[Load], may_end: bool, what: Path) -> None:

@@ -11,6 +11,7 @@ from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.results import Mix, Row
 from triton_converters.contract.saturation import saturation, sustained
+from triton_converters.contract.step_times import StepTimes
 from triton_converters.contract.text import is_time
 from triton_operator.api import quantity
 from triton_operator.api.duration import MeasuredDuration, measured
@@ -228,6 +229,23 @@ class MixedShapesStatus(StatusType):
     """Lengths of the dimensions that differ between samples, at most 4."""
 
 
+class StepStatus(StatusType):
+    """Where the time of a request to an ensemble goes: the part of one of its models.
+
+    The times are means, by the server's statistics, with three significant digits, such as 18.3ms.
+    """
+
+    model: str
+    """Name of the model, as in `spec.models`."""
+    queue_time: MeasuredDuration
+    """Time that the request waits in the model's queue."""
+    compute_time: MeasuredDuration
+    """Time that the server takes to prepare the model's inputs, to run it and to prepare its outputs."""
+    share_percent: Figure
+    """`queueTime` and `computeTime` in percent of the average latency, as a decimal string. The rest is the time of the
+    client, of the network, and of the server between the models."""
+
+
 class PerformanceStatus(StatusType):
     """The sweeps of the active revision."""
 
@@ -239,6 +257,9 @@ class PerformanceStatus(StatusType):
     which the candidate was chosen."""
     request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
     """Measurements of request rates, made on the server inside the profile Job's pod."""
+    steps: Annotated[list[StepStatus], Field(max_length=8)] | None = None
+    """The times of each model of an ensemble, in the order of the steps, at the load of `serving.throughput`. Absent if
+    the object is no ensemble, or the sweep is too large to tell of models."""
     saturation: SaturationStatus | None = None
     """The throughput at which one replica is saturated."""
     mixed_shapes: MixedShapesStatus | None = None
@@ -278,6 +299,25 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
         client_bound=row.client_bound or None,
         memory=quantity.total([str(row.memory_bytes)]) if row.memory_bytes else "",
     )
+
+
+def steps_status(steps: Sequence[StepTimes], at: int, row: Row, models: Sequence[str]) -> list[StepStatus] | None:
+    """Return the times of an ensemble's models in one row of a sweep, in the order of ``models``; None: of none.
+
+    ``at``: the row's place in the sweep. What names no model of the object is left out.
+    """
+    found = {each.model: (each.queue[at], each.compute[at]) for each in steps}
+    told = [
+        StepStatus(
+            model=model,
+            queue_time=measured(found[model][0]),
+            compute_time=measured(found[model][1]),
+            share_percent=f"{100 * sum(found[model]) / row.average:.1f}" if row.average else "",
+        )
+        for model in models
+        if model in found
+    ]
+    return told or None
 
 
 def saturation_status(

@@ -22,6 +22,7 @@ from triton_operator.api.measured_status import (
     quantization_status,
     row_status,
     saturation_status,
+    steps_status,
 )
 from triton_operator.api.search_status import SearchStatus, config_status
 from triton_operator.api.selection import Constraints
@@ -263,6 +264,7 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         offline=_rows(context, attempt, profile.offline),
         online=_rows(context, attempt, sweep.online),
         request_rate=_rows(context, attempt, profile.request_rate),
+        steps=steps_status(sweep.steps, sweep.online.index(best.row), best.row, _ordered_models(context)),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
         mixed_shapes=mixed_shapes_status(sweep.mix),
         environment=_environment(context, rollout.server, attempt, sweep),
@@ -270,6 +272,12 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
     )
     samples = profile.samples - len(calibration(profile.samples, context.calibration_samples))
     return serving, accuracy_status(_decisive_first(attempt.accuracy), samples), performance
+
+
+def _ordered_models(context: Context) -> list[str]:
+    """The names of the models of an ensemble, in the order of its steps; empty: the object is no ensemble."""
+    ensemble = context.spec.ensemble
+    return list(dict.fromkeys(step.model for step in ensemble.steps)) if ensemble else []
 
 
 def _last_status_of(context: Context, server: str | None) -> TritonDeploymentStatus:

@@ -13,6 +13,7 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_converters.contract.saturation import saturation
 from triton_converters.contract.scoring import THROUGHPUT, Violation
+from triton_converters.contract.step_times import StepTimes
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row
@@ -64,7 +65,24 @@ def merged(results: Sequence[MeasureResult]) -> MeasureResult:
     last = results[-1]
     alike = [each for each in results if not any(differences(each.environment, last.environment))]
     rows = {(row.batch_size, row.concurrency): row for each in alike for row in each.online}
-    return replace(last, online=tuple(rows[load] for load in sorted(rows)))
+    return replace(last, online=tuple(rows[load] for load in sorted(rows)), steps=_merged_steps(alike))
+
+
+def _merged_steps(results: Sequence[MeasureResult]) -> tuple[StepTimes, ...]:
+    """Return the times of an ensemble's models at all loads of ``merged``; empty if a result lacks those of a model."""
+    times = {
+        (row.batch_size, row.concurrency): {step.model: (step.queue[at], step.compute[at]) for step in each.steps}
+        for each in results
+        for at, row in enumerate(each.online)
+    }
+    of_rows = [times[load] for load in sorted(times)]
+    models = [step.model for step in results[-1].steps]
+    if any(each.keys() != set(models) for each in of_rows):
+        return ()
+    return tuple(
+        StepTimes(model, tuple(each[model][0] for each in of_rows), tuple(each[model][1] for each in of_rows))
+        for model in models
+    )
 
 
 def _windows(concurrencies: Sequence[int]) -> Iterator[tuple[int, ...]]:

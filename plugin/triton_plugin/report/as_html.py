@@ -12,6 +12,7 @@ from triton_plugin.report.document import CandidateReport, Report, environment_l
 from triton_plugin.report.page import render
 from triton_plugin.report.palette import as_variables
 from triton_plugin.saturation import sentence
+from triton_plugin.steps import MEANING
 from triton_plugin.tables import margin
 
 
@@ -33,6 +34,9 @@ def as_html(report: Report) -> str:
         environment_lines=environment_lines,
         ALL=columns.ALL,
         STEPS=columns.STEPS,
+        STEPS_MEANING=MEANING,
+        STEP_HEADINGS=columns.STEP_HEADINGS,
+        step_cells=columns.step_cells,
         heading=_heading,
         cell=columns.cell,
         milliseconds=columns.milliseconds,

@@ -13,18 +13,21 @@ from triton_plugin.columns import (
     OFFLINE,
     ONLINE,
     REQUEST_RATE,
+    STEP_HEADINGS,
     STEPS,
     Column,
     cell,
     cells,
     columns_with_values,
     milliseconds,
+    step_cells,
 )
 from triton_plugin.mixed_shapes import sentences
 from triton_plugin.report import plots
 from triton_plugin.report.document import CandidateReport, PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
 from triton_plugin.saturation import sentence
+from triton_plugin.steps import MEANING
 from triton_plugin.tables import margin
 
 FOLDER = "plots"
@@ -128,6 +131,9 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
+    if measured.steps:
+        rows = [[text(each) for each in step_cells(step)] for step in measured.steps]
+        parts += ["### Latency by step", text(MEANING), table(STEP_HEADINGS, rows)]
     if measured.saturation is not None:
         drawn = _saturation_plots(report) if with_plots else []
         parts += [

@@ -14,6 +14,7 @@ from triton_operator.api.measured_status import (
     MixedShapesStatus,
     RowStatus,
     SaturationStatus,
+    StepStatus,
     accuracy_status,
     mixed_shapes_status,
     saturation_status,
@@ -52,6 +53,8 @@ class Measured(ApiType):
     """Measurements of concurrencies."""
     request_rate: list[RowStatus]
     """Measurements of request rates."""
+    steps: list[StepStatus] | None
+    """The times of each model of an ensemble, at the load of the active revision's figures; null: of a candidate."""
     saturation: SaturationStatus | None
     """Where one replica is saturated, on the profile pod's server."""
     mixed_shapes: MixedShapesStatus | None
@@ -187,6 +190,7 @@ def report(subject: Subject) -> Report:
             offline=found.offline,
             online=found.online,
             request_rate=found.request_rate,
+            steps=found.steps,
             saturation=found.saturation,
             mixed_shapes=found.mixed_shapes,
             environment=found.environment,
@@ -241,6 +245,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
             offline=subject.rows(status, "Offline"),
             online=subject.rows(status, "Online"),
             request_rate=subject.rows(status, "RequestRate"),
+            steps=None,
             saturation=saturation_status(
                 profile.online, profile.request_rate, subject.spec.selection.constraints.asked
             ),

@@ -12,6 +12,7 @@ from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
+from triton_converters.measuring.step_times import step_times
 
 
 def run(request: MeasureRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -34,4 +35,5 @@ def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:
     check_signature(server.signature(), signature, request.max_batch_size)
     online = Bench(server, request.load, signature, home, directory).sweep("online", request.online)
     mix = load_input.describe(home, request.load.input_shapes, signature, request.online)
-    return MeasureResult(online.rows, observe(server, (online.command,) if online.command else ()), mix)
+    environment = observe(server, (online.command,) if online.command else ())
+    return MeasureResult(online.rows, environment, mix, step_times(directory, online.rows))

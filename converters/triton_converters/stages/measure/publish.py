@@ -16,6 +16,7 @@ def run(request: MeasureRequest, incoming: Path) -> MeasureResult:
     def judge(result: MeasureResult, directory: Path) -> None:
         plausible.check_environment(result.environment, incoming / documents.RESULT)
         plausible.check_sweep(result.online, request.online, incoming / documents.RESULT)
+        plausible.check_steps(result.steps, incoming / documents.RESULT)
         check_mix(result.mix, request.reference, request.load, request.online, incoming / documents.RESULT)
 
     return measured.publish(STAGE, request.key, MeasureResult, incoming, judge)
