@@ -118,7 +118,17 @@ def test_too_many_files_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 TOLD = "\n    def execute(self, requests):\n        return None\n"
+ASKED = """
+import importlib.metadata as metadata
+assert metadata.version("numpy") == metadata.version("NumPy") == "1.2.3"
+assert sorted(each.metadata["Name"] for each in metadata.distributions()) == ["numpy", "reader"]
+try:
+    print(metadata.version("other"))
+except metadata.PackageNotFoundError:
+    pass
+"""
 STEPS = {
+    "metadata": (ASKED, ""),
     "fine": ("import json, numpy, reader\nassert not hasattr(numpy, 'FALSE')\nassert json.dumps(reader.VERSION)", ""),
     "named as ours": ("import guard, model\nassert (guard.VERSION, model.VERSION) == (2, 3)", ""),
     "hidden": ("import wheel_of_the_image", "No module named 'wheel_of_the_image'; a step sees NumPy, its folder and"),
@@ -138,6 +148,9 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
     files = {
         server / "triton_python_backend_utils.py": "class TritonModelException(Exception): pass",
         image / "wheel_of_the_image.py": "",
+        image / "numpy-1.2.3.dist-info/METADATA": "Name: numpy\nVersion: 1.2.3",
+        image / "other-1.0.dist-info/METADATA": "Name: other\nVersion: 1.0",
+        version / "packages/reader-1.0.dist-info/METADATA": "Name: reader\nVersion: 1.0",
         # Wheels may hold modules of any names.
         version / "packages/json.py": "raise SystemExit('hides a module of Python')",
         version / "packages/triton_python_backend_utils.py": "raise SystemExit('hides the module of the server')",

@@ -152,6 +152,7 @@ def test_a_step_sees_its_packages_and_files_and_no_package_of_the_image(server: 
         "folder": "/models/telling/1/source/deep",
         "directory": "/models/telling/1/source/deep/2",
         "numpy": [0.0, 0.0],
+        "metadata": True,
     }
     assert path[0] == "/models/telling/1/source/deep/2"
     assert path[-1] == "/models/telling/1/packages"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import json
@@ -34,7 +35,7 @@ IN_REFERENCE = "/packages"
 MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
 DISTRIBUTION = ("dist-packages", "site-packages")
 """Folders with the image's packages, which differ from image to image, so a step sees none of them but NumPy."""
-BACKEND = "triton_python_backend_utils"
+BACKEND, NUMPY = "triton_python_backend_utils", "numpy"
 NUMPY_TYPES = {
     "TYPE_BOOL": "bool",
     "TYPE_FP16": "float16",
@@ -89,11 +90,26 @@ def enter(place: Path, threads: int) -> None:
         os.environ.setdefault(name, str(threads))
     packages = place / PACKAGES
     sys.path += [str(packages)] if packages.is_dir() else []
-    importlib.import_module("numpy")
+    importlib.import_module(NUMPY)
     importlib.import_module(BACKEND)
+    sys.meta_path.append(_NumpyMetadata(list(importlib.metadata.distributions(name=NUMPY))[:1]))
     # The backend adds the folder of this file and the one above: a package may be called `guard` or `model`, too.
     ours = (place, place.parent)
     sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION and Path(each) not in ours]
+
+
+class _NumpyMetadata:
+    """Tells packages which NumPy there is, whose folder is on no path any more: transformers does not import else."""
+
+    def __init__(self, found: list[importlib.metadata.Distribution]) -> None:
+        self._found = found
+
+    def find_spec(self, *_: Any) -> None:
+        """Find no module: NumPy is imported already."""
+
+    def find_distributions(self, context: importlib.metadata.DistributionFinder.Context) -> Iterator[Any]:
+        """Find NumPy where it is asked for, or all packages are."""
+        return iter(self._found if (context.name or NUMPY).lower() == NUMPY else ())
 
 
 class Loaded:

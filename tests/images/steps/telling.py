@@ -1,5 +1,6 @@
 """A step that tells what it finds where it runs."""
 
+import importlib.metadata
 import json
 import os
 import sys
@@ -34,6 +35,7 @@ class TritonPythonModel:
             "folder": str(Path(self.args["model_repository"])),
             "directory": pb_utils.get_model_dir(),
             "numpy": np.zeros(2, np.float32).tolist(),
+            "metadata": importlib.metadata.version("numpy") == np.__version__,
             "path": sys.path,
         }
         text = np.array([[json.dumps(told)]], dtype=object)
