@@ -26,6 +26,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load.framework import load
+from triton_converters.stages.reference import soundness
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 COUNT = """
@@ -132,6 +133,51 @@ def test_the_reference_runs_every_step(source: Path) -> None:
     assert member.outputs == (Tensor("counts", "FP32", (-1,)),), "as the file says, not as the samples happen to be"
     counts = [batch.outputs["counts"].tolist() for batch in read_batches(layout.reference_directory(key))]
     assert counts[0][0] == [4.0, 2.0, 0.0]
+
+
+MIXING = {
+    "the first for all": (("request.inputs()", "requests[0].inputs()"), "number 2 of 4, label: 1 of 1 elements differ"),
+    "another order": (("for each in labels]", "for each in labels[::-1]]"), "number 1 of 4, label: 1 of 1"),
+    "joined": (
+        ("return [", "labels = [np.concatenate(labels)] * len(labels)\n        return ["),
+        "one of 4 fails: step step: label/step.py: output label has the shape [4, 1], but the request has 1 rows",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", MIXING)
+def test_a_step_that_mixes_requests_is_refused(source: Path, how: str) -> None:
+    """No gate could tell: they send one request at a time, and only a server's batcher hands on several."""
+    change, words = MIXING[how]
+    (source / "label/step.py").write_text(LABEL.replace(*change))
+    with pytest.raises(StageError) as error:
+        refer()
+    assert error.value.reason is Reason.BATCHING_UNSUPPORTED
+    assert words in error.value.message
+    assert error.value.message.endswith("in their order, or set models[].config.maxBatchSize to 0")
+
+
+def test_a_step_that_fills_one_array_for_all_requests_is_refused(source: Path) -> None:
+    kept = "kept = vars(self).setdefault(f'of {len(words)}', np.zeros((len(words), 3), np.float32))"
+    filled = f"            {kept}\n            kept[...] = self.scale * counts\n            responses.app"
+    text = COUNT.replace("            responses.app", filled).replace("self.scale * counts)", "kept)")
+    (source / "count/step.py").write_text(text)
+    with pytest.raises(StageError, match="model count: execute answers requests that it gets at once otherwise"):
+        refer()
+
+
+def test_a_step_may_pad_to_the_longest_of_all_requests_with_any_number() -> None:
+    alone = [{"ids": numpy.array([[7, 8]])}, {"ids": numpy.array([[7, 8, 9]])}]
+    padded = [{"ids": numpy.array([[7, 8, 1]])}, alone[1]]
+    soundness.check_together(padded, alone, "tokenize")
+    with pytest.raises(StageError, match="number 2 of 2, ids: 3 of 3 elements differ"):
+        soundness.check_together(padded, [alone[0], {"ids": numpy.array([[4, 5, 6]])}], "tokenize")
+
+
+def test_a_step_that_takes_one_request_at_a_time_is_asked_for_each(source: Path) -> None:
+    text = LABEL.replace("labels = [", "request, = requests\n        labels = [")
+    (source / "label/step.py").write_text(text)
+    assert refer().samples == 6
 
 
 def test_the_revision_holds_what_a_server_loads(source: Path) -> None:

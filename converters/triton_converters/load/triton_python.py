@@ -63,17 +63,27 @@ class PythonStep:
         Raises StageError: FrameworkFailed if the step answers with an error, or with what its outputs are not declared
         as; ConversionUnsupported if it asked for what no step may do, whether it caught the refusal or not.
         """
-        request = messages.ReceivedRequest(
-            inputs=[tensors.Tensor(name, _sent(inputs[name])) for name in self.inputs],
-            requested_output_names=self.outputs,
-            model_name=self.path,
-        )
+        return self.together([inputs])[0]
+
+    def together(self, requests: Sequence[Arrays]) -> list[dict[str, Array]]:
+        """Return the outputs of each of several requests that ``execute`` gets at once; raises as a call does."""
+        received = [
+            messages.ReceivedRequest(
+                inputs=[tensors.Tensor(name, _sent(inputs[name])) for name in self.inputs],
+                requested_output_names=self.outputs,
+                model_name=self.path,
+            )
+            for inputs in requests
+        ]
         sys.modules[module.NAME] = self.backend
         with (
             _running(self.source, self.path, self.imports) as paused,
             messages.answering(lambda name, asked: self._answer(name, asked, paused)),
         ):
-            (response,) = self.model.execute([request])
+            responses = self.model.execute(received)
+        return [self._outputs(each) for each in responses]
+
+    def _outputs(self, response: Any) -> dict[str, Array]:
         if response.has_error():
             words = str(response.error().message())
             named = words if self.path in words else f"{self.path} answered with an error: {words}"

@@ -3,7 +3,10 @@
 Beside the reference's own batches there are answers that must agree with them, and requests of other sizes.
 """
 
-from triton_converters.claim_store.dump import Batch
+from collections.abc import Sequence
+from itertools import islice
+
+from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.contract.conversion_requests import ReferenceRequest
 
 OWN = "."
@@ -48,3 +51,13 @@ def are_joined(request: ReferenceRequest, first: Batch, second: Batch) -> bool:
     """Whether the first two batches are single samples that fit into one batch."""
     alike = all(first.inputs[name].shape == second.inputs[name].shape for name in first.inputs)
     return request.model.max_batch_size > 1 and len(first.ids) == 1 and alike
+
+
+def requests(passed: Sequence[Arrays]) -> list[Arrays]:
+    """Return requests of one sample each; ``passed``: batches by the names of their tensors, [samples, ...]."""
+    rows = (
+        {name: array[index : index + 1] for name, array in inputs.items()}
+        for inputs in passed
+        for index in range(len(next(iter(inputs.values()))))
+    )
+    return list(islice(rows, SINGLE_SAMPLES))

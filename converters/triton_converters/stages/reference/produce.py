@@ -1,7 +1,7 @@
 """Run the framework over the dataloader or over generated inputs, and leave its answers to be judged."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from triton_converters.contract.results import ReferenceResult, Signature, Tenso
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu
-from triton_converters.load.ensemble import Ensemble, Passage
+from triton_converters.load.ensemble import Ensemble, Member, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.load.randomness import KnowsRandomness
+from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import alike
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
@@ -190,11 +191,15 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
         name: [Batch(_rows(called.step, each.inputs), each.inputs, {}, each.outputs) for each in called.asked]
         for name, called in model.called.items()
     }
+    given: dict[int, list[Arrays]] = {}
     count = 0
     for count, batch in enumerate(whole, start=1):
         for index, passage in enumerate(model.passages(batch.inputs)):
             dumped = Batch(_ids(batch, passage), passage.inputs, {}, passage.outputs)
             write_batch(incoming / evidence.member_folder(index), count - 1, dumped)
+            given.setdefault(index, []).append(passage.inputs)
+    for index, inputs in given.items():
+        _check_together(model.members[index], inputs)
     for index, step in enumerate(model.code.models):
         first = count if index < len(model.members) else 0
         asked = passed.get(step.model, [])[: evidence.CALLED_BATCHES]
@@ -204,6 +209,27 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             raise StageError(Reason.DATALOADER_INVALID, f"{message}: {advice}")
         for number, batch in enumerate(asked, start=first):
             write_batch(incoming / evidence.member_folder(index), number, batch)
+
+
+def _check_together(member: Member, passed: Sequence[Arrays]) -> None:
+    """Hand some requests to a Python step at once, as the server's batcher does; what one loop gets wrong mixes them.
+
+    Raises StageError(BatchingUnsupported) if one is answered otherwise than alone.
+    """
+    model = member.model
+    if not isinstance(model, PythonStep) or member.step.code.max_batch_size == 0:
+        return
+    requests = evidence.requests(passed)
+    if len(requests) < 2:
+        return
+    alone = [model(each) for each in requests]
+    try:
+        together = model.together(requests)
+    except StageError as error:
+        if error.reason is not Reason.FRAMEWORK_FAILED:
+            raise
+        raise soundness.mixed(member.step.model, f"one of {len(requests)} fails: {error.message}") from error
+    soundness.check_together(together, alone, member.step.model)
 
 
 def _ids(batch: Batch, passage: Passage) -> Array:

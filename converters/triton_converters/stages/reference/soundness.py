@@ -56,6 +56,13 @@ def no_batch(error: StageError, size: int) -> StageError:
     return unbatched(message)
 
 
+def mixed(model: str, what: str) -> StageError:
+    """Return the error of a Python step that answers requests otherwise when ``execute`` gets several at once."""
+    message = f"model {model}: execute answers requests that it gets at once otherwise than alone ({what})"
+    advice = "answer each by its own inputs, in their order, or set models[].config.maxBatchSize to 0"
+    return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
+
+
 def check_outputs(batch: Batch, batched: bool) -> None:
     """Check that outputs have a type that can be served and the batch's size, hold no NaN, and are not all infinite.
 
@@ -122,14 +129,36 @@ def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
         _compare_batching(rows, batch.outputs, index, 2, usual)
 
 
-def _usual(outputs: Arrays) -> dict[str, float]:
+def check_together(together: Sequence[Arrays], alone: Sequence[Arrays], model: str) -> None:
+    """Check that a Python step answers requests that ``execute`` gets at once as it answers each alone.
+
+    Only the part of an output that both have is compared: a tokenizer may pad to the longest of all, with any number.
+    ``model``: the model's name. Raises StageError(BatchingUnsupported).
+    """
+    usual = _usual({name: [each[name] for each in alone] for name in alone[0]})
+    for number, (one, other) in enumerate(zip(together, alone, strict=True), start=1):
+        worst = disagreement(*_common_parts(one, other), usual)
+        if worst is not None:
+            raise mixed(model, f"number {number} of {len(alone)}, {worst}")
+
+
+def _common_parts(one: Arrays, other: Arrays) -> tuple[Arrays, Arrays]:
+    """Return the parts that both sides have of each output, or the whole outputs of different rank."""
+    ours, theirs = {}, {}
+    for name, whole in other.items():
+        mine = one[name]
+        ours[name], theirs[name] = common(*alike(mine, whole)) if mine.ndim == whole.ndim else (mine, whole)
+    return ours, theirs
+
+
+def _usual(outputs: Mapping[str, Sequence[Array] | Array]) -> dict[str, float]:
     """Return the largest magnitude of a sample, the median of a batch's: one number alone may be near 0 by chance."""
     return {
         name: float(
-            numpy.median([numpy.max(numpy.abs(sample[numpy.isfinite(sample)]), initial=0.0) for sample in array])
+            numpy.median([numpy.max(numpy.abs(sample[numpy.isfinite(sample)]), initial=0.0) for sample in samples])
         )
-        for name, array in outputs.items()
-        if array.dtype.kind == "f"
+        for name, samples in outputs.items()
+        if len(samples) and samples[0].dtype.kind == "f"
     }
 
 
