@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.unit.sample_code import SAMPLES, module
+from triton_converters.python_backend.messages import TritonError
 
 SAMPLE = SAMPLES / "texts"
 LABELS = ["de", "es", "fr", "it", "nl", "pl", "pt", "sv"]
@@ -44,7 +45,7 @@ def step(monkeypatch: pytest.MonkeyPatch) -> Any:
     vars(backend).update(
         get_input_tensor_by_name=lambda request, name: request[name],
         Tensor=lambda name, value: (name, value),
-        TritonError=str,
+        TritonError=TritonError,
         InferenceResponse=Response,
     )
     tokenizers = types.ModuleType("tokenizers")
@@ -66,7 +67,8 @@ def test_texts_of_several_lengths_are_padded(step: Any) -> None:
     ((name, tokens),) = mixed.tensors
     assert (name, tokens.dtype, tokens.tolist()) == ("tokens", numpy.int64, [[1, 3], [2, 0]])
     assert empty.tensors[0][1].tolist() == [[0]]
-    assert broken.error.startswith("no UTF-8 text: ")
+    assert broken.error.message().startswith("no UTF-8 text: ")
+    assert broken.error.code() is TritonError.INVALID_ARG
 
 
 def test_padding_changes_no_answer() -> None:
