@@ -1,15 +1,20 @@
 """The arguments that several commands share, and what they stand for."""
 
 import argparse
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from shlex import quote
 
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.found_models import FORMATS
 from triton_plugin.location import add_location
+from triton_plugin.model_folder import ModelFolder, read
 from triton_plugin.push.command import Options
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject
+from triton_plugin.terminal import say
+from triton_plugin.triton_repository.packages import WRITE
 
 
 def add_name(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +74,33 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--p99-latency", default="", metavar="TIME", help="budget of the 99th percentile of latency, such as 20ms"
     )
+    parser.add_argument(
+        WRITE, action="store_true", help="write the requirements.txt that Python steps of a Triton repository lack"
+    )
+
+
+def model_folder(options: argparse.Namespace, path: Path) -> ModelFolder:
+    """Return what the folder, or the file, shows by the options of ``add_model``, once what they say is written.
+
+    Raises FolderError, and OSError if a file cannot be written; none that exists is changed.
+    """
+    folder = read(path, options.model, options.format)
+    if not options.write_requirements or folder.pipeline is None:
+        return folder
+    for made in folder.pipeline.made:
+        # Never where a link of that name leads.
+        with (path / made.path).open("x", encoding="utf-8") as file:
+            file.write(made.text)
+        say(
+            f"wrote {path / made.path}: {', '.join(made.requirements) or 'nothing but what is to be filled in'}",
+            sys.stderr,
+        )
+        if unpinned := [each for each in made.requirements if "==" not in each]:
+            say(
+                f"  Not pinned: {', '.join(unpinned)}. The newest that fits is installed; to pin one, write ==.",
+                sys.stderr,
+            )
+    return read(path, options.model, options.format)
 
 
 def object_options(options: argparse.Namespace) -> ObjectOptions:

@@ -11,9 +11,10 @@ from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.found_models import required_arguments
+from triton_plugin.marks import TODO, WRITTEN
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
-from triton_plugin.triton_repository.lines import TODO, comments, lines
+from triton_plugin.triton_repository.lines import comments, lines
 
 DATA_ARGUMENTS = re.compile(r"(^|_)(data|dataset)(_(dir|directory|path|root|folder|file))?$")
 CHECKPOINT_ARGUMENTS = re.compile(r"(^|_)(checkpoint|ckpt|weights|model_path|model_dir)($|_)")
@@ -54,7 +55,7 @@ def first_object(folder: ModelFolder, options: ObjectOptions) -> str:
 
 def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
     name = options.name or object_name(folder.name)
-    yield "# Written by `kubectl triton`. After every change, check it: `kubectl triton validate FILE`."
+    yield f"{WRITTEN}`. After every change, check it: `kubectl triton validate FILE`."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield "metadata:"

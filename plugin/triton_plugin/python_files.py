@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from triton_plugin import literal_paths
 from triton_plugin.errors import FolderError
 
 LONGEST = 2**20
@@ -13,8 +14,8 @@ LONGEST = 2**20
 LONGEST_TOGETHER = 64 * 2**20
 """Bytes of all Python files of a folder, which take a minute to parse; a whole framework has 30 MiB of them."""
 
-PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
-"""Matches an absolute path."""
+CATCHING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+"""What catches the failure of an import."""
 CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator|TritonPythonModel")
 """Matches the content of what may be one of the user's files (docs/user-files.md)."""
 
@@ -25,16 +26,34 @@ class Module:
 
     definitions: tuple[tuple[str, tuple[str, ...]], ...]
     """The functions and classes at its top: the name, and the names of the arguments that have no default."""
-    imports: frozenset[tuple[str, int]]
-    """Dotted names that it imports, and the number of their leading dots."""
+    imports: Mapping[tuple[str, int], int]
+    """Dotted names that it imports, and the number of their leading dots, each with the first line that does so."""
     attributes: frozenset[str]
     """The names that follow a dot anywhere in it."""
     places: frozenset[str] = frozenset()
     """The absolute paths of files among its texts."""
+    guarded: frozenset[str] = frozenset()
+    """The dotted names that it imports only where it goes on without them."""
+    opened: tuple[tuple[str, int], ...] = ()
+    """The literal paths that it hands to ``open``, to read, and their lines."""
+    joined: tuple[tuple[str, int], ...] = ()
+    """The ends of paths that it joins, as far as they are literal, and their lines."""
 
 
 Modules = Mapping[str, Module]
 """What the files tell, by their path below the folder."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """A dotted name that a file imports."""
+
+    name: str
+    path: str
+    """The file's path below the folder."""
+    line: int
+    is_guarded: bool
+    """Whether the file goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -104,20 +123,25 @@ def entrypoints(modules: Modules, name: str) -> list[Entrypoint]:
     ]
 
 
-def imported_packages(modules: Modules, path: str) -> set[str]:
-    """Return the packages that a file imports, itself or through other files of the folder."""
+def imports(modules: Modules, path: str) -> Iterator[Import]:
+    """Yield what a file imports that is not relative to it, itself or through other files of the folder."""
     seen_files: set[str] = set()
-    pending_files, packages = [path], set()
+    pending_files = [path]
     while pending_files:
         file = pending_files.pop()
         if file in seen_files:
             continue
         seen_files.add(file)
-        for name, level in modules[file].imports:
+        module = modules[file]
+        for (name, level), line in module.imports.items():
             if level == 0:
-                packages.add(name.partition(".")[0])
+                yield Import(name, file, line, name in module.guarded)
             pending_files += [each for each in _files(name, level, file) if each in modules]
-    return packages
+
+
+def imported_packages(modules: Modules, path: str) -> set[str]:
+    """Return the packages that a file imports, itself or through other files of the folder."""
+    return {each.name.partition(".")[0] for each in imports(modules, path)}
 
 
 def used_names(module: Module) -> set[str]:
@@ -127,15 +151,16 @@ def used_names(module: Module) -> set[str]:
 
 def _module(parsed: ast.Module) -> Module:
     nodes = (node for node in parsed.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    imported = list(_imported_names(parsed, _guarded(parsed)))
     return Module(
         tuple((node.name, _required_arguments(node)) for node in nodes),
-        frozenset(_imported_names(parsed)),
+        {(name, level): line for name, level, line, _ in reversed(imported)},
         frozenset(node.attr for node in ast.walk(parsed) if isinstance(node, ast.Attribute)),
-        frozenset(
-            node.value
-            for node in ast.walk(parsed)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and PLACE.fullmatch(node.value)
-        ),
+        frozenset(literal_paths.absolute(parsed)),
+        frozenset(name for name, _, _, guarded in imported if guarded)
+        - frozenset(name for name, _, _, guarded in imported if not guarded),
+        tuple(literal_paths.opened(parsed)),
+        tuple(literal_paths.joined(parsed)),
     )
 
 
@@ -153,17 +178,38 @@ def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]
     return tuple(each.arg for each in [*required, *keyword])
 
 
-def _imported_names(module: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield dotted names and the number of their leading dots; a name imported from a package may be a file too."""
+def _guarded(module: ast.Module) -> set[int]:
+    """Return the imports, by their identity, whose failure the file catches."""
+    return {
+        id(node)
+        for attempt in ast.walk(module)
+        if isinstance(attempt, ast.Try) and any(map(_catches_imports, attempt.handlers))
+        for statement in attempt.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    caught = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else CATCHING
+    return bool(caught & CATCHING)
+
+
+def _imported_names(module: ast.Module, guarded: set[int]) -> Iterator[tuple[str, int, int, bool]]:
+    """Yield dotted names, the number of their leading dots, the line, and whether it is one of ``guarded``.
+
+    A name imported from a package may be a file too.
+    """
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
-            yield from ((each.name, 0) for each in node.names)
+            found = [(each.name, 0) for each in node.names]
         elif isinstance(node, ast.ImportFrom):
-            package = node.module or ""
-            if package:
-                yield package, node.level
-            if package or node.level:
-                yield from ((f"{package}.{each.name}".lstrip("."), node.level) for each in node.names)
+            package, level = node.module or "", node.level
+            inner = [(f"{package}.{each.name}".lstrip("."), level) for each in node.names]
+            found = [*([(package, level)] if package else []), *(inner if package or level else [])]
+        else:
+            continue
+        yield from ((name, level, node.lineno, id(node) in guarded) for name, level in found)
 
 
 def _files(name: str, level: int, importer: str) -> Iterator[str]:

@@ -9,12 +9,10 @@ from pathlib import Path
 from triton_converters.contract.uris import SEGMENT
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.first_object import ObjectOptions, first_object
+from triton_plugin.marks import marks
 from triton_plugin.model_folder import ModelFolder
-from triton_plugin.triton_repository.lines import TODO
 from triton_plugin.validation.validate import check, deployments
 
-ADVICE = ("the largest batch", "check this choice")
-"""What a first object marks although it runs as it is."""
 PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
 """Matches what spec.models[].path takes; an entrypoint ends with .py, as what is found does."""
 CLAIM = "models"
@@ -25,7 +23,7 @@ def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object. Raises FolderError if it would be refused."""
     found = [*folder.dataloaders[:1], *folder.metrics[:1]]
     models = folder.pipeline.models if folder.pipeline else ()
-    of_models = (each[name] for each in models for name in ("path", "entrypoint") if name in each)
+    of_models = (each[name] for each in models for name in ("path", "entrypoint", "requirements") if name in each)
     for path in (folder.model.path, *of_models, *(each.path for each in found)):
         if not PATH.fullmatch(path):
             message = f"the name {path!r} cannot stand in a TritonDeployment: rename the file, or a folder on its way"
@@ -40,8 +38,7 @@ def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
 def complete_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object that runs as it is. Raises FolderError if something has to be filled in."""
     text = valid_yaml(folder, options)
-    missing = [line.strip() for line in text.splitlines() if TODO in line and not any(each in line for each in ADVICE)]
-    if missing:
+    if missing := [each.text for each in marks(text) if each.is_needed]:
         lines = "\n  ".join(missing)
         raise FolderError(
             f"the object cannot run before this is filled in:\n  {lines}\nAdd it to the folder or to the options;"

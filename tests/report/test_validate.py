@@ -8,6 +8,7 @@ import yaml
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.test_crd import REFUSED
 from tests.apiserver.validated import objects
+from triton_plugin.__main__ import main
 from triton_plugin.validation.cel import rules
 from triton_plugin.validation.hints import hint
 from triton_plugin.validation.structural import UnknownKeywordError, faults
@@ -163,3 +164,27 @@ def test_the_examples_are_valid(file: Path) -> None:
     found = list(deployments(file.read_text(encoding="utf-8")))
     assert found
     assert [check(body) for body in found] == [[] for _ in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "is_valid"),
+    [
+        ("name: x", "name: x  # TODO: a better name", "is marked, which is no fault: name: x  # TODO: a better", True),
+        ("uri: pvc://x/y", "uri: pvc://x/TODO", "is marked, which is no fault", True),
+        ("image: a", "image: TODO", "is to be filled in: image: TODO", False),
+        ("image: a", 'image: "TODO"  # an image', 'is to be filled in: image: "TODO"  # an image', False),
+    ],
+)
+def test_what_is_to_be_filled_in_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, line: str, is_valid: bool
+) -> None:
+    text = (
+        "# mine\napiVersion: triton-operator.dev/v1alpha1\nkind: TritonDeployment\nmetadata:\n  name: x\nspec:\n"
+        "  source:\n    uri: pvc://x/y\n  models:\n  - name: x\n    path: net.onnx\n  conversion:\n    image: a\n"
+    )
+    number = next(at for at, each in enumerate(text.splitlines(), 1) if old in each)
+    file = tmp_path / "x.yaml"
+    file.write_text(text.replace(old, new, 1))
+    assert main(["validate", str(file)]) == (0 if is_valid else 1)
+    printed = capsys.readouterr().out
+    assert f"{file}:{number}: {line}" in printed

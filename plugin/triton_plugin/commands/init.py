@@ -8,14 +8,14 @@ from pathlib import Path
 import yaml
 
 from triton_plugin import bounded_yaml
-from triton_plugin.arguments import add_model, object_options
+from triton_plugin.arguments import add_model, model_folder, object_options
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import notices
 from triton_plugin.kserve.first import first_object_from
-from triton_plugin.model_folder import read
+from triton_plugin.marks import remarks
 from triton_plugin.run import valid_yaml
 from triton_plugin.terminal import say
+from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import Loader
 
 STDIN = Path("-")
@@ -42,10 +42,11 @@ def run(options: argparse.Namespace) -> Exit:
     """Print the object. Raises FolderError and OSError."""
     wanted = replace(object_options(options), source=options.source)
     if options.other is None:
-        folder = read(options.folder, options.model, options.format)
-        text = valid_yaml(folder, wanted)
-        for each in notices(folder):
+        text = valid_yaml(model_folder(options, options.folder), wanted)
+        for each in remarks(text):
             say(each, sys.stderr)
+    elif options.write_requirements:
+        raise FolderError(f"{WRITE} is for a folder, and --from reads none")
     else:
         try:
             documents = list(bounded_yaml.documents(_text(options.other), Loader))

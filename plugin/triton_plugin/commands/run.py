@@ -5,20 +5,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from triton_plugin.arguments import add_claim, add_model, cluster, object_options
+from triton_plugin.arguments import add_claim, add_model, cluster, model_folder, object_options
 from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import notices, object_name
 from triton_plugin.location import add_location
-from triton_plugin.model_folder import read as read_folder
 from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
 from triton_plugin.run import CLAIM, apply, complete_yaml, start
 from triton_plugin.terminal import say
+from triton_plugin.triton_repository.packages import WRITE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> Exit:
     path = Path(options.model_files)
     if options.secret and not uri:
         raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
-    folder = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
+    if options.write_requirements and (uri or options.dry_run):
+        raise FolderError(f"{WRITE} writes into a folder of this machine, and so not to a URI, nor with --dry-run")
+    folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
     for each in notices(folder):
         say(each, sys.stderr)
     name = options.name or object_name(folder.name)

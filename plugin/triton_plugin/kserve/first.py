@@ -16,7 +16,7 @@ from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, object_name
 from triton_plugin.kserve.fields import Found, LeftOut, Taken, fields
 from triton_plugin.kserve.service import Body, Service, read
-from triton_plugin.triton_repository.lines import TODO
+from triton_plugin.marks import TODO
 from triton_plugin.validation.validate import check
 
 WIDTH = 120

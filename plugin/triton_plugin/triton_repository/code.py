@@ -4,14 +4,14 @@ What would certainly fail is a fault. What only may fail is left for the author 
 the code does with it.
 """
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
-from triton_plugin.python_files import Modules, imported_packages, used_names
-from triton_plugin.triton_repository.files import ModelFiles
-from triton_plugin.triton_repository.told import Told, names
+from triton_plugin.python_files import Modules, imports, used_names
+from triton_plugin.triton_repository.files import ModelFiles, Repository
+from triton_plugin.triton_repository.packages import is_foreign, packages
+from triton_plugin.triton_repository.told import NAMED, Told, names, place
 
 CLASS = "TritonPythonModel"
 SERVERS = frozenset({"numpy", "triton_python_backend_utils", "c_python_backend_utils"})
@@ -24,11 +24,13 @@ SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 
 
-def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> str:
+def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
     """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports.
 
-    Returns the path of the requirements file with the packages that it needs; empty: it needs none, or there is none.
+    Returns the path of the requirements file with the packages that it needs, which may be one that is to be made;
+    empty: it needs none.
     """
+    modules = repository.modules
     if file not in modules:
         told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
         return ""
@@ -43,28 +45,52 @@ def judge(model: ModelFiles, file: str, modules: Modules, told: Told) -> str:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
     told.doubts += ((model.name, each) for each in _doubts(own, used, modules))
-    return _packages(model, file, modules, told)
+    told.doubts += ((model.name, each) for each in _absent(model, own, modules))
+    return _packages(model, file, repository, told)
 
 
-def _packages(model: ModelFiles, file: str, modules: Modules, told: Told) -> str:
+def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
     """Tell what the step imports that neither the server nor its folder has; return as ``judge`` does."""
-    folder = PurePosixPath(file).parent
+    folder, modules = PurePosixPath(file).parent, repository.modules
     local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in _below(folder, modules)}
-    packages = imported_packages(modules, file) - SERVERS - local - sys.stdlib_module_names
-    if gpu := sorted(packages & GPU_PACKAGES):
+    foreign = [each for each in imports(modules, file) if is_foreign(each, SERVERS, local)]
+    tops = {each.name.partition(".")[0] for each in foreign}
+    if gpu := sorted(tops & GPU_PACKAGES):
         message = f"it imports {names(gpu)}, but a step runs on the CPU: write it with NumPy"
         told.faults.append((model.name, message))
-    needed = sorted(packages - GPU_PACKAGES)
-    outside = [each for each in needed if any(PurePosixPath(path).stem == each for path in modules)]
-    if outside:
+    elsewhere = {PurePosixPath(each).stem for each in modules}
+    if outside := sorted((tops - GPU_PACKAGES) & elsewhere):
         message = f"it imports {names(outside)} from outside its folder: copy it into {quoted(str(folder))}"
         told.missing.append((model.name, message))
-    foreign = [each for each in needed if each not in outside]
-    if foreign and not model.requirements:
-        message = f"it imports {names(foreign)}: list the packages in {quoted(f'{model.path}/requirements.txt')}"
-        told.missing.append((model.name, message))
-    # A file of the whole folder may be that of the other code alone, whose packages no server needs.
-    return model.requirements if foreign else ""
+    known = GPU_PACKAGES | elsewhere
+    return packages(model, [each for each in foreign if each.name.partition(".")[0] not in known], repository, told)
+
+
+def _absent(model: ModelFiles, own: Iterable[str], modules: Modules) -> Iterator[str]:
+    """Yield a sentence for each file that the step's code names and its folder lacks."""
+    for each in own:
+        for path, line in modules[each].opened[:NAMED]:
+            if not path.startswith("/"):
+                yield (
+                    f"it opens {quoted(path)} ({place(each, line)}) from the working directory, which is another on a"
+                    " server: name it from Path(__file__).parent"
+                )
+        absent = [
+            (path, line)
+            for path, line in modules[each].joined
+            if PurePosixPath(path).suffix and not path.startswith("/") and not _has(model, path)
+        ]
+        for path, line in absent[:NAMED]:
+            yield (
+                f"it names {quoted(path)} ({place(each, line)}), which {quoted(model.path)} lacks: add the file, if the"
+                " step reads it"
+            )
+
+
+def _has(model: ModelFiles, end: str) -> bool:
+    """Whether the model's folder has a path with this end; true also if it has too many to tell."""
+    end = end.removeprefix("./").removeprefix("../")
+    return model.files is None or any(each == end or each.endswith(f"/{end}") for each in model.files)
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:

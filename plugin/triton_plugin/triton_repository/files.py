@@ -1,6 +1,7 @@
 """The models of a folder's Triton repositories, as their files tell: the one part that reads the folder."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -11,8 +12,9 @@ from triton_converters.contract.repository_config import BACKENDS, LONGEST
 from triton_converters.found.batches import has_batch_dimension
 from triton_plugin.errors import FolderError
 from triton_plugin.python_files import Modules, is_hidden, paths_below
-from triton_plugin.triton_repository import pbtxt
+from triton_plugin.triton_repository import pbtxt, requirement_lines
 from triton_plugin.triton_repository.pbtxt import Fields
+from triton_plugin.triton_repository.requirement_lines import Line
 
 ENSEMBLE, PYTHON = "ensemble", "python"
 DEFAULTS = {
@@ -23,7 +25,12 @@ MOST_MODELS = 256
 """Models of a folder; more are no pipeline that a person wrote."""
 MOST_NAMES = 1024
 """Names that are looked at in a version's folder."""
+MOST_FILES = 10_000
+"""Files of a model's folder whose names are kept."""
+MOST_DOCKERFILES = 20
+"""Dockerfiles of a folder that are read."""
 REQUIREMENTS = "requirements.txt"
+DOCKERFILE = re.compile(r"(.+\.)?[Dd]ockerfile(\..+)?")
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,11 @@ class ModelFiles:
     batched: frozenset[int] = frozenset()
     """The versions whose file is a graph with a batch dimension."""
     requirements: str = ""
-    """Path of the requirements file of its packages, relative to the source; empty: there is none."""
+    """Path of its own requirements file, relative to the source; empty: there is none."""
+    above: tuple[str, ...] = ()
+    """Paths of the requirements files in the folders above, the nearest first."""
+    files: frozenset[str] | None = frozenset()
+    """The paths of all files and folders in its folder; None: there are too many."""
 
     @property
     def name(self) -> str:
@@ -68,6 +79,10 @@ class Repository:
     models: Mapping[str, ModelFiles]
     """The models by their paths."""
     modules: Modules
+    requirements: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    """The lines of the models' requirements files, by their paths."""
+    installed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The requirements that Dockerfiles of a Triton server install, each with what names it, by the package's name."""
 
     def sibling(self, path: str, name: str) -> ModelFiles | None:
         """Return the model of that name in the same repository as the one at ``path``."""
@@ -126,7 +141,37 @@ def read(folder: Path, modules: Modules) -> Repository:
                 raise FolderError(
                     f"{folder} has more than {MOST_MODELS} models of Triton repositories: pass one's folder"
                 )
-    return Repository(found, modules)
+    paths = {path for each in found.values() for path in (each.requirements, *each.above) if path}
+    texts = {path: tuple(requirement_lines.lines(_text(folder / path))) for path in sorted(paths)}
+    return Repository(found, modules, texts, _installed(folder, top))
+
+
+def _installed(folder: Path, top: Path) -> dict[str, tuple[str, str]]:
+    """Return what the Dockerfiles of a Triton server below the folder install, as ``Repository.installed``."""
+    found: dict[str, tuple[str, str]] = {}
+    named = (
+        name
+        for path, name in paths_below(folder)
+        if DOCKERFILE.fullmatch(name.name) and not is_hidden(name) and _is_inside(path, top)
+    )
+    for name in islice(named, MOST_DOCKERFILES):
+        requirements, files = requirement_lines.of_dockerfile(_text(folder / name))
+        for each in requirements:
+            found.setdefault(requirement_lines.name_of(each), (each, str(name)))
+        for file in files:
+            # The build's context is either folder.
+            places = (parent / PurePosixPath(file).name for parent in (name.parent, PurePosixPath()))
+            for place in [each for each in places if _is_inside(folder / each, top)][:1]:
+                for line in requirement_lines.lines(_text(folder / place)):
+                    found.setdefault(line.name, (line.text, str(place)))
+    found.pop("", None)
+    return found
+
+
+def _text(file: Path) -> str:
+    """Return the beginning of a text that anybody may have written."""
+    with file.open("rb") as opened:
+        return opened.read(LONGEST).decode(errors="replace")
 
 
 def _model(folder: Path, path: str) -> ModelFiles | None:
@@ -147,7 +192,18 @@ def _model(folder: Path, path: str) -> ModelFiles | None:
         for file in ((named,) if named else DEFAULTS)
         if file in names and has_batch_dimension(folder, f"{path}/{version}/{file}")
     )
-    return ModelFiles(path, config, fault, versions, batched, _requirements(folder, path, versions))
+    own = (*((f"{path}/{max(versions)}",) if versions else ()), path)
+    above = map(str, PurePosixPath(path).parents)
+    return ModelFiles(
+        path,
+        config,
+        fault,
+        versions,
+        batched,
+        next(_requirements(folder, own), ""),
+        tuple(_requirements(folder, above)),
+        _all_names(place),
+    )
 
 
 def _config(file: Path, top: Path) -> tuple[Fields | None, str]:
@@ -161,14 +217,18 @@ def _config(file: Path, top: Path) -> tuple[Fields | None, str]:
         return None, f"{CONFIG}: {error}"
 
 
-def _requirements(folder: Path, path: str, versions: Mapping[int, tuple[str, ...]]) -> str:
-    """Return the nearest requirements file of a model: its version's, its own, or that of the whole folder."""
-    nearest = [f"{path}/{max(versions)}"] if versions else []
-    places = (f"{each}/{REQUIREMENTS}" for each in (*nearest, path))
-    return next(
-        (each for each in (*places, REQUIREMENTS) if _is_inside(folder / each, folder.resolve())),
-        "",
-    )
+def _requirements(folder: Path, places: Iterable[str]) -> Iterator[str]:
+    """Yield the requirements files of the places below the folder."""
+    for each in places:
+        path = PurePosixPath(each) / REQUIREMENTS
+        if _is_inside(folder / path, folder.resolve()):
+            yield str(path)
+
+
+def _all_names(place: Path) -> frozenset[str] | None:
+    """Return the paths of all files and folders in a model's folder; None: they are too many."""
+    found = frozenset(str(name) for _, name in islice(paths_below(place), MOST_FILES + 1))
+    return found if len(found) <= MOST_FILES else None
 
 
 def _names(folder: Path) -> tuple[str, ...]:

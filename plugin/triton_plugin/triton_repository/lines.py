@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from triton_plugin.marks import TODO
 from triton_plugin.triton_repository.members import Entry
 from triton_plugin.triton_repository.pipeline import Pipeline
 
-TODO = "TODO"
 PLAIN = frozenset({"dataType", "format"})
 """Fields whose values are words of the API."""
 BLOCKS = ("inputs", "outputs")

@@ -8,9 +8,8 @@ from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.repository_config import BACKENDS, OTHER_BACKENDS, TAKEN, UNBATCHED
 from triton_converters.contract.text import quoted
 from triton_operator.api.format_rules import OF_TRITON
-from triton_plugin.python_files import Modules
 from triton_plugin.triton_repository import code, pbtxt, tensors
-from triton_plugin.triton_repository.files import DEFAULTS, PYTHON, ModelFiles
+from triton_plugin.triton_repository.files import DEFAULTS, PYTHON, ModelFiles, Repository
 from triton_plugin.triton_repository.pbtxt import Fields
 from triton_plugin.triton_repository.settings import batches_nothing, settings
 from triton_plugin.triton_repository.told import Told, judged, names
@@ -27,7 +26,13 @@ Entry = dict[str, Any]
 
 
 def member(
-    model: ModelFiles, name: str, version: int, largest: int, mapped: Collection[str], modules: Modules, told: Told
+    model: ModelFiles,
+    name: str,
+    version: int,
+    largest: int,
+    mapped: Collection[str],
+    repository: Repository,
+    told: Told,
 ) -> Entry:
     """Return the entry of spec.models for a step of an ensemble.
 
@@ -39,7 +44,7 @@ def member(
         return {"name": name}
     chosen = _version(model, version, told)
     if model.backend == PYTHON:
-        return _step(model, name, chosen, largest, mapped, modules, told)
+        return _step(model, name, chosen, largest, mapped, repository, told)
     if model.backend not in BACKENDS.values():
         instead = OTHER_BACKENDS.get(
             model.backend, f"the operator serves {', '.join(dict.fromkeys(BACKENDS.values()))}"
@@ -73,11 +78,17 @@ def _network(model: ModelFiles, name: str, version: int, largest: int, told: Tol
 
 
 def _step(
-    model: ModelFiles, name: str, version: int, largest: int, mapped: Collection[str], modules: Modules, told: Told
+    model: ModelFiles,
+    name: str,
+    version: int,
+    largest: int,
+    mapped: Collection[str],
+    repository: Repository,
+    told: Told,
 ) -> Entry:
     config = model.config or {}
     file = f"{model.path}/{version}/{pbtxt.word(config, 'default_model_filename', MODEL)}"
-    requirements = code.judge(model, file, modules, told)
+    requirements = code.judge(model, file, repository, told)
     for is_fault, words in judged(config, OF_STEPS, SETTINGS):
         (told.faults if is_fault else told.left_out).append((model.name, words))
     if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in pbtxt.messages(config, "instance_group")):
@@ -134,6 +145,10 @@ def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:
             f"parameters {names(wrong)}: a name begins with a letter and has letters, digits, _ and -: rename them"
         )
         told.faults.append((model.name, message))
+    if dropped := [each for each in given if each in OF_TRITON and each != ENVIRONMENT]:
+        told.left_out.append(
+            (model.name, f"parameters {names(dropped)}: Triton or the operator reads them, no step does")
+        )
     return {key: value for key, value in given.items() if key not in OF_TRITON and key not in wrong}
 
 

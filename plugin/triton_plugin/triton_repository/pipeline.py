@@ -12,7 +12,7 @@ from triton_plugin.triton_repository import pbtxt, tensors
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
 from triton_plugin.triton_repository.pbtxt import PbtxtError
-from triton_plugin.triton_repository.told import Told, Words, judged, names
+from triton_plugin.triton_repository.told import Made, Told, Words, judged, names
 
 OF_ENSEMBLES = frozenset(
     (
@@ -45,6 +45,8 @@ class Pipeline:
     """What may fail on a server, by the folder's name."""
     missing: Words
     """What has to be added before it can run, by the folder's name."""
+    made: tuple[Made, ...] = ()
+    """The requirements files that steps lack."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
     if others:
         left_out.append((names(others), "not in this pipeline: write another object to serve it"))
     doubts, missing = (list(dict.fromkeys(each)) for each in (told.doubts, told.missing))
-    return Pipeline(path, tuple(models), ensemble, left_out, doubts, missing)
+    return Pipeline(path, tuple(models), ensemble, left_out, doubts, missing, tuple(dict.fromkeys(told.made)))
 
 
 def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
@@ -89,7 +91,7 @@ def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry
         pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if not pbtxt.is_true(each, "optional")
     }
     taken = [each for each in inputs if each["name"] in required] or inputs
-    entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository.modules, told)
+    entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository, told)
     if not inputs or not outputs:
         message = "config.pbtxt lists no input and output, which an ensemble has to declare: list both there"
         told.faults.append((model.name, message))
@@ -120,7 +122,7 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
     )
     models, made = [], []
     for step, name in zip(steps, _model_names(steps, told), strict=True):
-        models.append(member(step.model, name, step.version, largest, step.inputs, repository.modules, told))
+        models.append(member(step.model, name, step.version, largest, step.inputs, repository, told))
         made.append(
             {
                 "model": name,

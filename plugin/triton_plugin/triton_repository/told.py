@@ -14,6 +14,17 @@ Words = list[tuple[str, str]]
 """Sentences, each with the name of its model."""
 
 
+@dataclass(frozen=True)
+class Made:
+    """A requirements file that a step lacks."""
+
+    path: str
+    """Relative to the source."""
+    text: str
+    requirements: tuple[str, ...]
+    """The lines that name packages."""
+
+
 @dataclass
 class Told:
     """Sentences, as they are found."""
@@ -26,6 +37,8 @@ class Told:
     """What may fail on a server, with what to do: only the author can tell."""
     missing: Words = field(default_factory=list)
     """What has to be added before the object can run."""
+    made: list[Made] = field(default_factory=list)
+    """The requirements files that steps lack."""
 
 
 def names(found: Iterable[str]) -> str:
@@ -33,6 +46,11 @@ def names(found: Iterable[str]) -> str:
     given = list(found)
     more = f" and {len(given) - NAMED} more" if len(given) > NAMED else ""
     return ", ".join(map(quoted, given[:NAMED])) + more
+
+
+def place(path: str, line: int) -> str:
+    """Return a line of a file of a hostile folder for a sentence."""
+    return f"{quoted(path)}, line {line}"
 
 
 def judged(config: Fields, taken: Iterable[str], allowed: Iterable[str] = ()) -> Iterator[tuple[bool, str]]:

@@ -9,6 +9,7 @@ import yaml
 
 from triton_operator.names import KIND
 from triton_plugin import bounded_yaml
+from triton_plugin.marks import marks
 from triton_plugin.validation.hints import hint
 from triton_plugin.validation.validate import check, deployments, schema
 
@@ -27,7 +28,9 @@ def validate(paths: Iterable[Path], say: Callable[[str], None]) -> bool:
     for path in paths:
         for file in _files(path):
             try:
-                bodies = _bodies(file)
+                text = _text(file)
+                # A template of other objects is no YAML, and nobody's business.
+                bodies = list(deployments(text)) if KIND in text else []
             except (yaml.YAMLError, UnicodeDecodeError) as error:
                 say(f"{file}: not valid YAML: {error}")
                 is_valid = False
@@ -41,6 +44,10 @@ def validate(paths: Iterable[Path], say: Callable[[str], None]) -> bool:
             found += len(bodies)
             for body in bodies:
                 is_valid &= _is_valid(f"{file}: {_name(body)}", body, say)
+            for mark in marks(text) if bodies else ():
+                words = "is to be filled in" if mark.is_needed else "is marked, which is no fault"
+                say(f"{file}:{mark.line}: {words}: {mark.text}")
+                is_valid &= not mark.is_needed
     if not found and is_valid:
         say(f"Nothing was checked: no {KIND} is in what you named.")
     return is_valid and found > 0
@@ -56,14 +63,11 @@ def _files(path: Path) -> Iterator[Path]:
             yield each
 
 
-def _bodies(file: Path) -> list[dict[str, Any]]:
+def _text(file: Path) -> str:
     if file == STDIN:
-        text = bounded_yaml.text_of(sys.stdin)
-    else:
-        with file.open(encoding="utf-8") as opened:
-            text = bounded_yaml.text_of(opened)
-    # A template of other objects is no YAML, and nobody's business.
-    return list(deployments(text)) if KIND in text else []
+        return bounded_yaml.text_of(sys.stdin)
+    with file.open(encoding="utf-8") as opened:
+        return bounded_yaml.text_of(opened)
 
 
 def _name(body: Mapping[str, Any]) -> str:

@@ -1,0 +1,67 @@
+"""The literal paths that a Python file opens, or joins to others, as its syntax tree shows them. Pure."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+_PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
+"""Matches an absolute path."""
+Path = tuple[str, int]
+"""A path, and its line."""
+WRITING = frozenset("wax")
+"""What a mode of ``open`` has if the file need not be there."""
+
+
+def opened(module: ast.Module) -> Iterator[Path]:
+    """Yield the paths that are handed to ``open``, to read."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open" and node.args:
+            mode = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "mode")]
+            if (path := _text(node.args[0])) and not WRITING & set("".join(map(_text, mode))):
+                yield path, node.lineno
+
+
+def absolute(module: ast.Module) -> Iterator[str]:
+    """Yield the texts that are absolute paths; one that is added to another text is the end of that."""
+    added = {id(node.right) for node in ast.walk(module) if isinstance(node, ast.BinOp)}
+    added |= {id(each) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for each in node.values[1:]}
+    for node in ast.walk(module):
+        if isinstance(node, ast.expr) and id(node) not in added and _PLACE.fullmatch(_text(node)):
+            yield _text(node)
+
+
+def joined(module: ast.Module) -> Iterator[Path]:
+    """Yield the literal ends of ``os.path.join(..., "a", "b.txt")``, ``... / "a" / "b.txt"``, and of sums."""
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call | ast.BinOp):
+            continue
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+            # Another method of that name joins words.
+            is_of_path = isinstance(node.func.value, ast.Attribute | ast.Name) and len(node.args) > 1
+            parts = node.args if is_of_path else []
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            parts = _divided(node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _PLACE.fullmatch(_text(node.right)):
+            yield _text(node.right).strip("/"), node.lineno
+        end: list[str] = []
+        while parts and (text := _text(parts[-1])):
+            end.insert(0, text)
+            parts = parts[:-1]
+        if end and parts:
+            yield str(PurePosixPath(*end)), node.lineno
+
+
+def _divided(node: ast.expr) -> list[ast.expr]:
+    """Return the parts of ``a / b / c``."""
+    parts: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        parts.insert(0, node.right)
+        node = node.left
+    return [node, *parts]
+
+
+def _text(node: ast.expr) -> str:
+    """Return a literal text; empty: it is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
