@@ -416,6 +416,15 @@ def test_names_are_data(tmp_path: Path) -> None:
     assert "'\\n\\t../x': the repository has no folder" in words
 
 
+def test_ensembles_of_ensembles_do_not_take_the_power_of_their_depth(tmp_path: Path) -> None:
+    """Thirty levels, two steps each, would be a billion steps."""
+    texts = {}
+    for level in range(30):
+        step = f'{{ model_name: "e{level + 1}" input_map {{ key: "x" value: "x" }} }}'
+        texts[f"m/e{level}/config.pbtxt"] = f'platform: "ensemble" ensemble_scheduling {{ step [ {step}, {step} ] }}'
+    assert "e0: it has more than 64 steps; an object has at most 8 models" in refusal(tmp_path, texts, "m/e0")
+
+
 @pytest.mark.parametrize("inner", ["classifier", "other"])
 def test_an_ensemble_that_contains_itself_is_refused(tmp_path: Path, inner: str) -> None:
     texts = changed("models/classifier/config.pbtxt", 'model_name: "labels"', f'model_name: "{inner}"')
@@ -424,11 +433,12 @@ def test_an_ensemble_that_contains_itself_is_refused(tmp_path: Path, inner: str)
     assert "classifier: this ensemble is a step of itself" in refusal(tmp_path, texts)
 
 
-def test_a_model_that_is_used_often_is_an_object_with_too_many_models(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("more", "has"), [(6, "9 steps"), (120, "more than 64 steps")])
+def test_a_model_that_is_used_often_is_an_object_with_too_many_models(tmp_path: Path, more: int, has: str) -> None:
     step = '{ model_name: "tokenizer" input_map { key: "text" value: "TEXT" } output_map { key: "ids" value: "T%d" } },'
-    steps = "step [" + "".join(step % number for number in range(120))
+    steps = "step [" + "".join(step % number for number in range(more))
     texts = changed("models/classifier/config.pbtxt", "step [", steps)
-    assert "spec.models: must have at most" in refusal(tmp_path, texts)
+    assert f"classifier: it has {has}; an object has at most 8 models" in refusal(tmp_path, texts)
 
 
 def test_a_python_model_of_an_ensemble_can_be_chosen_alone(tmp_path: Path) -> None:

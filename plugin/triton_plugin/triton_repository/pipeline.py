@@ -7,6 +7,7 @@ from itertools import chain, count
 from typing import Any
 
 from triton_converters.contract.text import quoted
+from triton_operator.api.ensemble import MODELS
 from triton_plugin.errors import FolderError
 from triton_plugin.triton_repository import pbtxt, tensors
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
@@ -25,6 +26,9 @@ OF_ENSEMBLES = frozenset(
 """Fields of an ensemble's configuration that are taken, or judged by their values."""
 UNHEEDED = ("version_policy", "parameters", "model_warmup", "default_model_filename")
 """Fields that change nothing of an ensemble."""
+MOST_STEPS = 8 * MODELS
+"""Steps that are looked at: ten ensembles, each twice in the one above it, have a thousand."""
+FEWER = f"an object has at most {MODELS} models, also of ensembles within it: join some, or serve them apart"
 STEP = "_step"
 """Ends the name of a model that was alone: clients use the ensemble's, which has the model's."""
 
@@ -117,9 +121,10 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
             told.left_out.append((chosen.name, words))
     inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
     largest = pbtxt.number(config, "max_batch_size")
-    steps = _ordered(
-        chosen, list(_steps(repository, chosen, told, (chosen.path,))), {each["name"] for each in inputs}, told
-    )
+    found = list(_steps(repository, chosen, told, (chosen.path,), count(1)))
+    if len(found) > MODELS:
+        told.faults.append((chosen.name, f"it has {len(found)} steps; {FEWER}"))
+    steps = _ordered(chosen, found, {each["name"] for each in inputs}, told)
     models, made = [], []
     for step, name in zip(steps, _model_names(steps, told), strict=True):
         models.append(member(step.model, name, step.version, largest, step.inputs, repository, told))
@@ -137,14 +142,22 @@ def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) ->
     return {"name": name, "maxBatchSize": largest, "inputs": inputs, "outputs": outputs, "steps": steps}
 
 
-def _steps(repository: Repository, chosen: ModelFiles, told: Told, within: tuple[str, ...] = ()) -> Iterator[_Step]:
-    """Yield the steps of an ensemble; ``within``: the paths of the ensembles that it is a step of, itself the last."""
+def _steps(
+    repository: Repository, chosen: ModelFiles, told: Told, within: tuple[str, ...], looked_at: Iterator[int]
+) -> Iterator[_Step]:
+    """Yield the steps of an ensemble.
+
+    ``within``: the paths of the ensembles that it is a step of, itself the last. ``looked_at``: counts all steps.
+    Raises PbtxtError for too many.
+    """
     steps = (
         step
         for scheduling in pbtxt.messages(chosen.config or {}, "ensemble_scheduling")
         for step in pbtxt.messages(scheduling, "step")
     )
     for number, step in enumerate(steps):
+        if next(looked_at) > MOST_STEPS:
+            raise PbtxtError(f"it has more than {MOST_STEPS} steps; {FEWER}")
         name = pbtxt.word(step, "model_name")
         found = repository.sibling(chosen.path, name)
         inputs, outputs = (pbtxt.entries(step, f"{side}_map") for side in ("input", "output"))
@@ -158,7 +171,7 @@ def _steps(repository: Repository, chosen: ModelFiles, told: Told, within: tuple
         else:
             tensors_outside = {**inputs, **outputs}
             told.left_out.append((found.name, "the ensemble within this one has no name here: its steps are listed"))
-            for each in _steps(repository, found, told, (*within, found.path)):
+            for each in _steps(repository, found, told, (*within, found.path), looked_at):
                 yield _outside(each, tensors_outside, f"{found.name}_{number}_")
 
 
