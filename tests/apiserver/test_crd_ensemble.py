@@ -1,5 +1,6 @@
 """Ensembles, as the API server takes and refuses them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,12 @@ from tests.simulation.deployments import a_cascade, an_ensemble
 DENSE = ("onnx-fp32", "ts-trace-fp32")
 BODY: dict[str, Any] = changed(MINIMAL, {"spec": an_ensemble(*DENSE)})
 CASCADE: dict[str, Any] = changed(
-    MINIMAL, {"spec": a_cascade(*DENSE, config={"maxBatchSize": 8}), "spec.ensemble.maxBatchSize": 8}
+    MINIMAL,
+    {
+        "spec": a_cascade(*DENSE, config={"maxBatchSize": 8}),
+        "spec.ensemble.maxBatchSize": 8,
+        "spec.performance.offline.batchSizes": [1, 8],
+    },
 )
 """A batch of a called model may be smaller than the ensemble's: the step's code decides what it asks."""
 STEPS = "spec.ensemble.steps"
@@ -31,6 +37,11 @@ def test_a_model_that_a_step_calls_needs_no_step(kubectl: Kubectl) -> None:
     assert "digits" in kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", body=CASCADE)
 
 
+def test_a_step_may_leave_an_output_that_it_declares(kubectl: Kubectl) -> None:
+    body = changed(BODY, {"spec.models.0": a_declaring(outputs=["OUTPUT0", "MORE"])})
+    assert "digits" in kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", body=body)
+
+
 def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kubectl) -> None:
     body = changed(BODY, {"spec.performance": {"offline": {"batchSizes": [256, 65536]}}})
     assert "digits" in kubectl("create", "--dry-run=server", "-f", "-", body=body)
@@ -38,6 +49,15 @@ def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kub
 
 TENSORS = [{"name": "x", "dataType": "BYTES", "dims": [-1]}]
 STEP = {"name": "sparse", "format": "triton-python", "entrypoint": "sparse.py"}
+UNDECLARED = "a step must connect every input that its model declares, and only inputs and outputs that it declares"
+
+
+def a_declaring(inputs: Sequence[str] = ("KEYS", "NUMKEYS"), outputs: Sequence[str] = ("OUTPUT0",)) -> dict[str, Any]:
+    """The step, with declared tensors of these names."""
+    sides = {"inputs": inputs, "outputs": outputs}
+    return STEP | {side: [TENSORS[0] | {"name": name} for name in names] for side, names in sides.items()}
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "several models alone": (
         {"spec.ensemble": ...},
@@ -76,6 +96,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{STEPS}.1.inputMap.0.tensor": "DENSE_OUTPUT"},
         "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step",
     ),
+    "a step before the one that makes its input": (
+        {STEPS: BODY["spec"]["ensemble"]["steps"][::-1]},
+        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step",
+    ),
+    "an input that its step does not declare": ({"spec.models.0": a_declaring(inputs=["KEY", "NUMKEYS"])}, UNDECLARED),
+    "an input that is not connected": ({"spec.models.0": a_declaring(inputs=["KEYS", "NUMKEYS", "MORE"])}, UNDECLARED),
+    "an output that its step does not declare": ({"spec.models.0": a_declaring(outputs=["OUTPUT"])}, UNDECLARED),
     "an output that nobody makes": (
         {"spec.ensemble.outputs.0.name": "OTHER"},
         "every output of the ensemble must be a tensor of a step's outputMap",
@@ -181,7 +208,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_a_python_step_declares_its_tensors_or_leaves_that_to_its_class(kubectl_shared: Kubectl) -> None:
-    declared = STEP | {"inputs": TENSORS, "outputs": TENSORS, "arguments": {"scale": "2", "price": "$(PRICE)"}}
+    declared = a_declaring() | {"arguments": {"scale": "2", "price": "$(PRICE)"}}
     needing = STEP | {"requirements": "steps/requirements.txt"}
     for step in (STEP, needing, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
         body = changed(BODY, {"spec.models.0": step})

@@ -166,6 +166,22 @@ def test_a_step_that_fills_one_array_for_all_requests_is_refused(source: Path) -
         refer()
 
 
+def test_a_step_that_fails_for_one_sample_is_told_by_that_sample(source: Path) -> None:
+    """Batches have nothing to do with it, so nobody is told to do without them."""
+    failing = "            assert all(word[:2] != 'cc' for word in words)\n"
+    text = COUNT.replace("            counts = ", f"{failing}            counts = ")
+    (source / "count/step.py").write_text(text)
+    with pytest.raises(StageError, match=r"^sample 2 fails: model count: .*count/step.py:19: AssertionError") as error:
+        refer()
+    assert error.value.reason is Reason.FRAMEWORK_FAILED
+
+
+def test_text_of_a_fixed_width_is_told_with_its_tensor_and_what_to_write(source: Path) -> None:
+    (source / "label/step.py").write_text(LABEL.replace('["a", "b", "c"], dtype=object', '["a", "b", "c"]'))
+    with pytest.raises(StageError, match=r"Tensor label is <U1: write numpy.array\(texts, dtype=object\)"):
+        refer()
+
+
 def test_a_step_may_pad_to_the_longest_of_all_requests_with_any_number() -> None:
     alone = [{"ids": numpy.array([[7, 8]])}, {"ids": numpy.array([[7, 8, 9]])}]
     padded = [{"ids": numpy.array([[7, 8, 1]])}, alone[1]]

@@ -26,7 +26,9 @@ class Tensor:
             message = f"Tensor(name, array) takes a str and a numpy.ndarray, not {_kind(name)} and {_kind(array)}"
             raise TypeError(message)
         if not _is_supported(array.dtype):
-            raise TritonModelException("NumPy dtype is not supported.")
+            said = name if isinstance(name, str) else name.decode(errors="replace")
+            advice = "write numpy.array(texts, dtype=object)" if array.dtype.kind == "U" else "cast it to another type"
+            raise TritonModelException(f"NumPy dtype is not supported. Tensor {said} is {array.dtype}: {advice}")
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
         self._name = name if isinstance(name, str) else name.decode()

@@ -82,14 +82,25 @@ class EnsembleStep(ApiType):
     """Connections of the model's outputs. Leave out an output that nothing uses."""
 
 
+MODELS = 8
+"""The most models of a spec. Two rules name each of them: CEL has no product over a list, and an index in one costs too
+much for the API server."""
+
+
+def _fed(step: int) -> str:
+    """Return the CEL expression on an ensemble that the inputs of a step are there before it; ``step``: from 0."""
+    sources = ["self.inputs.exists(t, t.name == i.tensor)"]
+    sources += (f"self.steps[{earlier}].outputMap.exists(t, t.tensor == i.tensor)" for earlier in range(step))
+    return f"(self.steps.size() <= {step} || self.steps[{step}].inputMap.all(i, {' || '.join(sources)}))"
+
+
 class Ensemble(ApiType):
     """Several models that process a request together; source, dataloader, metrics and sweeps belong to the whole."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                "self.steps.all(s, s.inputMap.all(i, self.inputs.exists(t, t.name == i.tensor)"
-                " || self.steps.exists(o, o.model != s.model && o.outputMap.exists(t, t.tensor == i.tensor))))",
+                " && ".join(map(_fed, range(MODELS))),
                 "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step:"
                 " correct its name, or reorder the steps",
             ),
@@ -148,8 +159,6 @@ MAX_BATCH_SIZE = (
 )
 """CEL expression on a spec: the largest number of samples in a client's request; 0 means no batch dimension. If the
 graph shows it, that is the largest of all, and `stages.fitting` judges."""
-MODELS = 8
-"""The most models of a spec. The rule about combinations names each of them, because CEL has no product over a list."""
 COMBINATIONS = 16
 """The most combinations of candidates: each takes Jobs of its own, and `status.candidates` has to hold them all."""
 
@@ -177,6 +186,14 @@ def ensemble_rules() -> list[tuple[str, str]]:
             f" && self.models.all(m, {is_step} || {is_called}))",
             "ensemble.steps must have one step for each of spec.models: add or correct the steps, or name a model that"
             " a Python step asks in calls of that step's model",
+        ),
+        (
+            "!has(self.ensemble) || self.ensemble.steps.all(s, self.models.all(m, m.name != s.model"
+            " || ((!has(m.inputs) || (s.inputMap.all(i, m.inputs.exists(t, t.name == i.input))"
+            " && m.inputs.all(t, s.inputMap.exists(i, i.input == t.name))))"
+            " && (!has(m.outputs) || s.outputMap.all(o, m.outputs.exists(t, t.name == o.output))))))",
+            "a step must connect every input that its model declares, and only inputs and outputs that it declares:"
+            " correct the names in inputMap and outputMap",
         ),
         (
             "self.models.all(m, !has(m.calls) || m.calls.all(c, self.models.exists(o, o.name == c)))",

@@ -109,16 +109,24 @@ def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dic
 
 
 def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
-    """Return the outputs. Raises what ``soundness.no_batch`` returns if the first sample alone is answered."""
+    """Return the outputs.
+
+    If a batch fails, but its first sample does not, a later sample may be what fails: then that one is named. If none
+    fails alone, raises what ``soundness.no_batch`` returns.
+    """
     try:
         return model(batch.inputs)
     except StageError as error:
         if error.reason is not Reason.FRAMEWORK_FAILED or not batched or len(batch.ids) == 1:
             raise
-        try:
-            model({name: array[:1] for name, array in batch.inputs.items()})
-        except StageError:
-            raise error from None
+        for index, each in enumerate(batch.ids.tolist()):
+            try:
+                model({name: array[index : index + 1] for name, array in batch.inputs.items()})
+            except StageError as alone:
+                if index == 0:
+                    raise error from None
+                message = f"sample {each} fails: {alone.message}"
+                raise StageError(alone.reason, message, final=alone.final) from None
         raise soundness.no_batch(error, len(batch.ids)) from error
 
 
