@@ -60,7 +60,8 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     if whole:
         model = Model(whole, ENSEMBLE, (ENSEMBLE,))
     else:
-        others = [each for each in found if each.path not in repository.members] if not wanted else found
+        inside = repository.members | repository.called
+        others = [each for each in found if each.path not in inside] if not wanted else found
         model = _only_model(folder, others or found, wanted, form, modules)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
     dataloaders, metrics = (
@@ -95,7 +96,8 @@ def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
         return ""
     if len(repository.ensembles) == 1:
         return repository.ensembles[0]
-    return repository.steps[0] if len(repository.steps) == len(found) == 1 and not repository.ensembles else ""
+    others = [each for each in found if each.path not in repository.called]
+    return repository.steps[0] if len(repository.steps) == len(others) == 1 and not repository.ensembles else ""
 
 
 def _steps(modules: Modules) -> tuple[str, ...]:

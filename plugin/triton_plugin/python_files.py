@@ -16,6 +16,10 @@ LONGEST_TOGETHER = 64 * 2**20
 
 CATCHING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 """What catches the failure of an import."""
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+"""Matches what may be the name of a model."""
+REQUEST = "InferenceRequest"
+"""The class of a request to another model, in Triton's Python contract."""
 CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator|TritonPythonModel")
 """Matches the content of what may be one of the user's files (docs/user-files.md)."""
 
@@ -38,6 +42,10 @@ class Module:
     """The literal paths that it hands to ``open``, to read, and their lines."""
     joined: tuple[tuple[str, int], ...] = ()
     """The ends of paths that it joins, as far as they are literal, and their lines."""
+    words: frozenset[str] = frozenset()
+    """The texts that may be the name of a model."""
+    requested: tuple[str, ...] = ()
+    """The model of each request that it makes to another one; empty: the name is computed."""
 
 
 Modules = Mapping[str, Module]
@@ -161,7 +169,27 @@ def _module(parsed: ast.Module) -> Module:
         - frozenset(name for name, _, _, guarded in imported if not guarded),
         tuple(literal_paths.opened(parsed)),
         tuple(literal_paths.joined(parsed)),
+        frozenset(
+            node.value
+            for node in ast.walk(parsed)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and WORD.fullmatch(node.value)
+        ),
+        tuple(_requested(node) for node in ast.walk(parsed) if _is_request(node)),
     )
+
+
+def _is_request(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func
+    return REQUEST in (getattr(called, "attr", ""), getattr(called, "id", ""))
+
+
+def _requested(node: ast.AST) -> str:
+    """Return the name of the model that a request is made for; empty: it is no text in the code."""
+    given = (each.value for each in getattr(node, "keywords", ()) if each.arg == "model_name")
+    name = next(given, None)
+    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
 
 
 def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:

@@ -293,7 +293,7 @@ SENDER = "def answer(request): request.get_response_sender().send(None)\n"
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
-        ("labels/1/model.py", "class", f"{BLS}class", "labels: it asks another model by itself"),
+        ("labels/1/model.py", "class", f"{BLS}class", "labels: it asks model 'x', of which the repository has no"),
         ("labels/1/model.py", "class", f"{SENDER}class", "labels: it sends responses by itself"),
         ("labels/1/model.py", "import numpy", "import cupy", "labels: it imports 'cupy', but a step runs on the CPU"),
         ("labels/1/model.py", "class TritonPythonModel", "class Model", "defines no class TritonPythonModel"),

@@ -93,6 +93,7 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row
         file.write_bytes(made.graph(pbtxt.read(text.encode())))
         added.append(str(file.relative_to(source)))
     for name, text in repository.data.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
         added.append(name)
     for name, lines in repository.packages.items():

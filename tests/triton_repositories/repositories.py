@@ -55,7 +55,14 @@ REPOSITORIES = (
         ("yolov8n_ensemble",),
         packages={"postprocess": ("opencv-python-headless",)},
     ),
-    Repository("gianpd/triton-inference", "87f7ea0ee57e", "TritonServer/model_repository", ("pipeline",)),
+    Repository(
+        "gianpd/triton-inference",
+        "87f7ea0ee57e",
+        "TritonServer/model_repository",
+        ("pipeline",),
+        # A SavedModel cannot be made without TensorFlow; of what is there, init reads no more than the name.
+        data={"od/1/model.savedmodel/saved_model.pb": ""},
+    ),
     Repository(
         "rizwanishaq/triton-inference-server-examples",
         "31eeb0eb7616",

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
 from triton_plugin.python_files import Modules, imports, used_names
+from triton_plugin.triton_repository.asked import below, imported
 from triton_plugin.triton_repository.files import ModelFiles, Repository
 from triton_plugin.triton_repository.packages import is_foreign, packages
 from triton_plugin.triton_repository.told import NAMED, Told, names, place
@@ -34,13 +35,10 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> s
     if file not in modules:
         told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
         return ""
-    own = _imported(file, modules)
+    own = imported(file, modules)
     used = frozenset(name for each in own for name in used_names(modules[each]))
     if CLASS not in used and not any(name == CLASS for name, _ in modules[file].definitions):
         told.faults.append((model.name, f"{quoted(file)} defines no class {CLASS}: add it"))
-    if "InferenceRequest" in used and used & {"exec", "async_exec"}:
-        message = "it asks another model by itself (InferenceRequest.exec): connect the models by steps of an ensemble"
-        told.faults.append((model.name, message))
     if "get_response_sender" in used:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
@@ -52,7 +50,7 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> s
 def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
     """Tell what the step imports that neither the server nor its folder has; return as ``judge`` does."""
     folder, modules = PurePosixPath(file).parent, repository.modules
-    local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in _below(folder, modules)}
+    local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in below(folder, modules)}
     foreign = [each for each in imports(modules, file) if is_foreign(each, SERVERS, local)]
     tops = {each.name.partition(".")[0] for each in foreign}
     if gpu := sorted(tops & GPU_PACKAGES):
@@ -112,12 +110,3 @@ def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Itera
 def _is_elsewhere(place: str) -> bool:
     """Whether an absolute path is that of a file in somebody's container."""
     return place.strip("/").partition("/")[0] not in SYSTEM
-
-
-def _imported(file: str, modules: Modules) -> list[str]:
-    """Return the file, and those of its folder that it may import."""
-    return [file, *(each for each in _below(PurePosixPath(file).parent, modules) if each != file)]
-
-
-def _below(folder: PurePosixPath, modules: Modules) -> Iterator[str]:
-    return (each for each in modules if PurePosixPath(each).is_relative_to(folder))

@@ -13,6 +13,7 @@ from triton_converters.found.batches import has_batch_dimension
 from triton_plugin.errors import FolderError
 from triton_plugin.python_files import Modules, is_hidden, paths_below
 from triton_plugin.triton_repository import pbtxt, requirement_lines
+from triton_plugin.triton_repository.asked import asked
 from triton_plugin.triton_repository.pbtxt import Fields
 from triton_plugin.triton_repository.requirement_lines import Line
 
@@ -60,6 +61,12 @@ class ModelFiles:
         return PurePosixPath(self.path).name
 
     @property
+    def file(self) -> str:
+        """The path of the newest version's file of a Python model, relative to the source; empty: it has no version."""
+        name = pbtxt.word(self.config or {}, "default_model_filename", FORMATS["triton-python"].file)
+        return f"{self.path}/{max(self.versions)}/{name}" if self.versions else ""
+
+    @property
     def backend(self) -> str:
         """The backend by the name that the operator has for it, or else by Triton's; empty: nothing tells."""
         config = self.config or {}
@@ -98,6 +105,26 @@ class Repository:
     def steps(self) -> tuple[str, ...]:
         """The paths of the Python models that are in no ensemble."""
         return tuple(each for each in self._all(PYTHON) if each not in self.members)
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The paths of the models that the code of a Python model asks by itself."""
+        return frozenset(
+            path
+            for each in self._all(PYTHON)
+            for name in self.names_asked(self.models[each], self.models[each].file)
+            if (path := str(PurePosixPath(each).parent / name)) in self.models
+        )
+
+    def names_asked(self, model: ModelFiles, file: str) -> tuple[str, ...]:
+        """Return the names of the models that the code of a Python model asks, sorted.
+
+        ``file``: path of that code below the source. Where a name is not written in the request, all texts of the
+        code that are the name of another model of the repository count.
+        """
+        found, root = asked(file, self.modules), PurePosixPath(model.path).parent
+        others = {word for word in found.words if word != model.name and str(root / word) in self.models}
+        return tuple(sorted({*found.names, *others}))
 
     @property
     def members(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ from triton_converters.contract.text import quoted
 from triton_operator.api.ensemble import MODELS
 from triton_plugin.errors import FolderError
 from triton_plugin.triton_repository import pbtxt, tensors
+from triton_plugin.triton_repository.calls import called
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
 from triton_plugin.triton_repository.pbtxt import PbtxtError
@@ -77,9 +78,8 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
         lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(told.faults))
         raise FolderError(f"{path} cannot become an object:\n  {lines}")
     ensemble, models = found
-    others = sorted(
-        each.name for each in repository.models.values() if each.path != path and each.path not in repository.members
-    )
+    taken = {path, *repository.members, *repository.called}
+    others = sorted(each.name for each in repository.models.values() if each.path not in taken)
     left_out = list(dict.fromkeys(told.left_out))
     if others:
         left_out.append((names(others), "not in this pipeline: write another object to serve it"))
@@ -108,7 +108,8 @@ def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry
         "outputMap": [{"output": each["name"], "tensor": each["name"]} for each in outputs],
     }
     largest = pbtxt.number(config, "max_batch_size")
-    return _ensemble(model.name, largest, taken, outputs, [step]), [entry]
+    models = [entry, *called(repository, [(model, entry)], told)]
+    return _ensemble(model.name, largest, taken, outputs, [step]), models
 
 
 def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
@@ -135,7 +136,8 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
                 "outputMap": [{"output": key, "tensor": value} for key, value in step.outputs.items()],
             }
         )
-    return _ensemble(chosen.name, largest, inputs, outputs, made), models
+    asking = [(step.model, entry) for step, entry in zip(steps, models, strict=True)]
+    return _ensemble(chosen.name, largest, inputs, outputs, made), [*models, *called(repository, asking, told)]
 
 
 def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) -> Entry:
