@@ -3,6 +3,7 @@
 import ast
 import json
 import shlex
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ import pytest
 import yaml
 
 from tests.report.model_folders import FOLDERS, LOADER, write
+from tests.report.repositories import ALONE
 from tests.report.subjects import ready
 from triton_operator.api.status import SignatureStatus, TensorStatus
+from triton_operator.kube.kinds import Kind
 from triton_plugin.__main__ import main
+from triton_plugin.commands import run as commands
 from triton_plugin.errors import FolderError
+from triton_plugin.exits import Exit
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.push.files import collect, digest
@@ -32,6 +37,18 @@ def net(tmp_path: Path) -> Path:
     """An ONNX file, which needs nothing else."""
     (tmp_path / "Net.onnx").write_bytes(b"graph")
     return tmp_path / "Net.onnx"
+
+
+class Namespace:
+    """A namespace with objects of these names."""
+
+    namespace = "shared"
+
+    def __init__(self, there: Collection[str]) -> None:
+        self.there = there
+
+    def child(self, kind: Kind, name: str) -> dict[str, Any] | None:
+        return {} if name in self.there else None
 
 
 def started(folder: Path, file: Path, overwrite: bool = False) -> list[str]:
@@ -68,6 +85,24 @@ def test_a_file_that_exists_is_kept_unless_told_otherwise(net: Path, tmp_path: P
     assert file.read_text() == "mine"
     assert started(net, file, overwrite=True)[0] == "push"
     assert "sha256" in file.read_text()
+
+
+def test_an_object_of_the_namespace_is_kept_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A repository's own folder names the object, so its author could choose which one is replaced."""
+    folder = tmp_path / "downloaded"
+    write(folder, {**ALONE, "dataloader.py": LOADER})
+    there, applied = {"counter"}, list[str]()
+    monkeypatch.setattr(commands, "cluster", lambda _: Namespace(there))
+    monkeypatch.setattr(commands, "start", lambda *given: applied.append(given[1].name))
+    monkeypatch.setattr(commands, "watch_object", lambda *_: Exit.FAILED)
+    assert main(["run", str(folder)]) == Exit.FAILED
+    assert "the TritonDeployment counter of namespace shared exists; pass --force" in capsys.readouterr().err
+    assert applied == []
+    for more in (["--force"], ["--name", "mine"]):
+        main(["run", str(folder), *more])
+    assert applied == ["counter", "mine"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_plugin.arguments import add_claim, add_model, cluster, model_folder, object_options
 from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="", help="name of the object; default: after the folder")
     parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
     parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
-    parser.add_argument("--force", action="store_true", help="write the object's file even if it exists")
+    parser.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
     add_timeout(parser)
     add_claim(parser)
     add_location(parser)
@@ -58,6 +59,12 @@ def run(options: argparse.Namespace) -> Exit:
         sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
         return Exit.OK
     source = cluster(options)
+    # The name may be that of a folder within a repository that somebody else wrote.
+    if not options.force and source.child(TRITON_DEPLOYMENT, name) is not None:
+        raise FolderError(
+            f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --force to replace its spec and"
+            " its files, or choose another name: --name NAME"
+        )
     # Never inside the folder: it would be pushed the next time.
     file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
     start(
