@@ -7,12 +7,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
+import small_server
 from served_claim import load
 from tritonclient.grpc import InferResult, service_pb2
 
 from hack.imagebuild.pod import free_ports
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.measuring.environment import device
 from triton_converters.measuring.server import LOOKUP_PAUSES, Endpoint, Server, own_words
 
 
@@ -133,3 +135,17 @@ def test_an_answer_that_cannot_be_read_is_the_candidates_own_failure(
     assert error.value.reason is Reason.INFERENCE_FAILED
     with pytest.raises(StageError, match="lacks the output OTHER"):
         server.infer({}, ("OTHER",))
+
+
+def test_a_model_that_a_step_asks_counts_as_one_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    configurations: dict[str, dict[str, object]] = {
+        "whole": {"ensemble_scheduling": {"step": [{"model_name": "cascade"}]}},
+        "cascade": {"instance_group": [{"kind": "KIND_CPU"}]},
+        "large": {"instance_group": [{"kind": "KIND_GPU"}]},
+    }
+    for name, configuration in configurations.items():
+        monkeypatch.setitem(small_server.ANSWERS, f"/v2/models/{name}/config", configuration)
+    with small_server.serving() as small:
+        asked = load((small.http_port, small.grpc_port, small.http_port))
+        members = [Server(asked, "whole", names).configs() for names in ((), ("cascade", "large"))]
+    assert [device(each) for each in members] == ["cpu", "gpu"]

@@ -6,6 +6,7 @@ import re
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,9 +118,12 @@ class Endpoint:
 class Server:
     """A client of one model on one server; every method raises StageError(ServerCrashed) if nothing answers."""
 
-    def __init__(self, load: Load, model: str) -> None:
-        """Look the server up. Raises StageError(ServerUnreachable) if its name has no address."""
-        self.model = model
+    def __init__(self, load: Load, model: str, members: Sequence[str] = ()) -> None:
+        """Look the server up. ``members``: the models of an ensemble, as far as they are known.
+
+        Raises StageError(ServerUnreachable) if its name has no address.
+        """
+        self.model, self._members = model, tuple(members)
         self.http = Endpoint.parse(load.http_url).resolved()
         self.load = Endpoint.parse(load.url).resolved()
         """The endpoint that perf_analyzer measures."""
@@ -169,10 +173,11 @@ class Server:
         return self._document(f"/v2/models/{self.model}/config")
 
     def configs(self) -> list[dict[str, Any]]:
-        """Return the configurations of the models that compute: for an ensemble, those of its steps."""
+        """Return the configurations of the models that compute: of an ensemble's steps, and of its other members."""
         own = self.config()
         steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
-        return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+        names = dict.fromkeys((*steps, *self._members)) if steps else ()
+        return [self._document(f"/v2/models/{name}/config") for name in names] or [own]
 
     def used_memory(self, device: str) -> int:
         """Return the bytes of ``device``, gpu or cpu, in use now by the server's metrics; 0 if they are unknown."""

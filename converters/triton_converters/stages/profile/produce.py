@@ -48,7 +48,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     # The attributes come first: what changes while the content is read differs from them later.
     seen = stat_digest(layout.revision_directory(request.revision))
     check_content(request.revision, request.content)
-    server = Server(request.load, request.model_name)
+    server = Server(request.load, request.model_name, [each.name for each in request.members])
     server.wait_ready(START_SECONDS)
     trial = _trial(request, server, reference)
     failed = judge(trial)
