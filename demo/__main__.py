@@ -6,11 +6,11 @@ import time
 from rich.console import Console
 from tritonclient.utils import InferenceServerException
 
-from demo import endpoint, inference
-from examples import diagnosis, verdict
-from examples.example import Example, apply, build, drift, read, remove
+from demo import inference
+from examples import diagnosis, endpoint, verdict
+from examples.example import Example, apply, build, drift, remove, variant
 from examples.waiting import ExampleError, Watcher
-from hack.deploy.command import CommandError, TargetCluster
+from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, cluster_paths
@@ -34,7 +34,7 @@ def main() -> int:
         console.print(f"demo: set-up failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     is_set_up = time.monotonic()
-    digits = read("digits")
+    digits = variant("digits-png")
     try:
         demonstrate(cluster, digits, console)
     except (CommandError, ExampleError, InferenceServerException) as error:
@@ -74,23 +74,23 @@ def show(cluster: TargetCluster, digits: Example, status: TritonDeploymentStatus
     if status.performance:
         console.print(tables.performance("Offline", status.performance.offline))
         console.print(tables.performance("Online", status.performance.online))
+        if status.performance.steps:
+            console.print(tables.steps(status.performance.steps))
     console.print(tables.accuracy(status.accuracy))
     console.print(tables.candidates(status.candidates))
     console.print(tables.reasons(status.candidates))
 
 
 def answer(cluster: TargetCluster, digits: Example, console: Console) -> None:
-    """Ask the Service to read one held-out picture. Raises ExampleError where it reads another digit."""
+    """Send the file of a held-out picture to the Service. Raises ExampleError where it reads another digit."""
+    file = digits.folder / "7.png"
     with endpoint.address(cluster, digits.namespace, digits.name, GRPC_PORT) as url:
-        console.print(f"\none inference request to {url}, model {digits.name}:")
-        try:
-            given = inference.ask(url, digits.name, digits.folder / "request.json")
-        except ValueError as error:
-            raise ExampleError(f"the server's answer is no tensor of logits: {error}") from error
-    console.print(given.drawing(), markup=False)
-    console.print(f"written: {given.digit}   read: {given.prediction}   probability: {given.probability:.4f}")
-    if given.prediction != given.digit:
-        raise ExampleError(f"the server read {given.prediction} where {given.digit} was written")
+        console.print(f"\na client sends the file {file.relative_to(ROOT)} to {url}, model {digits.name}:")
+        given = inference.ask(url, digits.name, file)
+    console.print(inference.drawing(file.read_bytes()), markup=False)
+    console.print(f"written: {given.wanted}   read: {given.label}   probability: {given.probability:.4f}")
+    if given.fault:
+        raise ExampleError(given.fault)
 
 
 def next_steps(digits: Example, *, foreign: bool) -> str:

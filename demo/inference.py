@@ -1,56 +1,30 @@
-"""One real inference request, sent with tritonclient as any client would."""
+"""One real inference request, as any client would send it: the file of a picture goes, its label comes."""
 
-import json
-from dataclasses import dataclass
+import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import tritonclient.grpc
-from tritonclient.utils import triton_to_np_dtype
+from PIL import Image
 
-TIMEOUT_SECONDS = 10
+from examples import asking
+from examples.asking import Answer
+
 SHADES = " .:-=+*#%@"
+SIDE = 8
+"""Pixels of what the network sees, and characters of the drawing's height."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the server made of one picture."""
-
-    picture: np.ndarray
-    """Grey levels 0 to 1, shape (height, width)."""
-    digit: int
-    """What was written."""
-    prediction: int
-    """What the server read."""
-    probability: float
-    """Softmax of its logits at the prediction."""
-
-    def drawing(self) -> str:
-        """The picture in characters, two a pixel."""
-        levels = np.rint(self.picture * (len(SHADES) - 1)).astype(int)
-        return "\n".join("".join(SHADES[level] * 2 for level in row).rstrip() for row in levels)
+def drawing(file: bytes) -> str:
+    """Return a picture's file in characters, two a pixel."""
+    with Image.open(io.BytesIO(file)) as picture:
+        small = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
+    levels = np.rint(np.asarray(small) / 255 * (len(SHADES) - 1)).astype(int)
+    return "\n".join("".join(SHADES[level] * 2 for level in row).rstrip() for row in levels)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of logits of shape (classes,)."""
-    powers = np.exp(logits - logits.max())
-    return np.asarray(powers / powers.sum())
-
-
-def ask(url: str, model: str, request: Path) -> Answer:
-    """Send the request in a file of the inference protocol's JSON form to ``url`` (host:port, gRPC).
+def ask(url: str, model: str, file: Path) -> Answer:
+    """Send a picture's file, whose name says what is written on it, to ``url`` (host:port, gRPC).
 
     Raises tritonclient.utils.InferenceServerException where the server does not answer it.
     """
-    document: dict[str, Any] = json.loads(request.read_text(encoding="utf-8"))
-    (tensor,) = document["inputs"]
-    values = np.array(tensor["data"], dtype=triton_to_np_dtype(tensor["datatype"])).reshape(tensor["shape"])
-    given = tritonclient.grpc.InferInput(tensor["name"], tensor["shape"], tensor["datatype"])
-    given.set_data_from_numpy(values)
-    with tritonclient.grpc.InferenceServerClient(url) as client:
-        result = client.infer(model, [given], request_id=document["id"], client_timeout=TIMEOUT_SECONDS)
-        (name,) = [output.name for output in result.get_response().outputs]
-        probabilities = softmax(result.as_numpy(name)[0])
-    prediction = int(probabilities.argmax())
-    return Answer(values[0, 0], int(document["parameters"]["digit"]), prediction, float(probabilities[prediction]))
+    return asking.ask(url, model, "FILE", file.read_bytes(), file.name, file.stem)

@@ -3,17 +3,20 @@
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from examples import diagnosis, verdict
+from examples import diagnosis, pipeline, verdict
 from examples.example import Example, apply, build, drift, find, read, remove, train
 from examples.line import heading, line
+from examples.pipeline import PIPELINES, Pipeline, Trust, trusted
 from examples.recording import record
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
+from hack.deploy.install import install
 from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_plugin import terminal
@@ -30,26 +33,50 @@ def main() -> int:
     options = parser.parse_args()
     console = terminal.console()
     try:
-        chosen = [read(name) for name in options.names] or list(find())
-        cluster = set_up()
+        names = options.names or [*(each.namespace for each in find()), *PIPELINES]
+        chosen = [PIPELINES.get(name) or read(name) for name in names]
+        with trusted() as trust:
+            values = trust.values if any(isinstance(each, Pipeline) for each in chosen) else None
+            cluster = set_up(more=values)
+            try:
+                lines, failed = run_all(cluster, chosen, console, trust, options)
+            finally:
+                if values:
+                    # The authority ends with this process.
+                    install(cluster.kubeconfig)
     except (CommandError, ClusterError, LookupError) as error:
         console.print(f"examples: {error}", style="red", markup=False, soft_wrap=True)
         return 1
+    for text in (heading(), *lines):
+        console.print(text, markup=False, soft_wrap=True)
+    for text in failed:
+        console.print(f"failed: {text}", style="red", markup=False, soft_wrap=True)
+    return 1 if failed else 0
+
+
+def run_all(
+    cluster: TargetCluster,
+    chosen: Sequence[Example | Pipeline],
+    console: Console,
+    trust: Trust,
+    options: argparse.Namespace,
+) -> tuple[list[str], list[str]]:
+    """Run one after the other; return the lines of those that are as they should be, and what failed."""
     lines, failed = [], []
-    for example in chosen:
+    for each in chosen:
+        example = each.example if isinstance(each, Pipeline) else each
         try:
-            lines.append(run(cluster, example, console, options.record))
+            if isinstance(each, Pipeline):
+                lines.append(pipeline.run(cluster, each, console, trust, options.record))
+            else:
+                lines.append(run(cluster, each, console, options.record))
         except (CommandError, ExampleError) as error:
             console.print(diagnosis.report(cluster, example), markup=False, soft_wrap=True)
             failed.append(f"{example.namespace}: {error}")
         finally:
             if not options.keep:
                 remove(cluster, example)
-    for text in (heading(), *lines):
-        console.print(text, markup=False, soft_wrap=True)
-    for text in failed:
-        console.print(f"failed: {text}", style="red", markup=False, soft_wrap=True)
-    return 1 if failed else 0
+    return lines, failed
 
 
 def run(cluster: TargetCluster, example: Example, console: Console, folder: Path | None) -> str:

@@ -61,6 +61,13 @@ def read(name: str) -> Example:
     return examples[name]
 
 
+def variant(name: str) -> Example:
+    """Return the example in a folder that changes another one, whose namespace it has."""
+    found = of(FOLDER / name, render(FOLDER / name))
+    assert found is not None
+    return found
+
+
 @cache
 def find() -> tuple[Example, ...]:
     """Return every folder of manifests/examples that contains an example, sorted by name. They are rendered once."""

@@ -3,7 +3,7 @@
 from triton_operator.api.status import TritonDeploymentStatus
 
 HEADINGS = ("EXAMPLE", "CANDIDATE", "INF/S", "P99", "ACCURACY", "CANDIDATES", "SECONDS")
-WIDTHS = (14, 14, 9, 9, 34, 30)
+WIDTHS = (16, 14, 9, 9, 34, 30)
 
 
 def heading() -> str:

@@ -1,5 +1,6 @@
 """From a bare machine to a cluster that runs this tree's operator; what the demo and the benchmarks start with."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from hack.deploy.command import TargetCluster
@@ -14,10 +15,11 @@ UP_SECONDS = 3600
 """Also for what comes before: another process may hold the cluster while it builds Kubernetes."""
 
 
-def set_up(*images: str) -> TargetCluster:
+def set_up(*images: str, more: Mapping[str, object] | None = None) -> TargetCluster:
     """The cluster KUBECONFIG names, else the development cluster, with the operator of this tree in it.
 
-    Builds the named images too, for later: compiling Kubernetes leaves the network to the images.
+    Builds the named images too, for later: compiling Kubernetes leaves the network to the images. ``more``: values of
+    the chart besides those that this tree needs.
     Raises CommandError where a step fails, and devcluster.paths.ClusterError where the machine has no place for it.
     """
     paths = cluster_paths()
@@ -33,5 +35,5 @@ def set_up(*images: str) -> TargetCluster:
     with step("cluster"):
         cluster.run("python3", "-m", "hack.devcluster", "up", timeout=UP_SECONDS, show=True)
     with step("images into the cluster, and the operator"):
-        install(cluster.kubeconfig)
+        install(cluster.kubeconfig, more)
     return cluster

@@ -47,8 +47,8 @@ class Pictures:
 
 def run(suite: Suite) -> Pictures:
     """To Ready, and to Ready again with another last step, while a client sends requests one after the other."""
-    requiring.start_index(suite)
-    wheels.push(suite, NAME)
+    requiring.start_index(suite.busy, suite.image, suite.certificate)
+    wheels.push(suite.busy, NAME)
     push(suite, "")
     body = yaml.safe_load((SAMPLES / "picture-to-label.yaml").read_text(encoding="utf-8"))
     applied = Applied(suite.busy, suite.watch, body, NAME)

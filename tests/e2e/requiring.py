@@ -2,10 +2,11 @@
 
 import base64
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 
 from tests.converters.package_index import wheel
-from tests.e2e.kubectl import Object
+from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.manifests import read
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
@@ -48,7 +49,7 @@ class Required:
 
 def run(suite: Suite) -> Required:
     """Start the index, apply the object and wait for Ready."""
-    start_index(suite)
+    start_index(suite.busy, suite.image, suite.certificate)
     suite.busy.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": FILES})
     applied = suite.new(NAME)
     applied.base = requiring()
@@ -79,12 +80,12 @@ def requiring() -> Object:
     return {"apiVersion": base["apiVersion"], "kind": base["kind"], "spec": spec | kept}
 
 
-def start_index(suite: Suite) -> None:
-    """Start the index and wait until it answers."""
+def start_index(kubectl: Kubectl, image: str, certificate: Path) -> None:
+    """Start the index, with a certificate of the name `index`, and wait until it answers; `image`: the converter's."""
     body = read("index")
     _, pod = body["items"]
     (container,) = pod["spec"]["containers"]
-    container["image"] = suite.image
+    container["image"] = image
     container["command"].append(f"Basic {base64.b64encode(f'team:{PASSWORD}'.encode()).decode()}")
     (volume,) = [each for each in pod["spec"]["volumes"] if each["name"] == "index"]
     # A key of a ConfigMap holds no slash.
@@ -94,13 +95,13 @@ def start_index(suite: Suite) -> None:
     wheels = {name: base64.b64encode(content).decode() for name, content in WHEELS}
     # Of two lanes that begin at the same time, kubectl would let one fail.
     with STARTING:
-        suite.busy.apply(
+        kubectl.apply(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "index"}, "binaryData": wheels},
-            _secret("index-certificate", {"server.pem": suite.certificate.read_text()}),
+            _secret("index-certificate", {"server.pem": certificate.read_text()}),
             _secret("our-index", {"PIP_INDEX_URL": f"https://team:{PASSWORD}@index/simple"}),
             *body["items"],
         )
-    suite.busy.run("wait", "--for=condition=Ready", "pod/index", "--timeout=120s", timeout=130)
+    kubectl.run("wait", "--for=condition=Ready", "pod/index", "--timeout=120s", timeout=130)
 
 
 def _secret(name: str, data: dict[str, str]) -> Object:

@@ -26,8 +26,8 @@ class Texts:
 
 def run(suite: Suite) -> Texts:
     """To Ready, and a few requests."""
-    requiring.start_index(suite)
-    wheels.push(suite, NAME)
+    requiring.start_index(suite.busy, suite.image, suite.certificate)
+    wheels.push(suite.busy, NAME)
     pushed = plugin.run(suite.busy, "push", str(SAMPLES / NAME), f"pvc://models/{NAME}")
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
     body = yaml.safe_load((SAMPLES / "text-to-label.yaml").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from packaging.utils import parse_wheel_filename
 
 from hack.deploy.command import ROOT
 from tests.e2e import plugin
-from tests.e2e.suite import Suite
+from tests.e2e.kubectl import Kubectl
 
 LOCK = ROOT / "requirements/samples.txt"
 PLACE = "pvc://models/wheels-{}"
@@ -19,7 +19,7 @@ PYTHON = "3.13"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
-def push(suite: Suite, who: str) -> None:
+def push(kubectl: Kubectl, who: str) -> None:
     """Put the wheels that the samples' steps require, at their locked versions, to where the index finds them.
 
     ``who``: the folder's own name, so that two objects do not push to one.
@@ -34,5 +34,5 @@ def push(suite: Suite, who: str) -> None:
             project = folder / "simple" / parse_wheel_filename(wheel.name)[0]
             project.mkdir(parents=True, exist_ok=True)
             wheel.rename(project / wheel.name)
-        pushed = plugin.run(suite.busy, "push", str(folder), PLACE.format(who))
+        pushed = plugin.run(kubectl, "push", str(folder), PLACE.format(who))
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"

@@ -1,8 +1,6 @@
 import io
-import json
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 import yaml
 from rich.console import Console
@@ -10,7 +8,8 @@ from rich.console import Console
 from demo import inference
 from demo.__main__ import next_steps
 from examples import verdict
-from examples.example import FOLDER, Example
+from examples.asking import Answer
+from examples.example import FOLDER, Example, variant
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, RowStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
@@ -192,16 +191,35 @@ def test_the_commands_to_go_on_with_are_ones_that_exist() -> None:
     )
 
 
-def test_softmax_sums_to_one_and_bears_large_logits() -> None:
-    probabilities = inference.softmax(np.array([1000.0, 0.0, 999.0]))
-    assert probabilities.sum() == pytest.approx(1)
-    assert probabilities[0] == pytest.approx(1 / (1 + np.exp(-1)))
-
-
 def test_the_picture_is_drawn_dark_where_there_is_ink() -> None:
-    (tensor,) = json.loads((FOLDER / "digits/request.json").read_text(encoding="utf-8"))["inputs"]
-    picture = np.array(tensor["data"]).reshape(8, 8)
-    drawing = inference.Answer(picture, digit=7, prediction=7, probability=1.0).drawing().splitlines()
+    drawing = inference.drawing((FOLDER / "digits-png/7.png").read_bytes()).splitlines()
     assert len(drawing) == 8
     assert drawing[0][8:10] == "@@"
     assert drawing[0][:4] == "    "
+    assert "?" not in "".join(drawing)
+
+
+@pytest.mark.parametrize(
+    ("label", "probability", "fault"),
+    [
+        ("7", 0.99, ""),
+        ("1", 0.99, "7.png is 1, with probability 0.990, and 7 is right"),
+        ("7", 0.2, "7.png is 7, with probability 0.200, which is no probability of a sure label"),
+        ("7", 1.2, "7.png is 7, with probability 1.200, which is no probability of a sure label"),
+        ("7", float("nan"), "7.png is 7, with probability nan, which is no probability of a sure label"),
+    ],
+)
+def test_an_answer_is_wrong_by_its_label_or_by_its_probability(label: str, probability: float, fault: str) -> None:
+    assert Answer("7.png", "7", label, probability).fault == fault
+
+
+def test_the_demo_serves_a_pipeline_with_the_candidates_of_the_digits() -> None:
+    digits = variant("digits-png")
+    spec = TritonDeploymentSpec.model_validate(digits.deployment["spec"])
+    assert (digits.name, digits.namespace, digits.jobs) == ("digits", "digits", ("digits-train",))
+    assert [each.name for each in spec.models] == ["decode", "network", "name"]
+    network = spec.models[1]
+    assert network.model_copy(update={"name": "digits"}) == SPEC.models[0], "the same network in the same formats"
+    assert (spec.served_name, spec.max_batch_size) == ("digits", 32)
+    assert not any(each.requirements for each in spec.models), "a demo needs no package index"
+    assert (spec.performance, spec.accuracy) == (SPEC.performance, SPEC.accuracy)

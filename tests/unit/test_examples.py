@@ -11,8 +11,10 @@ import yaml
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
+from examples.asking import Answer, as_jpeg, dataloader
 from examples.example import FOLDER, apply, drift, find, read, render, train
 from examples.line import heading, line
+from examples.pipeline import PIPELINES, Pipeline, told
 from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
@@ -24,7 +26,7 @@ from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import model
 from triton_converters.model_config.model import Execution
-from triton_operator.api.measured_status import AccuracyStatus
+from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, StepStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, ServingStatus, TritonDeploymentStatus
 from triton_plugin.validation.structural import faults
@@ -297,3 +299,36 @@ def test_an_example_is_one_line_under_its_heading() -> None:
     assert text.split()[:4] == ["nnunet-3d", "onnx-fp32", "12.5", "80ms"]
     assert text.endswith("  242")
     assert text.index("1 Selected, 1 Skipped") == heading().index("CANDIDATES")
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+def test_a_pipeline_is_a_sample_with_its_files(pipeline: Pipeline) -> None:
+    spec = TritonDeploymentSpec.model_validate(pipeline.example.deployment["spec"])
+    assert pipeline.example.namespace == pipeline.name == pipeline.example.name
+    there = {file.relative_to(pipeline.folder).as_posix() for file in pipeline.folder.rglob("*") if file.is_file()}
+    there |= {file.name for file in pipeline.files if file.is_file()}
+    wanted = {path for model in spec.models for path in (model.path, model.entrypoint, model.requirements) if path}
+    assert wanted <= there
+    assert pipeline.requirements.is_file()
+    assert spec.conversion.index_secret_ref is not None
+
+
+def test_a_pipeline_tells_its_answers_and_its_steps_below_its_line() -> None:
+    steps = [StepStatus(model="decode", queue_time="670us", compute_time="1.55ms", share_percent="35.3")]
+    status = TritonDeploymentStatus(performance=PerformanceStatus(steps=steps))
+    text = told("picture-to-label", status, [Answer("a PNG of a written 7", "7", "7", 0.9871)], 90.2)
+    first, *below = text.splitlines()
+    assert first.startswith("picture-to-label  none")
+    assert below == [
+        "    a PNG of a written 7 is 7, with probability 0.987",
+        "    decode: 35.3 % of the average latency (queue 670us, compute 1.55ms)",
+    ]
+
+
+def test_a_client_of_the_pictures_sends_a_png_and_a_jpeg(tmp_path: Path) -> None:
+    folder = PIPELINES["picture-to-label"].folder
+    for file in (folder / "dataloader.py", *PIPELINES["picture-to-label"].files):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    _, inputs, _ = next(dataloader(tmp_path).get_dataloader_fn(1)())
+    file = inputs["FILE"][0, 0]
+    assert (file[:4], as_jpeg(file)[:3]) == (b"\x89PNG", b"\xff\xd8\xff")

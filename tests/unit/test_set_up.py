@@ -14,7 +14,7 @@ def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     noted: list[str] = []
     monkeypatch.setattr(TargetCluster, "run", lambda _, *argv, **__: noted.append(" ".join(argv[2:])))
     monkeypatch.setattr(environment, "together", lambda *commands: noted.extend(map(" ".join, commands)))
-    monkeypatch.setattr(environment, "install", lambda kubeconfig: noted.append(f"install {kubeconfig}"))
+    monkeypatch.setattr(environment, "install", lambda kubeconfig, more: noted.append(f"install {kubeconfig}"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)

@@ -1,6 +1,6 @@
 """Train the network on scikit-learn's 1,797 real handwritten digits, and publish what a TritonDeployment needs.
 
-Below --model-dir: model.py, dataloader.py, metrics.py and digits.safetensors; below --data-dir: held-out.npz.
+Below --model-dir: what lies next to this file, and digits.safetensors; below --data-dir: held-out.npz.
 Each folder appears by one rename, so a reader finds it whole or not at all; the model's comes last.
 """
 
@@ -25,7 +25,13 @@ HELD_OUT = 360
 EPOCHS = 20
 BATCH_SIZE = 64
 LEARNING_RATE = 3e-3
-ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")
+HERE = Path(__file__).parent
+
+
+def user_files() -> list[Path]:
+    """The Python files of this folder and of those in it, without this one; in a ConfigMap's volume some are links."""
+    found = (file.relative_to(HERE) for file in (*HERE.glob("[!.]*.py"), *HERE.glob("[!._]*/*.py")))
+    return sorted(file for file in found if file != Path(Path(__file__).name))
 
 
 def split() -> list[np.ndarray]:
@@ -88,8 +94,9 @@ def main() -> None:
         logits = model(torch.from_numpy(inputs[INPUT])).numpy()
     quality = MetricsCalculator(OUTPUT).calc(ids=ids, y_pred={OUTPUT: logits}, x=inputs, y_real=labels)
     with published(options.model_dir) as folder:
-        for name in ENTRYPOINTS:
-            shutil.copyfile(Path(__file__).parent / name, folder / name)
+        for file in user_files():
+            (folder / file).parent.mkdir(exist_ok=True)
+            shutil.copyfile(HERE / file, folder / file)
         save_model(model, str(folder / "digits.safetensors"))
     print(f"accuracy on {HELD_OUT} held-out pictures: {quality['accuracy']:.4f}", flush=True)
 
