@@ -309,7 +309,6 @@ def test_a_pipeline_is_a_sample_with_its_files(pipeline: Pipeline) -> None:
     there |= {file.name for file in pipeline.files if file.is_file()}
     wanted = {path for model in spec.models for path in (model.path, model.entrypoint, model.requirements) if path}
     assert wanted <= there
-    assert pipeline.requirements.is_file()
     assert spec.conversion.index_secret_ref is not None
 
 
