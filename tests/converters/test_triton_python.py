@@ -1,5 +1,6 @@
 """Python steps outside a server: what the reference computes with, and what it refuses."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
@@ -269,3 +270,37 @@ def test_each_of_two_steps_finds_its_own_folder_while_it_answers(write_source: W
     codes = [ModelCode("triton-python", Entrypoint(f"{each}/one.py", {}), 8, declared=DECLARED) for each in "ab"]
     steps = [load(source, code, "") for code in codes]
     assert [each({"word": WORDS})["again"][0, 0] for each in steps] == ["a", "b"]
+
+
+HANGING = """
+import numpy, sys, time
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        asked = requests[0].inputs()[0].as_numpy()
+        while asked[0, 0] < 0:
+            pass
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("x", asked)])]
+"""
+
+
+def test_a_step_that_does_not_return_ends_its_process_and_says_where_it_stood(write_source: WriteSource) -> None:
+    source = write_source({"steps/hanging.py": HANGING})
+    program = f"""
+import pathlib, time, numpy
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from triton_converters.contract.results import Signature, Tensor
+from triton_converters.load.triton_python import load
+from triton_converters.python_backend import wrapper
+wrapper.EXECUTE_SECONDS = 2
+tensors = (Tensor("x", "INT64", (1,)),)
+code = ModelCode("triton-python", Entrypoint("steps/hanging.py", {{}}), 8, declared=Signature(tensors, tensors, 8))
+step = load(pathlib.Path({str(source)!r}), code, "")
+print(step({{"x": numpy.array([[7]])}})["x"])
+time.sleep(3)
+print("idle", flush=True)
+step({{"x": numpy.array([[-7]])}})
+"""
+    ran = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (1, "[[7]]\nidle\n")
+    assert 'hanging.py", line 7 in execute' in ran.stderr

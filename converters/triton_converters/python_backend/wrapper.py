@@ -8,6 +8,7 @@ NumPy and the backend's module are imported once the path is the step's.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import importlib.metadata
 import importlib.util
@@ -48,6 +49,10 @@ FOLDER = "_triton_step_"
 """Begins the name of the package that the folder of a step's file is; a file of the user's is hardly called so."""
 PATIENCE_SECONDS = 5
 """How long the guard may take to end once it was told to; only its return is waited for."""
+EXECUTE_SECONDS = 600
+"""How long ``execute`` may take. A call that never returns would hold its instance for ever, and the server would stay
+ready; so the process ends, and says on standard error where it stood."""
+STDERR = 2
 TERMINATED = ("triton_converters.contract.failure", "TerminatedError")
 """What a reference raises once its Job is asked to stop; this file imports nothing of ours."""
 MESSAGE_CHARACTERS = 500
@@ -251,8 +256,12 @@ class TritonPythonModel:
                 self._guard.communicate(b"x", PATIENCE_SECONDS)
 
     def _answers(self, requests: Sequence[Any]) -> list[Any]:
-        # Its own list, because what a step takes off it would be missing here.
-        responses = self._loaded.call(self._model.execute, list(requests))
+        faulthandler.dump_traceback_later(EXECUTE_SECONDS, exit=True, file=STDERR)
+        try:
+            # Its own list, because what a step takes off it would be missing here.
+            responses = self._loaded.call(self._model.execute, list(requests))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         if not isinstance(responses, (list, tuple)):
             raise self._loaded.error(f"execute returned {_kind(responses)}, not a list of responses")
         if len(responses) != len(requests):
