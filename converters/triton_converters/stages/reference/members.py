@@ -50,7 +50,11 @@ def _record(number: int, step: Step, names: Names, request: ReferenceRequest, in
         count += 1
     if not count:
         raise unfit(incoming / folder, "it holds no batch")
-    result = ReferenceResult(_signature(step, names, (inputs, outputs)), count, count, 0.0)
+    try:
+        signature = _signature(step, names, (inputs, outputs))
+    except StageError as error:
+        raise StageError(error.reason, f"model {step.model}: {error.message}", final=error.final) from error
+    result = ReferenceResult(signature, count, count, 0.0)
     write_result(directory / "members" / step.model, "reference", member_key(request.key, step.model), result)
 
 

@@ -39,7 +39,7 @@ def _declared(tensors: tuple[Tensor, ...], observed: "Side", declared: tuple[Ten
         if name not in known or not fits(known[name], actual):
             was = f"{actual.data_type}{list(actual.dims)}"
             said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
-            message = f"config.pbtxt declares {name} as {said}, but the model has {was} there: correct config.pbtxt"
+            message = f"the spec, or config.pbtxt, declares {name} as {said}, but the model has {was} there: correct it"
             raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
     return tuple(known[each.name] for each in tensors)
 
