@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import onnx
@@ -14,7 +14,7 @@ from tritonclient.grpc import model_config_pb2
 
 from tests.converters.conversions import ensemble_conversion, save_doubling
 from tests.converters.run_stage import run_convert, run_reference
-from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.dump import Array, Arrays, read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
@@ -22,6 +22,9 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load import framework
+from triton_converters.load.called import Called
+from triton_converters.python_backend import tensors
+from triton_converters.python_backend.messages import InferenceRequest
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 HEAD = """
@@ -292,3 +295,32 @@ def test_a_name_that_is_no_model_is_told(source: Path) -> None:
     with pytest.raises(StageError, match="calls names large, but") as error:
         framework.load(source, _with(called=CODE.called[:1], calls=("large",)), "ensemble")
     assert error.value.reason is Reason.INVALID_SPEC
+
+
+class Doubling:
+    """A framework that takes any type and rank, as code of PyTorch does."""
+
+    inputs, outputs, path = ("x",), ("y",), "any.py"
+    open_axes: ClassVar[dict[str, tuple[int, ...]]] = {}
+    source = Path()
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        return {"y": 2 * inputs["x"]}
+
+
+def test_of_what_a_model_is_asked_the_first_and_all_that_differ_are_kept() -> None:
+    """Whatever is kept becomes one configuration, or the reason why none serves it."""
+    called = Called(Step("any", {}, {}, ModelCode("pyt", Entrypoint("any.py", {}), 0)), Doubling())
+    plain = numpy.zeros((2, 3), numpy.float32)
+    wide, tall = numpy.zeros((2, 5), numpy.float32), numpy.zeros((4, 3), numpy.float32)
+    order = [plain, plain, plain, wide, wide, plain, tall, plain[0], plain.astype(numpy.float64), tall[:, :1]]
+    for array in order:
+        request = InferenceRequest(model_name="any", requested_output_names=["y"], inputs=[tensors.Tensor("x", array)])
+        assert not called.answer(request).has_error()
+        array.fill(1)
+    kept = [(each.inputs["x"].shape, each.inputs["x"].dtype.name) for each in called.asked]
+    assert kept == [
+        ((2, 3), "float32"), ((2, 3), "float32"), ((2, 5), "float32"), ((4, 3), "float32"), ((3,), "float32"),
+        ((2, 3), "float64"),
+    ]  # fmt: skip
+    assert not called.asked[0].inputs["x"].any(), "as they were asked, whatever the step writes later"

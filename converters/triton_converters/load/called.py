@@ -19,7 +19,9 @@ from triton_converters.python_backend.tensors import Tensor
 FIRST = 2
 """Requests that are kept in any case: enough to trace, and to see what varies."""
 MOST = 16
-"""Requests that are kept at all; beyond the first, only one in which a size differs that was the same before."""
+"""Requests that are kept at all; beyond the first, only one in which a size or a type differs that never did before."""
+TYPE, RANK = -2, -1
+"""In place of an axis: the tensor's type, and the number of its dimensions."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Called:
     model: Framework
     asked: list[Asked] = field(default_factory=list)
     _varied: set[tuple[str, str, int]] = field(default_factory=set)
-    """The axes whose size was seen to vary: the side, the tensor, and the axis, or -1 for their number."""
+    """What was seen to vary: the side, the tensor, and the axis, TYPE or RANK."""
 
     def answer(self, request: InferenceRequest) -> InferenceResponse:
         """Return the response of a server to a request, which the step made, and keep what went through the model."""
@@ -94,14 +96,16 @@ class Called:
             self._varied |= varied
 
     def _differing(self, inputs: Arrays, outputs: Arrays) -> set[tuple[str, str, int]]:
-        """Return the axes whose size is not that of the first request."""
+        """Return in what a request is not like the first one."""
         first = self.asked[0]
         found = set()
         for side, now, before in (("input", inputs, first.inputs), ("output", outputs, first.outputs)):
             for name, array in now.items():
                 shape = before[name].shape
+                if data_types.triton_type(before[name].dtype) != data_types.triton_type(array.dtype):
+                    found.add((side, name, TYPE))
                 if len(shape) != array.ndim:
-                    found.add((side, name, -1))
+                    found.add((side, name, RANK))
                     continue
                 pairs = zip(array.shape, shape, strict=True)
                 found |= {(side, name, axis) for axis, (size, was) in enumerate(pairs) if size != was}
