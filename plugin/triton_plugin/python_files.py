@@ -1,6 +1,7 @@
 """Reads a folder's Python files without running any of them."""
 
 import ast
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -77,10 +78,17 @@ class Entrypoint:
 
 
 def paths_below(folder: Path) -> Iterator[tuple[Path, PurePosixPath]]:
-    """Yield all paths below a folder, with their names there; a file is a folder that holds this file alone."""
-    top, paths = (folder, sorted(folder.rglob("*"))) if folder.is_dir() else (folder.parent, [folder])
-    for path in paths:
-        yield path, PurePosixPath(path.relative_to(top).as_posix())
+    """Yield what is no folder below a folder, with its name there; a file is a folder that holds this file alone.
+
+    Links to files are among it, and no link to a folder is followed.
+    """
+    if not folder.is_dir():
+        yield folder, PurePosixPath(folder.name)
+        return
+    # pathlib's own walk makes a path of each folder, of which there may be many thousand.
+    walked = ((Path(place).relative_to(folder).parts, files) for place, _, files in os.walk(folder) if files)
+    for each in sorted((*above, name) for above, names in walked for name in names):
+        yield folder.joinpath(*each), PurePosixPath(*each)
 
 
 def is_hidden(name: PurePosixPath) -> bool:

@@ -17,6 +17,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.report.model_folders import write
 from tests.report.repositories import ALONE, CLASSIFIER, ENSEMBLE, LABELS, NETWORK, PLAIN_STEP, TOKENIZER
 from triton_operator.api.triton_deployment import parse
+from triton_plugin import python_files
 from triton_plugin.__main__ import main
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices
@@ -493,3 +494,47 @@ def test_the_reader_ends_with_fields_or_its_own_error(text: str) -> None:
 def test_the_reader_is_linear() -> None:
     with pytest.raises(pbtxt.PbtxtError):
         pbtxt.read(("#" * 30_000 + "\n " * 10_000 + "$").encode())
+
+
+@pytest.mark.parametrize("number", ["0", "false", "f"])
+def test_what_says_false_is_not_set(tmp_path: Path, number: str) -> None:
+    more = f"max_batch_size: 8 model_transaction_policy {{ decoupled: {number} }}"
+    assert spec(tmp_path, changed("models/labels/config.pbtxt", "max_batch_size: 8", more))
+    # In a list, a zero is a value.
+    assert any("instance_group.gpus" in each for each in told(tmp_path, CLASSIFIER))
+
+
+def test_a_parameter_that_no_step_gets_is_left_out_with_a_notice(tmp_path: Path) -> None:
+    more = '} parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "x.so" } }'
+    texts = changed("models/tokenizer/config.pbtxt", '"2" } }', f'"2" }} {more}')
+    assert (
+        "Left out: tokenizer: parameters 'TRITON_BATCH_STRATEGY_PATH': Triton or the operator reads them, no step does."
+        in told(tmp_path, texts)
+    )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_models_file_that_is_none_is_named(tmp_path: Path, kind: str) -> None:
+    write(tmp_path / "given", {**LOADER, **CLASSIFIER})
+    file = tmp_path / "given" / "models" / "network" / "2" / "model.onnx"
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        write(tmp_path, {"other.onnx": "graph"})
+        file.symlink_to(tmp_path / "other.onnx")
+    with pytest.raises(FolderError, match=r"network/2/model\.onnx: it is a link out of the folder, or neither a file"):
+        read(tmp_path / "given")
+    with pytest.raises(FolderError, match=r"network: 2/model\.onnx: it is a link"):
+        read(tmp_path / "given", "models/classifier")
+
+
+def test_many_empty_folders_are_walked_through_quickly(tmp_path: Path) -> None:
+    write(tmp_path, {**LOADER, **CLASSIFIER})
+    for number in range(5_000):
+        (tmp_path / "empty" / f"d{number}").mkdir(parents=True)
+    walked = [str(name) for _, name in python_files.paths_below(tmp_path)]
+    assert walked == sorted(walked, key=lambda each: each.split("/"))
+    assert walked[0] == "dataloader.py"
+    assert len(walked) == len(set(walked)) == 1 + len(CLASSIFIER)
+    assert read(tmp_path).name == "classifier"

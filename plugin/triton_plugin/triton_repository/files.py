@@ -43,7 +43,7 @@ class ModelFiles:
     config: Fields | None
     """None: the folder has no config.pbtxt."""
     fault: str = ""
-    """Why config.pbtxt cannot be read."""
+    """Why a file of it cannot be read: a path below its folder, and what is wrong."""
     versions: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The names in the folder of each version, sorted."""
     batched: frozenset[int] = frozenset()
@@ -53,7 +53,7 @@ class ModelFiles:
     above: tuple[str, ...] = ()
     """Paths of the requirements files in the folders above, the nearest first."""
     files: frozenset[str] | None = frozenset()
-    """The paths of all files and folders in its folder; None: there are too many."""
+    """The paths of all files in its folder, and of the folders that hold any; None: there are too many."""
 
     @property
     def name(self) -> str:
@@ -210,14 +210,23 @@ def _model(folder: Path, path: str) -> ModelFiles | None:
         if VERSION.fullmatch(each.name) and each.is_dir() and not each.is_symlink()
     }
     config, fault = _config(place / CONFIG, top)
+    named = pbtxt.word(config or {}, "default_model_filename")
+    expected = {named} if named else DEFAULTS.keys()
     if config is None and not fault and not any(DEFAULTS.keys() & set(names) for names in versions.values()):
         return None
-    named = pbtxt.word(config or {}, "default_model_filename")
+    odd = (
+        f"{version}/{file}"
+        for version, names in versions.items()
+        for file in sorted(expected & set(names))
+        if not _is_whole(place / str(version) / file, top)
+    )
+    if (path_of_odd := next(odd, "")) and not fault:
+        fault = f"{path_of_odd}: it is a link out of the folder, or neither a file nor a folder: copy the model there"
     batched = frozenset(
         version
         for version, names in versions.items()
-        for file in ((named,) if named else DEFAULTS)
-        if file in names and has_batch_dimension(folder, f"{path}/{version}/{file}")
+        for file in sorted(expected & set(names))
+        if not fault and has_batch_dimension(folder, f"{path}/{version}/{file}")
     )
     own = (*((f"{path}/{max(versions)}",) if versions else ()), path)
     above = map(str, PurePosixPath(path).parents)
@@ -253,13 +262,20 @@ def _requirements(folder: Path, places: Iterable[str]) -> Iterator[str]:
 
 
 def _all_names(place: Path) -> frozenset[str] | None:
-    """Return the paths of all files and folders in a model's folder; None: they are too many."""
-    found = frozenset(str(name) for _, name in islice(paths_below(place), MOST_FILES + 1))
-    return found if len(found) <= MOST_FILES else None
+    """Return the paths of a model's files, and of the folders that hold any; None: they are too many."""
+    found = [name for _, name in islice(paths_below(place), MOST_FILES + 1)]
+    return (
+        frozenset(str(each) for name in found for each in (name, *name.parents)) if len(found) <= MOST_FILES else None
+    )
 
 
 def _names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(each.name for each in islice(folder.iterdir(), MOST_NAMES)))
+
+
+def _is_whole(place: Path, top: Path) -> bool:
+    """Whether a path is a file or a folder below ``top``: a pipe would be read without an end."""
+    return (place.is_file() or place.is_dir()) and place.resolve().is_relative_to(top)
 
 
 def _is_inside(file: Path, top: Path) -> bool:

@@ -16,6 +16,13 @@ DEEPEST = 32
 TRUE = ("true", "True", "t", "1")
 FALSE = ("false", "False", "f")
 """How a text says what a field without a value says, too."""
+SWITCHES = frozenset(
+    {
+        *("decoupled", "enable", "optional", "allow_ragged_batch", "is_shape_tensor", "is_non_linear_format_io"),
+        *("preserve_ordering", "eager_batching", "passive"),
+    }
+)
+"""Fields that are true or false, of which 0 is false; a number of another field may be one of a list."""
 MAPS = frozenset(
     {"parameters", "input_map", "output_map", "metric_tags", "reshape", "model_warmup", "cc_model_filenames"}
 )
@@ -98,7 +105,7 @@ def paths(fields: Fields, above: str = "") -> Iterator[str]:
         path = f"{above}{name}"
         for each in values:
             if isinstance(each, str):
-                if each not in FALSE:
+                if each not in FALSE and not (each == "0" and name in SWITCHES):
                     yield path
             elif name in MAPS:
                 yield path
