@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -15,6 +16,7 @@ from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
+from triton_plugin.triton_repository.told import Made
 
 
 def add_name(parser: argparse.ArgumentParser) -> None:
@@ -87,10 +89,8 @@ def model_folder(options: argparse.Namespace, path: Path) -> ModelFolder:
     folder = read(path, options.model, options.format)
     if not options.write_requirements or folder.pipeline is None:
         return folder
+    write(path, folder.pipeline.made)
     for made in folder.pipeline.made:
-        # Never where a link of that name leads.
-        with (path / made.path).open("x", encoding="utf-8") as file:
-            file.write(made.text)
         say(
             f"wrote {path / made.path}: {', '.join(made.requirements) or 'nothing but what is to be filled in'}",
             sys.stderr,
@@ -101,6 +101,13 @@ def model_folder(options: argparse.Namespace, path: Path) -> ModelFolder:
                 sys.stderr,
             )
     return read(path, options.model, options.format)
+
+
+def write(folder: Path, missing: Iterable[Made]) -> None:
+    """Write the requirements files that a folder lacks. Raises OSError, such as FileExistsError for a link."""
+    for made in missing:
+        with (folder / made.path).open("x", encoding="utf-8") as file:
+            file.write(made.text)
 
 
 def object_options(options: argparse.Namespace) -> ObjectOptions:

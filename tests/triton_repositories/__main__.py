@@ -2,14 +2,15 @@
 
 FOLDER holds a clone of each, with or without a work tree, as OWNER+NAME, OWNER+NAME/repo or OWNER/NAME. Weights that a
 repository does not hold are made, as is a dataloader. The planner then runs on each object, and its Jobs up to the
-conversion run in this machine's Python. With --output, each object and its source are left in that folder, to be run on
-a cluster.
+conversion run in this machine's Python, pip among them. With --output, each object and its source are left in that
+folder, to be run on a cluster.
 """
 
 import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,17 @@ from tests.simulation.objects import SETTINGS
 from tests.triton_repositories import made
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
+from triton_plugin.arguments import write
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices, object_name
 from triton_plugin.model_folder import read
 from triton_plugin.run import valid_yaml
 from triton_plugin.subject import parse
 from triton_plugin.triton_repository import pbtxt
+from triton_plugin.triton_repository.distributions import normal
+
+STAGES = ("source", "packages", "reference", "convert")
+"""The Jobs that run; their packages are installed from the index that this machine's pip trusts."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="the owner of a repository; default: all")
     parser.add_argument("--mirrors", required=True, type=Path, metavar="FOLDER", help="the clones")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="leave objects and sources there")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="PACKAGE", help="do not run what a package too large needs"
+    )
     options = parser.parse_args()
     chosen = [each for each in REPOSITORIES if not options.names or each.short in options.names]
     rows, missing = [], []
@@ -67,7 +76,7 @@ def main() -> int:
                 place = (options.output or Path(name)) / object_name(
                     f"{repository.short[:9]}-{pipeline.rpartition('/')[2]}"
                 )
-                row = _row(repository, pipeline, clone, place.resolve())
+                row = _row(repository, pipeline, clone, place.resolve(), options.without)
             print(f"{repository.name}: {pipeline}: {'taken' if row.taken else 'not taken'}: {row.words} {row.tried}\n")
             rows.append(row)
     pipelines = sum(each.taken for each in rows)
@@ -82,7 +91,7 @@ def _clone(mirrors: Path, repository: Repository) -> Path | None:
     return next((each for each in (plus / "repo", plus, mirrors / repository.name) if each.is_dir()), None)
 
 
-def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row:
+def _row(repository: Repository, pipeline: str, clone: Path, place: Path, without: Sequence[str]) -> Row:
     source = place / "source" / place.name
     source.mkdir(parents=True)
     _extract(clone, repository, source)
@@ -96,13 +105,13 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
         added.append(name)
-    for name, lines in repository.packages.items():
-        (source / name / "requirements.txt").write_text("".join(f"{each}\n" for each in lines), encoding="utf-8")
-        added.append(f"{name}/requirements.txt")
     options = ObjectOptions(name=place.name, source=f"pvc://models/{place.name}")
     try:
         first = yaml.safe_load(valid_yaml(read(source, pipeline), options))
         (source / "dataloader.py").write_text(made.dataloader(first["spec"]["ensemble"]), encoding="utf-8")
+        # As --write-requirements does.
+        lacking = found.made if (found := read(source, pipeline).pipeline) else ()
+        write(source, lacking)
         folder = read(source, pipeline)
         text = valid_yaml(folder, options)
     except FolderError as error:
@@ -110,16 +119,21 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path) -> Row
     (place / "object.yaml").write_text(text, encoding="utf-8")
     said = list(notices(folder))
     words = "; ".join([*said, *([f"made {', '.join(added)}"] if added else [])])
-    # A file of ours makes a pipeline run, but not as it is.
-    taken = not repository.packages and not any("TODO" in each for each in said)
-    return Row(repository, pipeline, taken, words, _tried(text, place))
+    if lacking:
+        lines = [line for each in lacking for line in each.requirements]
+        words = f"{words}; wrote {', '.join(each.path for each in lacking)}: {', '.join(lines)}"
+    if large := sorted(set(without) & {normal(requirement) for each in lacking for requirement in each.requirements}):
+        tried = f"-> not run here, because {', '.join(large)} is left out"
+    else:
+        tried = _tried(text, place)
+    return Row(repository, pipeline, not any("TODO" in each for each in said), words, tried)
 
 
 def _tried(text: str, place: Path) -> str:
     """Return what becomes of the object, whose source is on a claim at ``place``."""
     (place / "repository").mkdir()
     spec = yaml.safe_load(text)["spec"]
-    cluster = Cluster(spec, RealJobs(partial(command, place)))
+    cluster = Cluster(spec, RealJobs(partial(command, place), STAGES))
     cluster.settings = replace(SETTINGS, allowed_python_steps=True)
     cluster.settle()
     subject = parse(cluster.body(), None)

@@ -19,8 +19,6 @@ class Repository:
     """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Texts by their paths: what comes with the weights, and is not in the repository either."""
-    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What each step imports, by its folder: lines of the requirements.txt that is added there."""
 
     @property
     def short(self) -> str:
@@ -46,14 +44,12 @@ REPOSITORIES = (
         "model_repository",
         ("ensemble_model",),
         data={"tokenizer/1/vocab.txt": _VOCABULARY},
-        packages={"tokenizer": ("transformers",)},
     ),
     Repository(
         "luizvilasboas/triton-ensemble",
         "d43897dff44b",
         "models",
         ("yolov8n_ensemble",),
-        packages={"postprocess": ("opencv-python-headless",)},
     ),
     Repository(
         "gianpd/triton-inference",
@@ -108,7 +104,6 @@ REPOSITORIES = (
         "002f49385de6",
         "models",
         ("cifar10-ensemble",),
-        packages={"cifar10-preprocessing": ("torch", "torchvision")},
     ),
     Repository("loki-lab/triton-inference-ocr", "301407fcbfd6", "model_repository", ("pp_ocr", "rec_pp")),
     Repository("nbdaaa/bge-m3-onnx-Triton-Inference-Server", "f6fbeaaa2e64", "model_repository", ("bge_m3_ensemble",)),

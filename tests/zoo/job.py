@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests.converters.run_stage import run_convert, run_reference
+from tests.converters.run_stage import run_convert, run_packages, run_reference
 from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
@@ -15,6 +15,7 @@ from triton_converters.stages import source
 
 PROGRAMS: dict[str, Callable[[Any], Document]] = {
     "source": source.run,
+    "packages": run_packages,
     "reference": run_reference,
     "convert": run_convert,
 }

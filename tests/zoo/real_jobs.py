@@ -1,7 +1,7 @@
 """Jobs of the simulation that really run, as far as none needs a server."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hack.deploy.command import ROOT
@@ -16,14 +16,17 @@ LAST_WORDS = 300
 class RealJobs:
     """How the Jobs of one object end."""
 
-    def __init__(self, command: Callable[[str, Any], list[str]]) -> None:
-        """``command``: returns, by stage and request, the program that runs a Job; its answer comes last."""
-        self.command = command
+    def __init__(self, command: Callable[[str, Any], list[str]], stages: Sequence[str] = STAGES) -> None:
+        """``command``: returns, by stage and request, the program that runs a Job; its answer comes last.
+
+        ``stages``: those whose Jobs run.
+        """
+        self.command, self.stages = command, stages
         self.scripts: dict[str, Script] = {}
 
     def __call__(self, stage: str, candidate: str, request: Any) -> Script:
         """Return how the Job ends; those that need a server end well."""
-        if stage not in STAGES:
+        if stage not in self.stages:
             return Script()
         if request.key not in self.scripts:
             self.scripts[request.key] = self._run(stage, request)
