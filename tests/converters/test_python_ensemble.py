@@ -166,6 +166,15 @@ def test_a_step_that_fills_one_array_for_all_requests_is_refused(source: Path) -
         refer()
 
 
+def test_a_step_that_draws_random_numbers_is_named(source: Path) -> None:
+    """The label hardly ever changes with it, so the ensemble's own outputs would not tell."""
+    text = COUNT.replace("self.scale * counts", "self.scale * counts + np.random.rand(*counts.shape).astype('f') / 9")
+    (source / "count/step.py").write_text(text)
+    with pytest.raises(StageError, match="model count answers one request in two ways") as error:
+        refer()
+    assert error.value.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+
+
 def test_a_step_that_fails_for_one_sample_is_told_by_that_sample(source: Path) -> None:
     """Batches have nothing to do with it, so nobody is told to do without them."""
     failing = "            assert all(word[:2] != 'cc' for word in words)\n"

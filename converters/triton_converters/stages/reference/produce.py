@@ -207,7 +207,7 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             write_batch(incoming / evidence.member_folder(index), count - 1, dumped)
             given.setdefault(index, []).append(passage.inputs)
     for index, inputs in given.items():
-        _check_together(model.members[index], inputs)
+        _check_step(model.members[index], inputs)
     for index, step in enumerate(model.code.models):
         first = count if index < len(model.members) else 0
         asked = passed.get(step.model, [])[: evidence.CALLED_BATCHES]
@@ -219,25 +219,32 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             write_batch(incoming / evidence.member_folder(index), number, batch)
 
 
-def _check_together(member: Member, passed: Sequence[Arrays]) -> None:
-    """Hand some requests to a Python step at once, as the server's batcher does; what one loop gets wrong mixes them.
+def _check_step(member: Member, passed: Sequence[Arrays]) -> None:
+    """Ask a Python step twice, and hand it some requests at once, as the server's batcher does.
 
-    Raises StageError(BatchingUnsupported) if one is answered otherwise than alone.
+    What one loop gets wrong mixes requests. Raises StageError: ReferenceNotReproducible if it answers otherwise the
+    second time; BatchingUnsupported if one of several requests is answered otherwise than alone.
     """
-    model = member.model
-    if not isinstance(model, PythonStep) or member.step.code.max_batch_size == 0:
+    model, name = member.model, member.step.model
+    if not isinstance(model, PythonStep):
         return
-    requests = evidence.requests(passed)
+    requests = evidence.requests(passed) if member.step.code.max_batch_size else passed[:1]
+    alone = [_connected(member, model(each)) for each in requests]
+    soundness.check_same(_connected(member, model(requests[0])), alone[0], name)
     if len(requests) < 2:
         return
-    alone = [model(each) for each in requests]
     try:
         together = model.together(requests)
     except StageError as error:
         if error.reason is not Reason.FRAMEWORK_FAILED:
             raise
-        raise soundness.mixed(member.step.model, f"one of {len(requests)} fails: {error.message}") from error
-    soundness.check_together(together, alone, member.step.model)
+        raise soundness.mixed(name, f"one of {len(requests)} fails: {error.message}") from error
+    soundness.check_together([_connected(member, each) for each in together], alone, name)
+
+
+def _connected(member: Member, outputs: Arrays) -> dict[str, Array]:
+    """Return the outputs that the ensemble uses."""
+    return {name: outputs[name] for name in member.step.outputs}
 
 
 def _ids(batch: Batch, passage: Passage) -> Array:

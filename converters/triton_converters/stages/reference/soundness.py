@@ -129,6 +129,16 @@ def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
         _compare_batching(rows, batch.outputs, index, 2, usual)
 
 
+def check_same(again: Arrays, first: Arrays, model: str) -> None:
+    """Check that a Python step answers a request as it did before.
+
+    ``model``: the model's name. Raises StageError(ReferenceNotReproducible).
+    """
+    if worst := disagreement(again, first, _usual({name: [array] for name, array in first.items()})):
+        message = f"model {model} answers one request in two ways ({worst}): answer by its inputs, or set a seed"
+        raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
+
+
 def check_together(together: Sequence[Arrays], alone: Sequence[Arrays], model: str) -> None:
     """Check that a Python step answers requests that ``execute`` gets at once as it answers each alone.
 
