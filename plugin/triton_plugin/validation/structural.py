@@ -32,7 +32,7 @@ class UnknownKeywordError(ValueError):
 _SURROGATE = re.compile("[\ud800-\udfff]")
 UNCHECKED = {
     *("type", "description", "default", "format"),
-    *("x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-int-or-string"),
+    *("x-kubernetes-validations", "x-kubernetes-int-or-string"),
 }
 """Keywords without a separate check: they are used elsewhere, or constrain nothing."""
 
@@ -140,6 +140,12 @@ def _unique(value: list[Any], wanted: list[str], path: str) -> Iterator[Fault]:
         seen.append(key)
 
 
+def _set(value: list[Any], wanted: str, path: str) -> Iterator[Fault]:
+    for number, each in enumerate(value):
+        if wanted == "set" and each in value[:number]:
+            yield Fault(f"{path}[{number}]", "Duplicate value")
+
+
 def _bound(
     kind: type | UnionType, broken: Callable[[Any, int], bool], words: str
 ) -> Callable[[Any, int, str], Iterator[Fault]]:
@@ -158,6 +164,7 @@ _CHECKS: Mapping[str, Callable[[Any, Any, str], Iterator[Fault]]] = {
     "required": _required,
     "items": _items,
     "x-kubernetes-list-map-keys": _unique,
+    "x-kubernetes-list-type": _set,
     "minimum": _bound(int | float, lambda value, wanted: value < wanted, "should be greater than or equal to {}"),
     "maximum": _bound(int | float, lambda value, wanted: value > wanted, "should be less than or equal to {}"),
     "minLength": _bound(str, lambda value, wanted: len(value) < wanted, "should be at least {} chars long"),
