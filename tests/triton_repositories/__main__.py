@@ -121,7 +121,7 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, withou
     words = "; ".join([*said, *([f"made {', '.join(added)}"] if added else [])])
     if lacking:
         lines = [line for each in lacking for line in each.requirements]
-        words = f"{words}; wrote {', '.join(each.path for each in lacking)}: {', '.join(lines)}"
+        words = f"{words}; wrote {', '.join(each.path for each in lacking)}: {', '.join(lines) or 'a TODO alone'}"
     if large := sorted(set(without) & {normal(requirement) for each in lacking for requirement in each.requirements}):
         tried = f"-> not run here, because {', '.join(large)} is left out"
     else:
