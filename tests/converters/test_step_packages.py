@@ -127,8 +127,15 @@ try:
 except metadata.PackageNotFoundError:
     pass
 """
+READ = """
+from pathlib import Path
+words = Path(__file__).with_name("words.txt").read_text()
+assert words == "gr\\xfcn", words
+print(words, file=__import__("sys").stderr)
+"""
 STEPS = {
     "metadata": (ASKED, ""),
+    "text": (READ, ""),
     "fine": ("import json, numpy, reader\nassert not hasattr(numpy, 'FALSE')\nassert json.dumps(reader.VERSION)", ""),
     "named as ours": ("import guard, model\nassert (guard.VERSION, model.VERSION) == (2, 3)", ""),
     "hidden": ("import wheel_of_the_image", "No module named 'wheel_of_the_image'; a step sees NumPy, its folder and"),
@@ -160,11 +167,12 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         version / "packages/guard.py": "VERSION = 2",
         version / "packages/model/__init__.py": "VERSION = 3",
         version / "packages/broken/__init__.py": "raise ImportError('libnothing.so: cannot open shared object file')",
+        version / "source/words.txt": "gr\xfcn",
         version / "source/step.py": f"{text}\nclass TritonPythonModel:{TOLD}",
     }
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8")
     (version / "model.py").write_bytes(Path(wrapper.__file__).read_bytes())
     (version / wrapper.GUARD).write_bytes(Path(wrapper.__file__).with_name(wrapper.GUARD).read_bytes())
     python_step.write_settings(version, "step.py", 1)
@@ -182,8 +190,9 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         "except model.StepError as error:\n"
         "    print(error)\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-S", "-c", code], check=False, capture_output=True, text=True, env={"PATH": "/usr/bin"}
-    )
+    # The backend's interpreter takes no locale, whatever the variables say, and so speaks ASCII.
+    alone = {"PATH": "/usr/bin", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    argv = [sys.executable, "-S", "-X", "utf8=0", "-c", code]
+    ran = subprocess.run(argv, check=False, capture_output=True, text=True, encoding="utf-8", env=alone)
     assert ran.returncode == 0, ran.stderr
     assert (words in ran.stdout) if words else (ran.stdout == ""), ran.stdout

@@ -71,7 +71,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("steps")
     write_step(root / "faulty", {"step.py": (STEPS / "faulty.py").read_text()}, *IO, BATCHING)
     write_step(root / "ending", {"step.py": (STEPS / "faulty.py").read_text()}, *IO)
-    neighbours = {"deep/2/neighbour.py": 'WORD = "near"', "deep/2/words.txt": "some words"}
+    neighbours = {"deep/2/neighbour.py": 'WORD = "near"', "deep/2/words.txt": "some wörds"}
     told = {"deep/2/step.py": (STEPS / "telling.py").read_text(), **neighbours}
     version = write_step(root / "telling", told, *IO, file="deep/2/step.py")
     (version / "packages").mkdir()
@@ -146,7 +146,7 @@ def test_a_step_sees_its_packages_and_files_and_no_package_of_the_image(server: 
     assert told == {
         "packages": "from packages",
         "neighbour": "near",
-        "file": "some words",
+        "file": "some wörds",
         "torch": False,
         "threads": "3",
         "folder": "/models/telling/1/source/deep",

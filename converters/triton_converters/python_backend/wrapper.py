@@ -13,12 +13,14 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import io
 import json
+import locale
 import os
 import subprocess
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -89,8 +91,9 @@ def enter(place: Path, threads: int) -> None:
     """Let the step import its own packages, and none of the image's except for NumPy and what is loaded.
 
     ``place``: the directory with the packages. They come last, so that they hide neither Python's own modules nor the
-    server's. Threads are bounded before NumPy is loaded.
+    server's. Threads are bounded before NumPy is loaded, and text is UTF-8 from then on.
     """
+    _speak_utf8()
     for name in THREADS if threads else ():
         os.environ.setdefault(name, str(threads))
     packages = place / PACKAGES
@@ -101,6 +104,18 @@ def enter(place: Path, threads: int) -> None:
     # The backend adds the folder of this file and the one above: a package may be called `guard` or `model`, too.
     ours = (place, place.parent)
     sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION and Path(each) not in ours]
+
+
+def _speak_utf8() -> None:
+    """Let the step read and print text as anywhere else: the backend's interpreter takes no locale, and speaks ASCII.
+
+    Names of files stay so: Python fixes their encoding as it starts.
+    """
+    with suppress(locale.Error):
+        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 class _NumpyMetadata:

@@ -24,6 +24,7 @@ class TritonPythonModel:
     def initialize(self, args):
         self.args = args
         self.file = (Path(__file__).parent / "words.txt").read_text()
+        print(self.file)
 
     async def execute(self, requests):
         told = {
