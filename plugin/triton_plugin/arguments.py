@@ -1,6 +1,7 @@
 """The arguments that several commands share, and what they stand for."""
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -77,6 +78,14 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--p99-latency", default="", metavar="TIME", help="budget of the 99th percentile of latency, such as 20ms"
     )
     parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        type=threshold,
+        metavar="METRIC=MIN",
+        help="least value of a metric that the served model must reach, such as accuracy=0.9; may be given again",
+    )
+    parser.add_argument(
         WRITE, action="store_true", help="write the requirements.txt that Python steps of a Triton repository lack"
     )
 
@@ -110,6 +119,18 @@ def write(folder: Path, missing: Iterable[Made]) -> None:
             file.write(made.text)
 
 
+def threshold(text: str) -> tuple[str, float]:
+    """Return a metric's name and its least value, of METRIC=MIN; raises ArgumentTypeError for anything else."""
+    metric, _, value = text.rpartition("=")
+    try:
+        least = float(value)
+    except ValueError:
+        least = math.nan
+    if not metric or not math.isfinite(least):
+        raise argparse.ArgumentTypeError(f"{text!r} is no threshold such as accuracy=0.9")
+    return metric, least
+
+
 def object_options(options: argparse.Namespace) -> ObjectOptions:
     """Return what the options of ``add_model`` say of an object."""
     return ObjectOptions(
@@ -117,6 +138,7 @@ def object_options(options: argparse.Namespace) -> ObjectOptions:
         gpu=options.gpu,
         max_batch_size=options.max_batch_size,
         p99_latency=options.p99_latency,
+        thresholds=tuple(options.threshold),
     )
 
 

@@ -45,6 +45,8 @@ class ObjectOptions:
     max_batch_size: int | None = None
     p99_latency: str = ""
     """Budget of the 99th percentile of latency, as a duration."""
+    thresholds: tuple[tuple[str, float], ...] = ()
+    """Metrics and their least values."""
 
 
 def first_object(folder: ModelFolder, options: ObjectOptions) -> str:
@@ -72,7 +74,13 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
     yield from _user_files(folder)
     yield from _model(folder, options, name) if folder.pipeline is None else lines(folder.pipeline)
     yield from _pods(folder)
-    if folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
+    if options.thresholds:
+        yield "  # Accuracy that the served model must reach, by what MetricsCalculator returns."
+        yield "  accuracy:"
+        yield "    thresholds:"
+        for metric, least in options.thresholds:
+            yield f"    - {{metric: {json.dumps(metric)}, min: {least:g}}}"
+    elif folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"

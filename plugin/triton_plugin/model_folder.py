@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCES
 from triton_converters.found.formats import described, refusal
-from triton_converters.found.kinds import kind_of
+from triton_converters.found.kinds import Kind, kind_of
 from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, Modules, entrypoints, parse, paths_below
@@ -17,6 +17,8 @@ REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot contain code."""
+NO_MODELS = (Kind.EMPTY, Kind.DATA, Kind.JSON, Kind.PYTHON)
+"""Kinds of files that lie next to any model."""
 MOST_STEPS = 4
 """The most Python steps that a message names."""
 
@@ -112,18 +114,7 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
             " NAME/config.pbtxt, or write spec.models with format triton-python and spec.ensemble (docs/ensembles.md)"
         )
     if not models_of_folder:
-        kind = kind_of(folder)
-        if kind is not None and not kind.is_weights:
-            raise FolderError(f"{folder} is {refusal(folder, kind)}")
-        there = kind.words if kind else ", ".join(described(folder)) if folder.is_dir() else "nothing that is known"
-        kinds = (
-            "a Python file that defines get_model, a SavedModel's directory, an ONNX graph, a TorchScript file or a"
-            " folder with the config.pbtxt of a Triton repository"
-        )
-        raise FolderError(
-            f"{folder} contains no model; it has: {there}. A model is {kinds} (docs/files.md). A checkpoint alone is"
-            " not enough: get_model builds the model that it belongs to (docs/user-files.md)"
-        )
+        raise _no_model(folder)
     matches = [each for each in models_of_folder if path in ("", each.path) and (not form or form in each.possible)]
     listing = ", ".join(map(str, models_of_folder))
     if not matches:
@@ -132,6 +123,7 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
     if len(matches) > 1:
         raise FolderError(f"{folder} contains several models: {', '.join(map(str, matches))}; choose one: --model PATH")
     model = replace(matches[0], format=form or matches[0].format)
+    _check_content(folder / model.path if folder.is_dir() else folder, model)
     if not model.format:
         choices = " or ".join(f"--format {each}" for each in model.possible)
         raise FolderError(
@@ -139,6 +131,39 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
             f" choose {choices} (embedding tables are part of an ensemble: docs/ensembles.md)"
         )
     return model
+
+
+def _no_model(folder: Path) -> FolderError:
+    """Return the error for a folder, or a file, in which nothing is a model: what it has, and what to do."""
+    kind = kind_of(folder)
+    if kind is not None and not kind.is_weights:
+        return FolderError(f"{folder} is {refusal(folder, kind)}")
+    if kind is None and folder.is_dir() and (only := _only_known(folder)) is not None:
+        return FolderError(f"{folder} contains no model; {only.name} is {refusal(only, kind_of(only))}")
+    there = kind.words if kind else ", ".join(described(folder)) if folder.is_dir() else "nothing that is known"
+    kinds = (
+        "a Python file that defines get_model, a SavedModel's directory, an ONNX graph, a TorchScript file or a"
+        " folder with the config.pbtxt of a Triton repository"
+    )
+    return FolderError(
+        f"{folder} contains no model; it has: {there}. A model is {kinds} (docs/files.md). A checkpoint alone is"
+        " not enough: get_model builds the model that it belongs to (docs/user-files.md)"
+    )
+
+
+def _only_known(folder: Path) -> Path | None:
+    """Return the only file that is a model of a kind that cannot be served; None: there are none, or several."""
+    files = [path for path, _ in paths_below(folder) if path.is_file()]
+    kinds = {path: kind_of(path) for path in files}
+    found = [path for path, kind in kinds.items() if kind is not None and kind.advice and kind not in NO_MODELS]
+    return found[0] if len(found) == 1 else None
+
+
+def _check_content(path: Path, model: Model) -> None:
+    """Raise FolderError for a file whose content shows that it is none of its format, before it is pushed."""
+    kind = kind_of(path) if path.is_file() and model.format in SHOWN else None
+    if kind is not None and not kind.format:
+        raise FolderError(f"{path} is {refusal(path, kind)}")
 
 
 def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:

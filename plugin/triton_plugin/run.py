@@ -15,12 +15,19 @@ from triton_plugin.validation.validate import check, deployments
 
 PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
 """Matches what spec.models[].path takes; an entrypoint ends with .py, as what is found does."""
+DIGEST = re.compile(r"(\bsha256: [\"']?)[0-9a-f]{64}\b")
+"""The digest of the source in an object's file."""
 CLAIM = "models"
 """The claim that the folder is pushed to."""
 
 
 def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object. Raises FolderError if it would be refused."""
+    if options.thresholds and not folder.metrics:
+        raise FolderError(
+            "a threshold needs a Python file that defines MetricsCalculator, and the folder has none"
+            " (docs/user-files.md); add it, or leave out --threshold"
+        )
     found = [*folder.dataloaders[:1], *folder.metrics[:1]]
     models = folder.pipeline.models if folder.pipeline else ()
     of_models = (each[name] for each in models for name in ("path", "entrypoint", "requirements") if name in each)
@@ -64,11 +71,26 @@ def start(
     complete_yaml(folder, options)
     if file.exists() and not overwrite:
         raise FolderError(
-            f"{file} exists; pass --force to write it anew. To keep it: push the folder, set spec.source.sha256 in the"
-            " file to the new digest, and apply it"
+            f"{file} exists; pass --update to serve the folder's present files by it, or --force to write it anew"
         )
     file.write_text(complete_yaml(folder, replace(options, sha256=push())), encoding="utf-8")
     say(f"wrote {file}")
+    say(apply(file))
+
+
+def update(file: Path, push: Callable[[], str], apply: Callable[[Path], str], say: Callable[[str], None]) -> None:
+    """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
+
+    Raises FolderError before anything is sent: there is no such file, or it has not one digest.
+    """
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if len(DIGEST.findall(text)) != 1:
+        raise FolderError(
+            f"{file} is no object that `kubectl triton run` has written, with one sha256; leave out --update"
+        )
+    digest = push()
+    file.write_text(DIGEST.sub(rf"\g<1>{digest}", text), encoding="utf-8")
+    say(f"wrote the new digest into {file}")
     say(apply(file))
 
 

@@ -2,18 +2,23 @@
 
 import ast
 import json
+import pickle
 import shlex
+import struct
+import sys
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tritonclient.grpc
 import yaml
 
 from tests.report.model_folders import FOLDERS, LOADER, write
 from tests.report.repositories import ALONE
 from tests.report.subjects import ready
+from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_operator.kube.kinds import Kind
 from triton_plugin.__main__ import main
@@ -24,7 +29,7 @@ from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.push.files import collect, digest
 from triton_plugin.request import first_request
-from triton_plugin.run import start
+from triton_plugin.run import start, update
 from triton_plugin.subject import Subject
 from triton_plugin.validation.validate import check
 
@@ -80,7 +85,7 @@ def test_the_file_that_is_applied_has_the_digest_of_what_was_pushed(net: Path, t
 def test_a_file_that_exists_is_kept_unless_told_otherwise(net: Path, tmp_path: Path) -> None:
     file = tmp_path / "net.yaml"
     file.write_text("mine")
-    with pytest.raises(FolderError, match="exists; pass --force"):
+    with pytest.raises(FolderError, match="exists; pass --update"):
         started(net, file)
     assert file.read_text() == "mine"
     assert started(net, file, overwrite=True)[0] == "push"
@@ -98,7 +103,7 @@ def test_an_object_of_the_namespace_is_kept_unless_told_otherwise(
     monkeypatch.setattr(commands, "start", lambda *given: applied.append(given[1].name))
     monkeypatch.setattr(commands, "watch_object", lambda *_: Exit.FAILED)
     assert main(["run", str(folder)]) == Exit.FAILED
-    assert "the TritonDeployment counter of namespace shared exists; pass --force" in capsys.readouterr().err
+    assert "the TritonDeployment counter of namespace shared exists; pass --update" in capsys.readouterr().err
     assert applied == []
     for more in (["--force"], ["--name", "mine"]):
         main(["run", str(folder), *more])
@@ -183,6 +188,70 @@ def test_a_name_that_kubernetes_refuses_is_refused(net: Path, capsys: pytest.Cap
     assert "an object cannot have the name My Net; choose one such as my-net: --name NAME" in capsys.readouterr().err
 
 
+def test_an_update_changes_the_digest_alone(tmp_path: Path, net: Path) -> None:
+    file, said = tmp_path / "net.yaml", list[str]()
+    start(read(net), NET, file, lambda: SHA256, lambda _: "created", said.append)
+    edited = file.read_text(encoding="utf-8").replace("objectives: [{metric: throughput}]", "objectives: []  # mine")
+    file.write_text(edited, encoding="utf-8")
+    update(file, lambda: "cd" * 32, lambda _: "configured", said.append)
+    assert file.read_text(encoding="utf-8") == edited.replace(SHA256, "cd" * 32)
+    assert said[-2:] == [f"wrote the new digest into {file}", "configured"]
+
+
+@pytest.mark.parametrize("text", ["", "spec: {source: {uri: x}}", f"sha256: {SHA256}\nsha256: {SHA256}"])
+def test_an_update_of_a_file_without_one_digest_pushes_nothing(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "net.yaml"
+    if text:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(FolderError, match=r"net\.yaml is no object that `kubectl triton run` has written"):
+        update(file, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
+
+
+def test_a_threshold_is_in_the_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"graph")
+    loader = "def get_dataloader_fn(batch_size: int): ...\n"
+    write(tmp_path, {"loader.py": loader, "metrics.py": "class MetricsCalculator:\n    pass\n"})
+    assert main(["run", str(tmp_path), "--dry-run", "--threshold", "accuracy=0.9", "--threshold", "f1=1e-2"]) == 0
+    (body,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert body["spec"]["accuracy"]["thresholds"] == [{"metric": "accuracy", "min": 0.9}, {"metric": "f1", "min": 0.01}]
+
+
+def test_a_threshold_needs_metrics_and_a_number(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(net), "--dry-run", "--threshold", "accuracy=0.9"]) == 1
+    assert "a threshold needs a Python file that defines MetricsCalculator" in capsys.readouterr().err
+    for text in ("accuracy", "accuracy=", "=0.9", "accuracy=nan", "accuracy=high"):
+        with pytest.raises(SystemExit):
+            main(["run", str(net), "--threshold", text])
+        assert f"{text!r} is no threshold such as accuracy=0.9" in capsys.readouterr().err
+
+
+JUNK = {
+    "a web page": (b"<!doctype html><html>", "a page that a web server answered with"),
+    "git lfs": (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    "empty": (b"", "an empty file"),
+    "a pickle": (pickle.dumps([1.0]), "a pickle of Python objects"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), JUNK.values(), ids=JUNK)
+def test_what_is_no_graph_for_all_its_name_is_refused_before_it_is_pushed(
+    tmp_path: Path, content: bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(content)
+    for place in (file, tmp_path):
+        assert main(["run", str(place), "--dry-run"]) == 1
+        assert f"model.onnx is {words}" in (said := capsys.readouterr().err) or words in said
+
+
+def test_a_folder_with_one_pickle_says_what_to_do_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps([1.0]))
+    (tmp_path / "notes.json").write_text("{}", encoding="utf-8")
+    assert main(["run", str(tmp_path), "--dry-run"]) == 1
+    said = capsys.readouterr().err
+    assert "contains no model; model.pkl is a pickle of Python objects, which cannot be served: load it in" in said
+
+
 @pytest.mark.parametrize("form", ["onnx", "ts-script"])
 def test_a_file_alone_is_read_as_a_folder_with_that_file(tmp_path: Path, form: str) -> None:
     FOLDERS[form](tmp_path)
@@ -248,6 +317,73 @@ def test_other_inputs_are_sent_from_python(inputs: tuple[str, str, list[int]], s
     (given,) = [each.iter for each in ast.walk(ast.parse(script)) if isinstance(each, ast.For)][:1]
     assert ast.literal_eval(given) == [(inputs[0], sizes, "FP32")]
     assert "END" not in script.splitlines()
+
+
+def loading(max_batch_size: int, *inputs: tuple[str, str, list[int]], **arguments: str) -> Subject:
+    """A Ready object with these inputs, whose dataloader has these arguments."""
+    found = subject(max_batch_size, *inputs)
+    loader = UserEntrypoint(entrypoint="data/files.py", arguments=arguments)
+    return replace(found, spec=found.spec.model_copy(update={"dataloader": loader}))
+
+
+SAMPLES = """
+import numpy
+
+def get_dataloader_fn(batch_size):
+    x = numpy.arange(6.0).reshape(3, 2) / 4
+    return lambda: iter([([1, 2, 3], {"x": x, "text": numpy.array([["one"], ["two"], ["three"]]), "n": numpy.arange(3)},
+                          {"label": numpy.array([7, 8, 9])})])
+"""
+
+
+@pytest.mark.parametrize("folder", ["here", "here's a folder"])
+def test_the_first_sample_of_the_dataloader_is_sent_and_its_label_printed(
+    tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / folder
+    (place / "data").mkdir(parents=True)
+    (place / "data" / "files.py").write_text(SAMPLES, encoding="utf-8")
+    tensors: tuple[tuple[str, str, list[int]], ...] = (("x", "FP32", [2]), ("text", "STRING", [1]), ("n", "INT64", [1]))
+    text = first_request(loading(8, *tensors), place)
+    assert text.startswith("To send the first sample of data/files.py, where what it imports is installed")
+    assert "a request may have up to 8 rows:" in text.splitlines()[0]
+    assert "kubectl port-forward --namespace vision service/digits 8001 &" in text
+    asked: list[Any] = []
+
+    class Client:
+        def __init__(self, url: str) -> None:
+            assert url == "localhost:8001"
+
+        def infer(self, model: str, inputs: list[Any]) -> None:
+            asked.extend([model, *inputs])
+
+    monkeypatch.setattr(tritonclient.grpc, "InferenceServerClient", Client)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    script = text.partition("<<'END'\n")[2].removesuffix("\nEND")
+    assert "END" not in script.splitlines()
+    exec(compile(script, "script", "exec"), {})  # noqa: S102 - it is what is tested
+    model, x, words, n = asked
+    assert model == "digits"
+    assert [(each.name(), each.datatype(), each.shape()) for each in (x, words, n)] == [
+        ("x", "FP32", [1, 2]),
+        ("text", "BYTES", [1, 1]),
+        ("n", "INT64", [1, 1]),
+    ]
+    assert (x._get_content(), words._get_content()[4:]) == (struct.pack("<2f", 0, 0.25), b"one")
+    assert capsys.readouterr().out == "the dataloader's label label [7]\n"
+    del sys.modules["files"]
+
+
+def test_a_dataloader_that_is_not_here_or_needs_what_the_cluster_has_is_not_asked(tmp_path: Path) -> None:
+    tensors: tuple[str, str, list[int]] = ("x", "FP32", [2])
+    assert "zeros stand for real inputs; a request may have up to 8 rows" in first_request(
+        loading(8, tensors), tmp_path
+    )
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "files.py").write_text(SAMPLES, encoding="utf-8")
+    assert "first sample" in first_request(loading(8, tensors), tmp_path)
+    assert "zeros" in first_request(loading(8, tensors, data_dir="$(DATASET)"), tmp_path)
+    assert "zeros" in first_request(loading(8, tensors))
 
 
 def test_without_a_signature_the_server_tells_the_inputs() -> None:

@@ -17,7 +17,7 @@ from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
-from triton_plugin.run import CLAIM, apply, complete_yaml, start
+from triton_plugin.run import CLAIM, apply, complete_yaml, start, update
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
 
@@ -33,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="", help="name of the object; default: after the folder")
     parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
     parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
-    parser.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
+        "--update", action="store_true", help="push the files again, and serve them by the object's file as it is"
+    )
+    again.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
     add_timeout(parser)
     add_claim(parser)
     add_location(parser)
@@ -47,6 +51,10 @@ def run(options: argparse.Namespace) -> Exit:
         raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
     if options.write_requirements and (uri or options.dry_run):
         raise FolderError(f"{WRITE} writes into a folder of this machine, and so not to a URI, nor with --dry-run")
+    if options.update and uri:
+        raise FolderError(
+            "--update is for files of this machine; for a URI, set spec.source.version and apply the file"
+        )
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
     for each in notices(folder):
         say(each, sys.stderr)
@@ -60,23 +68,26 @@ def run(options: argparse.Namespace) -> Exit:
         return Exit.OK
     source = cluster(options)
     # The name may be that of a folder within a repository that somebody else wrote.
-    if not options.force and source.child(TRITON_DEPLOYMENT, name) is not None:
+    if not (options.force or options.update) and source.child(TRITON_DEPLOYMENT, name) is not None:
         raise FolderError(
-            f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --force to replace its spec and"
-            " its files, or choose another name: --name NAME"
+            f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --update to push its files"
+            " again, --force to replace its spec, too, or choose another name: --name NAME"
         )
     # Never inside the folder: it would be pushed the next time.
     file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
-    start(
-        folder,
-        wanted,
-        file,
-        lambda: "" if uri else push_files(source, options, path, wanted.source).sha256,
-        lambda object_file: apply(source.kubectl, object_file),
-        say,
-        options.force,
-    )
+
+    def push() -> str:
+        return "" if uri else push_files(source, options, path, wanted.source).sha256
+
+    def apply_file(object_file: Path) -> str:
+        return apply(source.kubectl, object_file)
+
+    if options.update:
+        update(file, push, apply_file, say)
+    else:
+        start(folder, wanted, file, push, apply_file, say, options.force)
     status = watch_object(source, name, options.timeout)
     if status == Exit.OK:
-        say(f"\n{first_request(source.subject(name))}")
+        here = None if uri or not path.is_dir() else path.resolve()
+        say(f"\n{first_request(source.subject(name), here)}")
     return status
