@@ -122,6 +122,9 @@ SERVER = "FROM nvcr.io/nvidia/tritonserver:24.05-py3\n"
         ("Dockerfile", SERVER + "RUN pip install -r deps.txt\n", "opencv-python-headless==4.9.0.80"),
         ("Dockerfile", "FROM python:3.12\nRUN pip install opencv-python==4.10.0.84\n", "opencv-python-headless"),
         ("Dockerfile", SERVER + "RUN pip install git+https://x/opencv-python\n", "opencv-python-headless"),
+        ("requirements.txt", "opencv-python-headless==4; python_version > '3'\x1b[2J\n", "opencv-python-headless"),
+        ("requirements.txt", "opencv-python-headless==4; python_version > '3'\n-e .\n",
+         "opencv-python-headless==4; python_version > '3'"),
         (".hidden/Dockerfile", SERVER + "RUN pip install opencv-python==4.10.0.84\n", "opencv-python-headless"),
         ("requirements.txt", "opencv-python-headless==4.8.0.76\n-f https://x\n", "opencv-python-headless==4.8.0.76"),
         ("models/requirements.txt", "tritonclient\nopencv-python<5\n-e .\n", "opencv-python-headless<5"),
@@ -239,3 +242,18 @@ def test_all_that_is_open_is_printed_in_the_order_of_the_object(
     # Without the comments it is the author's object.
     file.write_text("".join(line for line in printed.out.splitlines(keepends=True) if "TODO" not in line))
     assert main(["validate", str(file)]) == 0
+
+
+def test_a_step_of_two_versions_gets_one_file(tmp_path: Path) -> None:
+    second = """step [ { model_name: "labels" model_version: 2
+      input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "SCORE" } },"""
+    ensemble = CLASSIFIER["models/classifier/config.pbtxt"].replace("step [", second)
+    more = {
+        "models/classifier/config.pbtxt": ensemble.replace('"labels" model_version: -1', '"labels" model_version: 1'),
+        "models/labels/2/model.py": "import yaml\n" + PLAIN_STEP,
+    }
+    place = folder(tmp_path, "import cv2\n", more)
+    assert len(read(place).pipeline.made) == 1  # type: ignore[union-attr]
+    assert written(place) in (["pyyaml"], ["opencv-python-headless"])
+    # What the other version lacks is still told.
+    assert any("it imports" in each for each in said(place))

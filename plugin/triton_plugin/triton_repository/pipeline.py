@@ -84,7 +84,15 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
     if others:
         left_out.append((names(others), "not in this pipeline: write another object to serve it"))
     doubts, missing = (list(dict.fromkeys(each)) for each in (told.doubts, told.missing))
-    return Pipeline(path, tuple(models), ensemble, left_out, doubts, missing, tuple(dict.fromkeys(told.made)))
+    return Pipeline(
+        path,
+        tuple(models),
+        ensemble,
+        left_out,
+        doubts,
+        missing,
+        tuple({each.path: each for each in reversed(told.made)}.values()),
+    )
 
 
 def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:

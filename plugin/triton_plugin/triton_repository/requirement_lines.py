@@ -14,7 +14,7 @@ _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSIONS = r"(?:[<>=!~]{1,3}\s*[A-Za-z0-9.*+!_-]+)"
 _PLAIN = re.compile(
     rf"(?P<name>{_NAME})\s*(?:\[[A-Za-z0-9._,\s-]*\])?\s*(?:{_VERSIONS}(?:\s*,\s*{_VERSIONS})*)?"
-    r"(?P<more>\s*;[^#]*)?(?:\s+--hash[= ]\S+)*"
+    r"(?:\s*;[ -\x22$-~]*)?(?:\s+--hash[= ][!-~]+)*"
 )
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _INSTALLS = re.compile(r"\bpip[0-9.]*\s+install\b(.*)")
