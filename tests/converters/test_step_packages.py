@@ -136,6 +136,7 @@ print(words, file=__import__("sys").stderr)
 STEPS = {
     "metadata": (ASKED, ""),
     "text": (READ, ""),
+    "killed": ("print('it printed')\n__import__('os')._exit(0)", "it printed"),
     "fine": ("import json, numpy, reader\nassert not hasattr(numpy, 'FALSE')\nassert json.dumps(reader.VERSION)", ""),
     "named as ours": ("import guard, model\nassert (guard.VERSION, model.VERSION) == (2, 3)", ""),
     "hidden": ("import wheel_of_the_image", "No module named 'wheel_of_the_image'; a step sees NumPy, its folder and"),

@@ -154,6 +154,8 @@ def test_a_step_sees_its_packages_and_files_and_no_package_of_the_image(server: 
         "numpy": [0.0, 0.0],
         "metadata": True,
     }
+    # What it printed as it started, while it still runs.
+    assert "some wörds" in server.log().splitlines()
     assert path[0] == "/models/telling/1/source/deep/2"
     assert path[-1] == "/models/telling/1/packages"
     assert "/models/telling/1/source" not in path

@@ -109,13 +109,14 @@ def enter(place: Path, threads: int) -> None:
 def _speak_utf8() -> None:
     """Let the step read and print text as anywhere else: the backend's interpreter takes no locale, and speaks ASCII.
 
-    Names of files stay so: Python fixes their encoding as it starts.
+    Names of files stay so: Python fixes their encoding as it starts. What is printed is in the log at once: it keeps
+    lines back, too, and loses them if it is killed.
     """
     with suppress(locale.Error):
         locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
 class _NumpyMetadata:
