@@ -15,8 +15,8 @@ MODEL = "model.py"
 """The file that Triton's Python backend loads."""
 MOST_FILES = 10_000
 """Files of a step's folder: a tokenizer's are some ten, and a server digests them before it starts."""
-MOST_PACKAGED = 20_000
-"""Files of a step's packages: transformers has 5,000."""
+MOST_PACKAGED = 50_000
+"""Files of a step's packages: PyTorch has 13,000, without its libraries for GPUs, and transformers 5,000."""
 
 
 def write(source: Path, file: str, directory: Path, packages: Path | None = None) -> tuple[str, ...]:

@@ -83,10 +83,7 @@ def _lacking(model: ModelFiles, chosen: Sequence[_Chosen], told: Told) -> str:
         message = f"it goes on without {lacking.words}, whose package is not known"
         told.doubts.append((model.name, message))
     if OF_TORCH & {each.name for each in known}:
-        message = (
-            "PyTorch is installed with its libraries for GPUs, which a step on the CPU never uses: gigabytes, and most"
-            " of the 20000 files that its packages may have"
-        )
+        message = "PyTorch is installed with its libraries for GPUs, some gigabytes, which a step on the CPU never uses"
         told.doubts.append((model.name, message))
     if not known and not required:
         return ""
