@@ -93,6 +93,19 @@ def test_a_step_takes_bytes_and_gives_text(step: Load, body: str, declared: Sign
     assert words.tolist() == WORDS.tolist(), "what a step does with its inputs changes none of the reference's"
 
 
+def test_text_is_sent_as_it_was_when_the_tensor_was_made_and_numbers_as_they_are_in_the_end(step: Load) -> None:
+    """As the server does: a step may fill one array again and again."""
+    body = """
+    def execute(self, requests):
+        text, length = np.array([["first"]] * 2, dtype=object), np.zeros((2, 1), np.int64)
+        tensors = [pb_utils.Tensor("again", text), pb_utils.Tensor("length", length)]
+        text[...], length[...] = "second", 7
+        return [pb_utils.InferenceResponse(tensors)]
+"""
+    found = step(body)({"word": WORDS})
+    assert (found["again"].tolist(), found["length"].tolist()) == ([["first"]] * 2, [[7]] * 2)
+
+
 def test_a_step_starts_as_on_a_server(step: Load) -> None:
     body = """
     def initialize(self, args):

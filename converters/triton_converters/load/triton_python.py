@@ -88,7 +88,7 @@ class PythonStep:
             words = str(response.error().message())
             named = words if self.path in words else f"{self.path} answered with an error: {words}"
             raise StageError(Reason.FRAMEWORK_FAILED, named)
-        found = {each.name(): each.as_numpy() for each in response.output_tensors()}
+        found = {each.name(): each.as_sent() for each in response.output_tensors()}
         return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
 
     def _answer(self, name: str, request: messages.InferenceRequest, paused: Paused) -> messages.InferenceResponse:

@@ -18,7 +18,7 @@ class TritonModelException(Exception):  # noqa: N818 - the server's own name
 class Tensor:
     """A named array; one argument follows the other, and neither has a keyword."""
 
-    __slots__ = ("_array", "_name")
+    __slots__ = ("_array", "_name", "_sent")
 
     def __init__(self, name: str | bytes, array: Array, /) -> None:
         """Raise TypeError for anything but a name and an array, TritonModelException for an array of another type."""
@@ -33,6 +33,7 @@ class Tensor:
             raise TritonModelException("Tensor name cannot be an empty string.")
         self._name = name if isinstance(name, str) else name.decode()
         self._array = numpy.ascontiguousarray(array).reshape(array.shape)
+        self._sent = self._array.copy() if array.dtype.kind in "OS" else self._array
 
     def name(self) -> str:
         """Return the name."""
@@ -45,6 +46,10 @@ class Tensor:
     def as_numpy(self) -> Array:
         """Return the array; text in an array of objects stays what it is until the tensor is sent."""
         return self._array
+
+    def as_sent(self) -> Array:
+        """Return what is sent: text as it was when the tensor was made, and numbers as they are now."""
+        return self._sent
 
     def is_cpu(self) -> bool:
         """Return True: the reference has no tensor of a GPU."""
