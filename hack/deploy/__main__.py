@@ -4,6 +4,7 @@ import sys
 
 from hack.deploy.command import CommandError
 from hack.deploy.environment import set_up
+from hack.deploy.install import NAMESPACE
 from hack.devcluster.paths import ClusterError
 
 
@@ -14,7 +15,7 @@ def main() -> int:
     except (CommandError, ClusterError) as error:
         print(f"install: {error}", file=sys.stderr)
         return 1
-    print(f"install: the operator runs in the cluster of {cluster.kubeconfig}")
+    print(f"install: the operator runs in namespace {NAMESPACE} of the cluster of {cluster.kubeconfig}")
     return 0
 
 

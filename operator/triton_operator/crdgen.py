@@ -231,7 +231,8 @@ def _columns() -> list[dict[str, Any]]:
         ("UpToDate", "string", f"{newest}.status"),
         # While Ready is False, both have the same reason.
         ("Reason", "string", f"{newest}.reason"),
-        ("Candidate", "string", ".status.serving.candidate"),
+        # Also while Ready is False: it and the figures after it are of what answers requests now.
+        ("Serving", "string", ".status.serving.candidate"),
         ("Precision", "string", ".status.serving.precision"),
         ("Inf/s", "string", ".status.serving.throughput"),
         ("P99", "string", ".status.serving.p99Latency"),

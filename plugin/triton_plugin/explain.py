@@ -266,8 +266,8 @@ def _other_candidates(subject: Subject, printed_text: str) -> str:
         if each.state == "Selected":
             continue
         message = "the message is above" if each.message in printed_text else each.message
-        description = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason or "") or each.state)
-        lines.append(f"  {each.name}: {each.state}: {description}")
+        description = f"{each.reason}: {message}" if each.message else DOCS.get(each.reason or "", "")
+        lines.append(f"  {each.name}: {each.state}{f': {description}' if description else ''}")
         if each.throughput:
             lines.append(f"    best of the {_sweep(subject)} sweep: {_best_figures(each)}")
         if description := margin(each):

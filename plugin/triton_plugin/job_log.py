@@ -19,7 +19,7 @@ SWEEP_ENDS = ("points are not measured", "it is left out, as")
 """The words of a line by which a sweep ends before its last point."""
 
 _POINT = re.compile(r"(offline|online|request rate|search) (\d{1,4})(?:/| of at most )(\d{1,4}): ")
-_TOOK = re.compile(r"\((\d{1,6}(?:\.\d)?) s\)")
+_TOOK = re.compile(r"\((?:took )?(\d{1,6}(?:\.\d)?) s\)")
 _TIME = r"(\d{1,6}(?:\.\d)?) (s|min|h)\b"
 _REST = re.compile(rf"; (?:the rest takes at most|\d{{1,4}} more, about) {_TIME}")
 _THIS = re.compile(rf"{ANNOUNCEMENT} about {_TIME}")

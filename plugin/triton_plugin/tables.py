@@ -188,9 +188,11 @@ def margin(row: CandidateStatus) -> str:
         return ""
     metric, _, bound = row.binding_constraint.partition(" ")
     if not row.margin_percent:
-        return f"{metric} was not measured, so it does not meet its bound, {bound}"
-    side = "beyond" if row.margin_percent.startswith("-") else "within"
-    return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} its bound, {bound}"
+        return f"{metric} was not measured, so it does not meet its constraint, {bound}"
+    is_met = not row.margin_percent.startswith("-")
+    side = "below" if is_met == bound.startswith("at most") else "above"
+    met = "" if is_met else ", and misses it"
+    return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} its constraint, {bound}{met}"
 
 
 def searches(rows: Sequence[SearchStatus]) -> Grid:

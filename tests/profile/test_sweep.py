@@ -344,7 +344,7 @@ def test_the_rest_of_all_sweeps_is_told_and_corrected_as_points_end(
     first, ended, second, last = capsys.readouterr().out.splitlines()
     assert first.endswith("; with the 3 after it about 4 min, at most 11 min at this pace")
     # A point of 61 s took 305 s.
-    assert ended.endswith("(305.0 s); 3 more, about 15 min")
+    assert ended.endswith("(took 305.0 s); 3 more, about 15 min")
     assert "so this point takes about 5 min, or 14 min if it does not settle" in second
     assert second.endswith("; with the 2 after it about 15 min, at most 41 min at this pace")
     assert last.endswith("; 2 more, about 10 min")

@@ -15,6 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
 from triton_operator.api.performance import Regression
 from triton_operator.api.renamed import as_before
+from triton_operator.api.status import CandidateStatus
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.progress import picture
 from triton_plugin.report.as_html import as_html
@@ -101,10 +102,17 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "Constraints: p99Latency at most 10ms.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 8: 3600 inferences/s, p99Latency 5ms" in text
     assert "33.3 % better than onnx-fp16." in text
-    assert "Its p99Latency is 50.0 % within its bound, at most 10ms." in text
+    assert "Its p99Latency is 50.0 % below its constraint, at most 10ms." in text
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
+
+
+def test_a_candidate_of_which_nothing_is_known_yet_is_told_by_its_state_alone() -> None:
+    subject = ready()
+    candidates = [*subject.status.candidates, CandidateStatus(name="waiting", state="Pending")]
+    text = explain(replace(subject, status=subject.status.model_copy(update={"candidates": candidates})))
+    assert "  waiting: Pending\n" in f"{text}\n"
 
 
 @pytest.mark.parametrize(("scenario", "sweep"), [("Offline", "offline"), ("RequestRate", "open-loop")])
@@ -241,7 +249,7 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
             "closest-selected",
             [
                 "spec.selection.fallback selects the closest",
-                "Its p99Latency is 25.0 % beyond its bound, at most 4ms.",
+                "Its p99Latency is 25.0 % above its constraint, at most 4ms, and misses it.",
             ],
         ),
         (

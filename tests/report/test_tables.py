@@ -98,14 +98,14 @@ def test_what_all_rows_have_in_common_is_said_once() -> None:
 @pytest.mark.parametrize(
     ("constraint", "percent", "words"),
     [
-        ("p99Latency at most 10ms", "50.0", "p99Latency is 50.0 % within its bound, at most 10ms"),
-        ("p99Latency at most 4ms", "-25.0", "p99Latency is 25.0 % beyond its bound, at most 4ms"),
-        ("throughput at least 80", "20.0", "throughput is 20.0 % within its bound, at least 80"),
-        ("throughput at least 80", "-20.0", "throughput is 20.0 % beyond its bound, at least 80"),
+        ("p99Latency at most 10ms", "50.0", "p99Latency is 50.0 % below its constraint, at most 10ms"),
+        ("p99Latency at most 4ms", "-25.0", "p99Latency is 25.0 % above its constraint, at most 4ms, and misses it"),
+        ("throughput at least 80", "20.0", "throughput is 20.0 % above its constraint, at least 80"),
+        ("throughput at least 80", "-20.0", "throughput is 20.0 % below its constraint, at least 80, and misses it"),
         (
             "memory at most 8Gi",
             "",
-            "memory was not measured, so it does not meet its bound, at most 8Gi",
+            "memory was not measured, so it does not meet its constraint, at most 8Gi",
         ),
         ("", "", ""),
     ],

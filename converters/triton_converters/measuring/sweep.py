@@ -32,6 +32,7 @@ LONG_SECONDS = 10
 """A point that takes longer is announced: its row comes when it has ended."""
 UNSETTLED = (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
 """How much longer a point takes that does not settle: all of its windows, and then three that are taken as they are."""
+UNSTABLE = ", unstable: its windows differ by {:.0f} %"
 LOOK_SECONDS = 0.2
 """The pause between two looks at perf_analyzer's memory, which was seen to grow by 1 GB a second."""
 CONNECTIONS = 3
@@ -213,11 +214,9 @@ def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -
         plan.pace.ended(sum(part.least_seconds for part in parts), took)
         if not plan.pace.sample_seconds and (row.batch_size, row.concurrency) == (1, 1):
             plan.pace.sample_seconds = row.average / 1_000_000
-        print(
-            f"{where}: {row.throughput:.1f} inferences/s,"
-            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({took:.1f} s){_rest(plan, after)}",
-            flush=True,
-        )
+        figures = f"{row.throughput:.1f} inferences/s, p99 {row.p99} us"
+        spread = "" if row.stable else UNSTABLE.format(row.spread)
+        print(f"{where}: {figures}{spread} (took {took:.1f} s){_rest(plan, after)}", flush=True)
         rows.append(row)
     if rows and len(rows) < len(wanted) and not refused:
         why = "the throughput no longer rises" if is_saturated(rows) else "the time of all sweeps is spent"
