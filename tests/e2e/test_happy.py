@@ -127,7 +127,7 @@ def test_columns_of_kubectl_get(happy_object: Happy) -> None:
     wanted = {
         name: str(serving[path.removeprefix(SERVING)]) for name, path in columns().items() if path.startswith(SERVING)
     }
-    assert wanted.keys() >= {"CANDIDATE", "PRECISION", "INF/S"}
+    assert wanted.keys() >= {"SERVING", "PRECISION", "INF/S"}
     wanted |= {"NAME": "happy", "READY": "True", "UPTODATE": "True", "REASON": "Ready"}
     assert printed == {**wanted, "AGE": printed["AGE"]}
 

@@ -21,7 +21,7 @@ def test_the_file_that_it_wrote_is_the_object(ran: Ran) -> None:
 
 def test_it_does_not_overwrite_its_file(ran: Ran) -> None:
     assert ran.again.returncode == 1
-    assert "exists; pass --force" in ran.again.stderr
+    assert "exists; pass --update" in ran.again.stderr
 
 
 def test_the_ejected_server_answers_the_same_without_the_object(ran: Ran) -> None:
