@@ -53,7 +53,8 @@ def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) 
     local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in below(folder, modules)}
     foreign = [each for each in imports(modules, file) if is_foreign(each, SERVERS, local)]
     tops = {each.name.partition(".")[0] for each in foreign}
-    if gpu := sorted(tops & GPU_PACKAGES):
+    needed = {each.name.partition(".")[0] for each in foreign if not each.is_guarded}
+    if gpu := sorted(needed & GPU_PACKAGES):
         message = f"it imports {names(gpu)}, but a step runs on the CPU: write it with NumPy"
         told.faults.append((model.name, message))
     elsewhere = {PurePosixPath(each).stem for each in modules}
