@@ -27,7 +27,7 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
 
     ``folder``: the model's files on this machine; None: they are not here. The request is the first sample of the
     dataloader in them, if that needs no argument; otherwise zeros stand for real inputs. Inputs too long for a command
-    line are sent from Python.
+    line are sent from Python, and so is what JSON does not hold: FP16.
     """
     url = quote(f"http://localhost:{PORT}/v2/models/{subject.served_name}")
     forward = f"kubectl port-forward --namespace {quote(subject.namespace)} {quote(f'service/{subject.name}')}"
@@ -41,11 +41,12 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
         script = _script(subject.served_name, signature, _sample(signature, folder, loader), SAMPLE_LABELS)
         return f"To send the first sample of {loader}, where what it imports is installed{most}:{by_grpc}{script}"
     shapes = [_shape(tensor, rows > 0) for tensor in signature.inputs]
-    if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
+    has_halves = any(_datatype(tensor) == "FP16" for tensor in (*signature.inputs, *signature.outputs))
+    is_long = sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs)
+    if is_long or has_halves:
         script = _script(subject.served_name, signature, _zeros(signature, shapes))
-        return (
-            f"To send a request from Python (zeros stand for real inputs{most}):\n\n{forward} {GRPC_PORT} &\n{script}"
-        )
+        why = "; Triton's JSON holds no FP16" if has_halves else ""
+        return f"To send a request from Python (zeros stand for real inputs{why}{most}):{by_grpc}{script}"
     body = _body(signature, shapes)
     curl = f"curl {RETRY} {url}/infer --data {quote(body)}"
     return f"To send a request (zeros stand for real inputs{most}):\n  {forward} {PORT} &\n  {curl}"
@@ -135,4 +136,4 @@ def _datatype(tensor: TensorStatus) -> str:
 
 
 def _zero(tensor: TensorStatus) -> object:
-    return {"BYTES": "", "BOOL": False, "FP16": 0.0, "FP32": 0.0, "FP64": 0.0}.get(_datatype(tensor), 0)
+    return {"BYTES": "", "BOOL": False, "FP32": 0.0, "FP64": 0.0}.get(_datatype(tensor), 0)

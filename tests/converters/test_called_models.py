@@ -201,7 +201,7 @@ def test_threads_may_ask_too(ask: Asked) -> None:
             "array(request(np.float64(x)).exec())",
             "model large: input x is float64[2, 3], but the model takes float32[batch, 3]",
         ),
-        ("array(request(np.float16(x)).exec())", "model large: input x is float16, which is not served: cast it"),
+        ("array(request(np.float16(x)).exec())", "model large: input x is float16[2, 3], but the model takes float32"),
         (
             "array(request(x[:, :2]).exec())",
             "model large: input x is float32[2, 2], but the model takes float32[batch, 3]",

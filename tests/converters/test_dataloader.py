@@ -11,7 +11,7 @@ from triton_converters.claim_store.dump import Batch, read_batches, write_batch
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.user.dataloader import batches
+from triton_converters.user.dataloader import NO_TYPES, batches
 
 HEADER = "import numpy as np\n"
 GOOD = """
@@ -36,13 +36,13 @@ def load(
     max_batch_size: int = 4,
     max_samples: int = 256,
     needs_labels: bool = False,
-    doubles: tuple[str, ...] = (),
+    types: Mapping[str, str] = NO_TYPES,
     **arguments: str,
 ) -> list[Batch]:
     code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
     loader = Entrypoint("loader.py", arguments)
     request = ReferenceRequest("k" * 16, "d" * 64, code, loader, max_samples, needs_labels)
-    return list(batches(request, source, ("x",), doubles=doubles))
+    return list(batches(request, source, ("x",), types=types))
 
 
 def refusal(source: Path, max_batch_size: int = 4, needs_labels: bool = False) -> StageError:
@@ -117,9 +117,17 @@ def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, w
     assert all(word in error.message for word in words), error.message
 
 
-def test_double_precision_is_taken_where_the_graph_declares_it(write_source: WriteSource) -> None:
-    source = write_source({"loader.py": HEADER + items("([0, 1], {'x': np.zeros((2, 3))}, None)")})
-    assert [batch.inputs["x"].dtype.name for batch in load(source, doubles=("x",))] == ["float64"]
+@pytest.mark.parametrize("kind", ["float16", "float64"])
+def test_another_floating_point_type_is_taken_where_it_is_declared(write_source: WriteSource, kind: str) -> None:
+    source = write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': np.zeros((2, 3), np.{kind})}}, None)")})
+    assert [batch.inputs["x"].dtype.name for batch in load(source, types={"x": kind})] == [kind]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float64"])
+def test_single_precision_is_refused_where_another_type_is_declared(write_source: WriteSource, kind: str) -> None:
+    source = write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': {X}}}, None)")})
+    with pytest.raises(StageError, match=rf"is float32, but the model takes {kind}; add \.astype\(numpy\.{kind}\)"):
+        load(source, types={"x": kind})
 
 
 @pytest.mark.parametrize(

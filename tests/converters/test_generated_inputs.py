@@ -1,5 +1,7 @@
 """The reference of a model without a dataloader: inputs are made from what its graph declares."""
 
+import base64
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -505,15 +507,6 @@ def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_
     assert "maxBatchSize" in failure.message or failure.message.endswith("name it in spec.dataloader")
 
 
-def test_half_precision_says_what_to_export(refer: Refer) -> None:
-    failure = refusal(refer, identity(TensorProto.FLOAT16, ["batch", 4]))
-    assert failure.reason is Reason.INPUTS_NOT_GENERATED
-    words = (
-        "input x of model.onnx is float16, but ioPrecision is fp32: export the model with float32 inputs and outputs"
-    )
-    assert failure.message == f"{words}; weights may be float16"
-
-
 def test_a_graph_that_answers_no_batch_says_so(refer: Refer) -> None:
     failure = refusal(refer, single(), max_batch_size=2)
     assert failure.reason is Reason.BATCHING_UNSUPPORTED
@@ -530,13 +523,23 @@ def test_a_batch_of_which_one_sample_is_not_finite_is_no_matter_of_batches(refer
     assert "of 64 elements of output y are NaN" in failure.message
 
 
-def test_an_output_that_cannot_be_served_is_no_matter_of_inputs(refer: Refer) -> None:
+def test_an_output_may_be_half_where_the_input_is_not(refer: Refer) -> None:
     graph = Graph()
     half = graph.add("Cast", "x", to=TensorProto.FLOAT16)
     model = graph.model({"x": (TensorProto.FLOAT, ["n", "m"])}, {"y": (half, TensorProto.FLOAT16, ["n", "m"])})
-    failure = refusal(refer, model)
-    assert failure.reason is Reason.FRAMEWORK_FAILED
-    assert failure.message == "output y is float16, but ioPrecision is fp32: cast it to float32 in the model"
+    assert [each.data_type for each in refer(model).signature.outputs] == ["FP16"]
+
+
+def test_half_precision_goes_in_and_out(refer: Refer) -> None:
+    signature = refer(identity(TensorProto.FLOAT16, ["batch", 4])).signature
+    assert [each.data_type for each in (*signature.inputs, *signature.outputs)] == ["FP16", "FP16"]
+    first = batches()[0]
+    assert first.inputs["x"].dtype == numpy.float16
+    numpy.testing.assert_array_equal(first.inputs["x"], first.outputs["y"])
+    assert len(numpy.unique(first.inputs["x"])) > 1
+    directory = layout.reference_directory(SOURCE[:16])
+    step = json.loads((directory / "perf.json").read_text())["data"][0]["x"]
+    assert base64.b64decode(step["content"]["b64"]) == first.inputs["x"][0].tobytes()
 
 
 def test_double_precision_goes_in_and_out(refer: Refer) -> None:

@@ -48,8 +48,16 @@ def taken(text: str, backend: str = "onnxruntime") -> RepositoryModel:
 @pytest.mark.parametrize("field", ["input", "output"])
 def test_a_type_that_no_triton_has_is_refused(field: str) -> None:
     text = re.sub(rf"({field} \[ .*?data_type: )TYPE_\w+", r"\g<1>999", SERVED)
-    with pytest.raises(RefusedError, match=f"{field} [xy] is 999, but ioPrecision is fp32: a tensor may be BOOL"):
+    with pytest.raises(RefusedError, match=f"{field} [xy] is 999: a tensor may be BOOL"):
         read(text.encode())
+
+
+def test_halves_are_taken_where_the_graph_may_declare_them() -> None:
+    text = f'input {{ name: "x" data_type: TYPE_FP16 dims: 1 }} {OUT}'
+    model = taken(text)
+    assert [each.data_type for each in model.inputs] == ["FP16"]
+    with pytest.raises(RefusedError, match=r"input x is FP16: a tensor may be BOOL, .*, FP32, FP64 or STRING"):
+        read(f'backend: "pytorch" {text}'.encode())
 
 
 def test_names_of_parameters_are_quoted_and_bounded() -> None:
@@ -127,8 +135,8 @@ REFUSED = {
     f"{IN}": "lists inputs or outputs alone",
     f"{IN} {IN} {OUT}": "names an input twice",
     f"input {{ data_type: TYPE_FP32 dims: 1 }} {OUT}": "the name of an input",
-    f'input {{ name: "x" data_type: TYPE_FP16 dims: 1 }} {OUT}': "ioPrecision is fp32",
-    f'input {{ name: "x" dims: 1 }} {OUT}': "ioPrecision is fp32",
+    f'input {{ name: "x" data_type: TYPE_BF16 dims: 1 }} {OUT}': "input x is BF16: a tensor may be BOOL",
+    f'input {{ name: "x" dims: 1 }} {OUT}': "input x is INVALID: a tensor may be BOOL",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 0 }} {OUT}': "dims of input x",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 reshape {{ shape: [ 2, 2 ] }} }} {OUT}': "input.reshape of x is",
     f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 allow_ragged_batch: true }} {OUT}': "ragged",
@@ -161,7 +169,7 @@ def test_all_that_is_refused_is_named_at_once() -> None:
 
 def test_faults_of_values_are_named_with_those_of_fields() -> None:
     text = f"""
-    {IN} output {{ name: "y" data_type: TYPE_FP16 dims: 4 }} response_cache {{ enable: true }}
+    {IN} output {{ name: "y" data_type: TYPE_BF16 dims: 4 }} response_cache {{ enable: true }}
     backend: "onnxruntime" parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "x" }} }}
     instance_group {{ count: 65 }} instance_group {{ }} dynamic_batching {{ max_queue_delay_microseconds: 60000001
       default_queue_policy {{ default_timeout_microseconds: 9999999999 }} }}
@@ -169,7 +177,7 @@ def test_faults_of_values_are_named_with_those_of_fields() -> None:
     with pytest.raises(RefusedError) as caught:
         taken(text)
     for words in (
-        "ioPrecision",
+        "output y is BF16",
         "the cache",
         "EXECUTION_ENV_PATH",
         "several instance",

@@ -158,12 +158,12 @@ REFUSED = {
         f'platform: "tensorflow_graphdef" max_batch_size: 128 {IN} {OUT}',
         ["save the graph as a SavedModel"],
     ),
-    "half inputs, sequences and an environment at once": (
-        f"""backend: "onnxruntime" {IN.replace("FP32", "FP16")} {OUT}
+    "inputs that NumPy lacks, sequences and an environment at once": (
+        f"""backend: "onnxruntime" {IN.replace("FP32", "BF16")} {OUT}
         sequence_batching {{ max_sequence_idle_microseconds: 5 }}
         parameters {{ key: "EXECUTION_ENV_PATH" value: {{ string_value: "/opt/env" }} }}
         instance_group {{ kind: KIND_MODEL }}""",
-        ["ioPrecision is fp32", "correlation IDs", "EXECUTION_ENV_PATH", "KIND_MODEL"],
+        ["is BF16: a tensor may be", "correlation IDs", "EXECUTION_ENV_PATH", "KIND_MODEL"],
     ),
     "a reshape of another kind": (
         f"{IN.replace('[ 3, 32, 32 ]', '[ 3072 ] reshape { shape: [ 3, 32, 32 ] }')} {OUT}",

@@ -386,6 +386,13 @@ def test_a_dataloader_that_is_not_here_or_needs_what_the_cluster_has_is_not_aske
     assert "zeros" in first_request(loading(8, tensors))
 
 
+def test_what_json_does_not_hold_is_sent_from_python() -> None:
+    text = first_request(subject(8, ("x", "FP16", [2])))
+    assert "curl" not in text
+    assert "Triton's JSON holds no FP16" in text.splitlines()[0]
+    assert "[('x', [1, 2], 'FP16')]" in text
+
+
 def test_without_a_signature_the_server_tells_the_inputs() -> None:
     last = first_request(subject(8)).splitlines()[-1]
     assert last.strip() == "curl --retry 9 --retry-connrefused http://localhost:8000/v2/models/digits"

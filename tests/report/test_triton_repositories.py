@@ -311,7 +311,7 @@ SENDER = "def answer(request): request.get_response_sender().send(None)\n"
             "sequence_batching { }",
             "labels: sequence_batching is not supported: the gates send no correlation IDs",
         ),
-        ("labels/config.pbtxt", "TYPE_FP32", "TYPE_FP16", "labels: input 'logits' is 'FP16', but may be BOOL"),
+        ("labels/config.pbtxt", "TYPE_FP32", "TYPE_BF16", "labels: input 'logits' is 'BF16', but may be BOOL"),
         ("labels/config.pbtxt", "dims: [ 3 ]", "dims: [ 3 ] reshape { shape: [ ] }", "input 'logits' is reshaped"),
         ("labels/config.pbtxt", "max_batch_size: 8", "max_batch: 8", "labels: 'max_batch' is not supported"),
         ("labels/config.pbtxt", "max_batch_size: 8", "max_batch_size: many", "max_batch_size must be a whole number"),

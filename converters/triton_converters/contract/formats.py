@@ -55,6 +55,9 @@ class Source:
     """Name of the file that makes a directory such a model; empty: it is a file."""
     tensors: str = ""
     """Where the names of its tensors come from, in words."""
+    halves: bool = False
+    """Whether inputs and outputs may be float16, as the graph declares them. What PyTorch and TensorFlow run is
+    converted in float32, with casts inside for fp16."""
 
 
 PYTORCH = "pytorch"
@@ -144,6 +147,7 @@ SOURCES: Mapping[str, Source] = {
         kind="an ONNX graph",
         suffixes=(".onnx",),
         tensors="those of the graph",
+        halves=True,
     ),
     "tf-keras": Source(
         "triton_converters.load.tf_keras",
@@ -179,8 +183,11 @@ SOURCES: Mapping[str, Source] = {
         is_file=False,
         converters={TRITON_PYTHON: "triton_converters.convert.triton_python"},
         tensors="those of the spec or, if it names none, of auto_complete_config",
+        halves=True,
     ),
-    ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}, tensors="those of ensemble.inputs"),
+    ENSEMBLE: Source(
+        "triton_converters.load.ensemble", CONVERTER, False, {}, tensors="those of ensemble.inputs", halves=True
+    ),
     REPOSITORY: Source(
         "",
         CONVERTER,
@@ -189,6 +196,7 @@ SOURCES: Mapping[str, Source] = {
         declares=True,
         marker=CONFIG,
         tensors="those of config.pbtxt or, if it names none, of the graph",
+        halves=True,
     ),
 }
 """The sources by their names in spec.models[]."""

@@ -80,8 +80,12 @@ def _computes_in(trial: Trial) -> tuple[str, Tolerance]:
     """Return the precision that the candidate computes in, and its tolerance.
 
     A file of halves that is served as it is has the precision fp32, because nothing is cast, but rounds as fp16 does.
+    So does a graph that answers in halves, whatever its weights are.
     """
-    if trial.precision != "fp32" or not trial.published or trial.published[0] not in HALVES:
+    is_half = any(each in HALVES for each in trial.published[:1]) or any(
+        each.data_type in HALVES for each in trial.signature.outputs
+    )
+    if trial.precision != "fp32" or not is_half:
         return trial.precision, trial.tolerance
     if not trial.tolerance.is_default("fp32"):
         return "fp16", trial.tolerance

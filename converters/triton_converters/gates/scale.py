@@ -122,6 +122,8 @@ class Scale:
             self._add(array[start : start + rows])
 
     def _add(self, array: Array) -> None:
+        # What is far beyond a float16 is no float16.
+        array = array.astype(numpy.float32) if array.dtype == numpy.float16 else array
         self.masks = (self.masks | _masks(array)) if len(self.masks) < MOST_MASKS else self.masks
         seen = ~self.masked(array)
         finite = numpy.where(seen & numpy.isfinite(array), array, 0.0).astype(numpy.float64)

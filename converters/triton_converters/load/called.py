@@ -10,6 +10,7 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import Step
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SOURCES
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
 from triton_converters.model_config import data_types
@@ -43,6 +44,11 @@ class Called:
     _varied: set[tuple[str, str, int]] = field(default_factory=set)
     """What was seen to vary: the side, the tensor, and the axis, TYPE or RANK."""
 
+    @property
+    def halves(self) -> bool:
+        """Whether its inputs and outputs may be float16."""
+        return SOURCES[self.step.code.format].halves
+
     def answer(self, request: InferenceRequest) -> InferenceResponse:
         """Return the response of a server to a request, which the step made, and keep what went through the model."""
         name = self.step.model
@@ -51,7 +57,9 @@ class Called:
             outputs = self.model(inputs)
             self._keep(inputs, outputs)
             wanted = request.requested_output_names() or set(self.model.outputs)
-            tensors = [Tensor(each, _sent(outputs[each], each)) for each in self.model.outputs if each in wanted]
+            tensors = [
+                Tensor(each, _sent(outputs[each], each, self.halves)) for each in self.model.outputs if each in wanted
+            ]
         except ValueError as error:
             return InferenceResponse(error=TritonError(f"model {name}: {error}"))
         except StageError as error:
@@ -66,7 +74,7 @@ class Called:
             raise ValueError(f"the request has the inputs {given}, but the model takes {own}")
         if unknown := sorted(request.requested_output_names() - set(self.model.outputs)):
             raise ValueError(f"it has no output {unknown[0]}; it has: {', '.join(self.model.outputs)}")
-        arrays = {each.name(): _received(each.as_numpy(), each.name()) for each in request.inputs()}
+        arrays = {each.name(): _received(each.as_numpy(), each.name(), self.halves) for each in request.inputs()}
         self._check_rows(arrays)
         known = self.model.declared if isinstance(self.model, DeclaresInputs) else ()
         for each in known:
@@ -112,19 +120,19 @@ class Called:
         return found
 
 
-def _received(array: Array, name: str) -> Array:
+def _received(array: Array, name: str, halves: bool) -> Array:
     """Return an input as a framework gets it: its own copy, with strings as text; raises ValueError."""
     if array.dtype.kind in "OS":
         items = [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel().tolist()]
         return data_types.strings(data_types.objects(items, array.shape))
-    if not data_types.is_served(array.dtype):
+    if not data_types.is_served(array.dtype, halves):
         raise ValueError(f"input {name} is {array.dtype}, which is not served: cast it to float32")
     return numpy.array(array)
 
 
-def _sent(array: Array, name: str) -> Array:
+def _sent(array: Array, name: str, halves: bool) -> Array:
     """Return an output as a step gets it, with text as bytes; raises ValueError."""
-    if not data_types.is_served(array.dtype):
+    if not data_types.is_served(array.dtype, halves):
         raise ValueError(f"output {name} is {array.dtype}, which is not served: cast it to float32 in the model")
     return data_types.as_bytes(array) if array.dtype.kind in data_types.STRINGS else array
 

@@ -30,10 +30,6 @@ TRITON_BY_NUMPY = {
 }
 """Triton's names of the NumPy types of fixed size that a tensor can have."""
 NUMPY_BY_TRITON = {triton: name for name, triton in TRITON_BY_NUMPY.items()}
-SERVED = frozenset(TRITON_BY_NUMPY) - {"float16"}
-"""Types that an input or output may have: spec.models[].ioPrecision is fp32, so floating point has at least 32 bits."""
-
-
 BYTES = "BYTES"
 STRINGS = "UO"
 """NumPy's kinds of arrays whose elements are strings."""
@@ -50,9 +46,9 @@ def triton_type(dtype: numpy.dtype[Any]) -> str | None:
     return BYTES if dtype.kind in STRINGS else TRITON_BY_NUMPY.get(dtype.name)
 
 
-def is_served(dtype: numpy.dtype[Any]) -> bool:
-    """Whether an input or output may have the type."""
-    return dtype.kind in STRINGS or dtype.name in SERVED
+def is_served(dtype: numpy.dtype[Any], halves: bool) -> bool:
+    """Whether an input or output may have the type; ``halves``: whether it may be float16 (``Source.halves``)."""
+    return dtype.kind in STRINGS or (dtype.name in TRITON_BY_NUMPY and (halves or dtype != numpy.float16))
 
 
 def strings(array: Array) -> Array:

@@ -1,7 +1,7 @@
 """The values of a config.pbtxt that the user wrote: those that are not taken, each with what to do. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tritonclient.grpc import model_config_pb2
@@ -10,7 +10,7 @@ from triton_converters.contract.backend_parameters import LONGEST_VALUE, MOST, P
 from triton_converters.contract.results import Tensor
 from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import SEGMENT
-from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON, SERVED
+from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY
 from triton_converters.model_config.shapes import differ_by_ones
 
 LARGEST_BATCH, MOST_INSTANCES, MOST_PREFERRED, LONGEST_DELAY = 65536, 64, 16, 60_000_000
@@ -18,6 +18,8 @@ MOST_TENSORS, MOST_DIMS, LONGEST_NAME = 64, 16, 128
 """The limits of the spec's fields, and of the status."""
 NAMED = 8
 """The most names that one sentence has."""
+FULL = ("pytorch", "tensorflow")
+"""Backends whose models have no inputs and outputs in FP16."""
 FILES = re.compile("path|file|librar|director|env", re.IGNORECASE)
 """Words in the name of a parameter from which a server may load code. Others change nothing if they are left out."""
 
@@ -27,8 +29,10 @@ def faults(message: Any, backend: str) -> Iterator[str]:
     file = message.default_model_filename
     if file and not re.fullmatch(SEGMENT, file):
         yield "default_model_filename must be a plain name: correct it"
-    yield from _of_tensors(message.input, "input")
-    yield from _of_tensors(message.output, "output")
+    # What PyTorch and TensorFlow run is converted in float32.
+    types = [each for each in TRITON_BY_NUMPY.values() if each != "FP16" or backend not in FULL]
+    yield from _of_tensors(message.input, "input", types)
+    yield from _of_tensors(message.output, "output", types)
     yield from _of_instances(message.instance_group)
     yield from _of_batching(message)
     if bool(message.input) != bool(message.output):
@@ -75,7 +79,7 @@ def of_parameters(given: Any, backend: str) -> Iterator[str]:
         yield f"parameters {', '.join(wrong[:NAMED])} must be a number, a flag or a word: correct them"
 
 
-def _of_tensors(values: Any, side: str) -> Iterator[str]:
+def _of_tensors(values: Any, side: str, types: Sequence[str]) -> Iterator[str]:
     if len(values) > MOST_TENSORS:
         yield f"it has more than {MOST_TENSORS} {side}s"
         return
@@ -83,16 +87,16 @@ def _of_tensors(values: Any, side: str) -> Iterator[str]:
     if len(set(names)) != len(names):
         yield f"it names an {side} twice: remove one"
     for each in values:
-        yield from _of_tensor(each, side)
+        yield from _of_tensor(each, side, types)
 
 
-def _of_tensor(value: Any, side: str) -> Iterator[str]:
+def _of_tensor(value: Any, side: str, types: Sequence[str]) -> Iterator[str]:
     if not 0 < len(value.name) <= LONGEST_NAME or not value.name.isprintable():
         yield f"the name of an {side} must have 1 to {LONGEST_NAME} printable characters: correct it"
         return
     kind = _kind(value)
-    if kind != BYTES and NUMPY_BY_TRITON.get(kind) not in SERVED:
-        yield f"{side} {value.name} is {kind}, but ioPrecision is fp32: {_types()}"
+    if kind not in (*types, BYTES):
+        yield f"{side} {value.name} is {kind}: a tensor may be {', '.join(types)} or STRING"
     dims = tuple(value.dims)
     if not dims or not _are_sizes(dims):
         yield f"dims of {side} {value.name} must be 1 to {MOST_DIMS} sizes, each positive or -1: correct them"
@@ -115,11 +119,6 @@ def _kind(value: Any) -> str:
     names = {number: name for name, number in model_config_pb2.DataType.items()}
     kind = str(names.get(value.data_type, value.data_type)).removeprefix("TYPE_")
     return BYTES if kind == "STRING" else kind
-
-
-def _types() -> str:
-    names = (triton for triton, name in NUMPY_BY_TRITON.items() if name in SERVED)
-    return f"a tensor may be {', '.join(names)} or STRING"
 
 
 def _of_instances(groups: Any) -> Iterator[str]:

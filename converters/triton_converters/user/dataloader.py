@@ -1,6 +1,6 @@
 """The user's dataloader; every batch is checked before anything is computed with it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,13 @@ from triton_converters.claim_store.dump import KINDS, Array, Batch, is_name, is_
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, packed, strings, triton_type
+from triton_converters.model_config.data_types import STRINGS, TRITON_BY_NUMPY, packed, strings, triton_type
 from triton_converters.user.user_code import call, running
 
 NO_OUTPUTS: Mapping[str, Array] = {}
+NO_TYPES: Mapping[str, str] = {}
+DECLARED = ("float16", "float64")
+"""Types that an input has only if it is declared so: otherwise they are a mistake, as float64 is NumPy's default."""
 _END = object()
 """What the iterator gives at its end; an item that is None is a wrong one, such as of a collate function."""
 
@@ -23,14 +26,14 @@ def batches(
     source: Path,
     input_names: tuple[str, ...],
     batch_size: int | None = None,
-    doubles: Collection[str] = (),
+    types: Mapping[str, str] = NO_TYPES,
 ) -> Iterator[Batch]:
     """Yield at most ``max_samples`` samples in the dataloader's batches; the last batch is cut to fit.
 
     ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: the size to ask the
-    dataloader for; None: the largest that is served. ``doubles``: inputs that the graph declares as float64; for
-    others NumPy's default type is a mistake. Outputs are empty. Raises StageError: DataloaderInvalid, DataloaderEmpty,
-    LabelsMissing, and what ``user_code.call`` raises.
+    dataloader for; None: the largest that is served. ``types``: of the inputs that are declared as one of DECLARED, by
+    name. Outputs are empty. Raises StageError: DataloaderInvalid, DataloaderEmpty, LabelsMissing, and what
+    ``user_code.call`` raises.
     """
     assert request.dataloader is not None
     path, left, first = request.dataloader.path, request.max_samples, None
@@ -41,7 +44,7 @@ def batches(
             item = next(iterator, _END)
         if item is _END:
             break
-        batch = _checked(item, input_names, doubles, batch_dimension, f"{path}: ")
+        batch = _checked(item, input_names, types, batch_dimension, f"{path}: ")
         if request.needs_labels and not batch.labels:
             message = f"{path}: accuracy.thresholds are set, but the dataloader yields no labels (the third item)"
             raise StageError(Reason.LABELS_MISSING, message)
@@ -78,7 +81,7 @@ def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterat
 
 
 def _checked(
-    item: Any, input_names: tuple[str, ...], doubles: Collection[str], batch_dimension: bool, where: str
+    item: Any, input_names: tuple[str, ...], types: Mapping[str, str], batch_dimension: bool, where: str
 ) -> Batch:
     """Return one item as a Batch, after checking its arrays against the model's names and each other."""
     if not isinstance(item, tuple | list) or len(item) != 3:
@@ -93,7 +96,7 @@ def _checked(
         raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, but the model's are {sorted(input_names)}")
     batch = Batch(
         _plain(ids, f"{where}ids").reshape(-1),
-        {name: _served(inputs[name], name in doubles, f"{where}input {name}") for name in input_names},
+        {name: _served(inputs[name], types.get(name, "float32"), f"{where}input {name}") for name in input_names},
         _labels(labels or {}, where),
         NO_OUTPUTS,
     )
@@ -138,15 +141,19 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
         raise _invalid(f"{where}a batch has labels {sorted(batch.labels)}, but the first had {sorted(first.labels)}")
 
 
-def _served(value: Any, is_double: bool, where: str) -> Array:
-    """Return an array whose type an input may have; no type is changed silently."""
+def _served(value: Any, floating: str, where: str) -> Array:
+    """Return an array whose type an input may have; no type is changed silently.
+
+    ``floating``: the type that it must have if it is of floating point.
+    """
     array = _plain(_listed(value), where)
     if array.dtype.kind == "S":
         raise _invalid(f"{where} is {array.dtype}, whose zeros at an end NumPy drops: give bytes as dtype=object")
-    if is_served(array.dtype) and (is_double or array.dtype != numpy.float64):
+    is_known = array.dtype.kind in STRINGS or array.dtype.name in TRITON_BY_NUMPY
+    if is_known and (array.dtype.kind != "f" or array.dtype.name == floating):
         return array
-    if array.dtype.name in TRITON_BY_NUMPY:
-        raise _invalid(f"{where} is {array.dtype}, but ioPrecision is fp32; add .astype(numpy.float32)")
+    if is_known:
+        raise _invalid(f"{where} is {array.dtype}, but the model takes {floating}; add .astype(numpy.{floating})")
     raise _invalid(f"{where} is {array.dtype}, a type that no model input can have")
 
 

@@ -13,7 +13,9 @@ Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_]
 multiplies it by every pair of tensors."""
 
 
-DataType = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"]
+DataType = Literal[
+    "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "BYTES"
+]
 
 
 class StepTensor(ApiType):
@@ -22,7 +24,7 @@ class StepTensor(ApiType):
     name: TensorName
     """Name of the tensor."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP32 or BYTES."""
+    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32 or BYTES."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
     """Dimensions of the tensor, without the batch dimension if `config.maxBatchSize` is above 0. -1 means any size."""
 
@@ -33,7 +35,7 @@ class EnsembleTensor(ApiType):
     name: Connected
     """Name of the tensor. For an input, it is the name that the dataloader yields."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP32 or BYTES."""
+    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32 or BYTES."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
     """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. -1 means any size."""
 

@@ -148,8 +148,9 @@ class Candidate(ApiType):
     `tf-savedmodel` and `tf-trt` need Triton's TensorFlow backend; they are skipped if the server image has none, as in
     every release after 25.02."""
     precision: Literal["fp32", "fp16", "int8"]
-    """Precision of the weights and of the computation: `fp32`, `fp16` or `int8`. Inputs and outputs have `ioPrecision`
-    in each case. `int8` is for format `onnx` on a CPU, and needs a threshold in `accuracy.thresholds`."""
+    """Precision of the weights and of the computation: `fp32`, `fp16` or `int8`. Inputs and outputs keep the
+    types that the model declares. `int8` is for format `onnx` on a CPU, and needs a threshold in
+    `accuracy.thresholds`."""
     quantization: Quantization | None = None
     """How the graph of a candidate with precision `int8` is quantized. Only allowed for that. Default: 64 samples
     calibrate it, and no operator is left out."""
@@ -239,8 +240,8 @@ class Model(ApiType):
     `pb_utils.InferenceRequest(model_name=NAME, ...).exec()` or `async_exec()`. Such a model needs no step, and may have
     any format but `triton-python`. Default: none; a request to another model is refused."""
     io_precision: Literal["fp32"] = "fp32"
-    """Precision of the inputs and outputs that clients see: always `fp32`. Other candidates convert inside the model,
-    so all candidates have the same inputs and outputs. Default: fp32."""
+    """Ignored, and removed in a later release. Inputs and outputs have the types that the model's own graph, code or
+    config.pbtxt declares, and all candidates have the same. Default: fp32."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[

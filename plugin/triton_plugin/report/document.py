@@ -319,7 +319,6 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
         "Model Format": formats,
         "Precision": precisions.upper(),
         "Backend Accelerator": accelerators,
-        "Input and output precision": _joined(each.io_precision.upper() for each in models),
         "GPU" if spec.gpu_count else "Device Kind": _device(subject),
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
         **(_found(tuned) if tuned else _given(subject)),

@@ -9,6 +9,7 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
 from triton_converters.load.framework import Framework
@@ -19,7 +20,7 @@ from triton_converters.stages.reference import soundness
 BATCHES = 8
 ENOUGH = 3
 """Samples of which one may be black: two others still show that an answer varies."""
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 SIZES = (224, 128, 256, 64, 32, 320, 512, 640, 1024, 16, 8, 4, 3, 2, 1, 16000)
 """Sizes to try for dimensions that the graph leaves open: pictures and texts first, then other multiples and small
 numbers, then a second of speech."""
@@ -92,12 +93,13 @@ class Recipe:
             return strings(words)
         is_float = declared.type in FLOATS and not declared.is_flags
         if is_float or declared.is_table:
-            values = random.random(shape, numpy.dtype(declared.type if is_float else "float64"))
+            drawn = "float32" if declared.type == "float16" else declared.type if is_float else "float64"
+            values = random.random(shape, numpy.dtype(drawn))
             for column, points in enumerate(declared.points):
                 places = numpy.linspace(0, 1, len(points))
                 values[..., column] = numpy.interp(values[..., column], places, points)
             _categorize(values, declared, random)
-            return values if is_float else _whole(values, declared.type)
+            return values.astype(declared.type) if is_float else _whole(values, declared.type)
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
             return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
@@ -174,11 +176,12 @@ def _may_be_black(declared: GraphInput) -> bool:
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
     """Return the inputs that the model's graph declares, if arrays for them can be served."""
     declared = model.declared if isinstance(model, DeclaresInputs) else ()
+    halves = SOURCES[request.model.format].halves
     if not declared:
         raise _failed(f"{model.path} does not declare the types and shapes of its inputs")
     for each in declared:
-        if each.type != "str" and not is_served(numpy.dtype(each.type)):
-            message = f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32"
+        if each.type != "str" and not is_served(numpy.dtype(each.type), halves):
+            message = f"input {each.name} of {model.path} is {each.type}, which a model of this format cannot have"
             advice = "export the model with float32 inputs and outputs; weights may be float16"
             raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: {advice}")
         if request.model.max_batch_size and not (each.dims and isinstance(each.dims[0], str)):
@@ -331,10 +334,10 @@ def _answered(model: Framework, inputs: Arrays, batch_size: int | None) -> tuple
         if error.reason is not Reason.FRAMEWORK_FAILED:
             raise
         return NO_ARRAYS, error
-    # Other inputs would change no type.
-    soundness.check_types(answered.outputs)
+    # Other inputs would change no type. Whether it may be float16 is judged with all other answers.
+    soundness.check_types(answered.outputs, halves=True)
     try:
-        soundness.check_outputs(answered, batched=batch_size is not None)
+        soundness.check_outputs(answered, batched=batch_size is not None, halves=True)
     except StageError as error:
         return answered.outputs, error
     return answered.outputs, None

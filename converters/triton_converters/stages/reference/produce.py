@@ -23,7 +23,7 @@ from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
-from triton_converters.model_config.data_types import alike
+from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
 
@@ -69,14 +69,14 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
     previous: Batch | None = None
     loads = request.dataloader is not None
     given = (
-        dataloader.batches(request, source, model.inputs, doubles=_doubles(model))
+        dataloader.batches(request, source, model.inputs, types=_types(model))
         if loads
         else generated.batches(model, request)
     )
     for number, batch in enumerate(given):
         answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request))
         # Only so that a broken model ends the Job early: the publisher judges.
-        soundness.check_outputs(answered, batched)
+        soundness.check_outputs(answered, batched, _halves(request))
         write_batch(incoming, number, answered)
         if number == 0:
             again = model(batch.inputs)
@@ -147,10 +147,17 @@ def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
         ) from error
 
 
-def _doubles(model: Framework) -> tuple[str, ...]:
-    """Return the inputs that the model's graph declares as float64."""
-    declared = model.declared if isinstance(model, DeclaresInputs) else ()
-    return tuple(each.name for each in declared if each.type == "float64")
+def _types(model: Framework) -> dict[str, str]:
+    """Return the types of the inputs that are declared as one of ``dataloader.DECLARED``, by their names."""
+    if isinstance(model, Ensemble):
+        types = {each.name: NUMPY_BY_TRITON.get(each.data_type, "") for each in model.code.inputs}
+    else:
+        types = {each.name: each.type for each in (model.declared if isinstance(model, DeclaresInputs) else ())}
+    return {name: kind for name, kind in types.items() if kind in dataloader.DECLARED}
+
+
+def _halves(request: ReferenceRequest) -> bool:
+    return SOURCES[request.model.format].halves
 
 
 def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> None:
@@ -177,11 +184,11 @@ def _record_sizes(model: Framework, request: ReferenceRequest, source: Path, inc
     looks like.
     """
     for number, size in enumerate(request.other_batch_sizes):
-        requests = dataloader.batches(request, source, model.inputs, size, _doubles(model))
+        requests = dataloader.batches(request, source, model.inputs, size, _types(model))
         for index, batch in enumerate(islice(requests, evidence.SIZE_REQUESTS)):
             if index == 0:
                 answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
-                soundness.check_outputs(answered, batched=False)
+                soundness.check_outputs(answered, False, _halves(request))
                 write_batch(incoming / evidence.size_folder(number), 0, answered)
             else:
                 write_batch(incoming / evidence.more_folder(number), index - 1, batch)

@@ -8,6 +8,7 @@ from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.contract.text import shortened
@@ -56,13 +57,13 @@ def record(
 
     Raises StageError(Crashed) if the batches hold no samples, or more than were asked for.
     """
-    batched = request.model.max_batch_size > 0
+    batched, halves = request.model.max_batch_size > 0, SOURCES[request.model.format].halves
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
     perf_input, variety, samples, batches = _perf_input(request, batched), Variety(batched), 0, 0
     previous: Batch | None = None
     for batch in arrays.read_batches(incoming, evidence.OWN, names, directory, request.max_samples):
-        _check_inputs(batch, batched, incoming)
-        soundness.check_outputs(batch, batched)
+        _check_inputs(batch, batched, halves, incoming)
+        soundness.check_outputs(batch, batched, halves)
         others = _check_others(request, names, previous, batch, incoming, directory) if batches < 2 else []
         _observe(observed, (batch.inputs, batch.outputs, *others))
         variety.add(batch)
@@ -136,7 +137,7 @@ def _perf_input(request: ReferenceRequest, batched: bool) -> PerfInput:
 
 def _record_size(request: ReferenceRequest, number: int, names: Names, incoming: Path, directory: Path) -> Batch:
     """Write the first request of another size, and perf_analyzer's input; returns the request."""
-    size = request.other_batch_sizes[number]
+    size, halves = request.other_batch_sizes[number], SOURCES[request.model.format].halves
     perf_input = _perf_input(request, batched=False)
     own, more = evidence.size_folder(number), evidence.more_folder(number)
     first = next(arrays.read_batches(incoming, own, names, directory, 1), None)
@@ -144,18 +145,18 @@ def _record_size(request: ReferenceRequest, number: int, names: Names, incoming:
         raise unfit(incoming / own, "it holds no request")
     rest = arrays.read_batches(incoming, more, Names(names.inputs, ()), directory, evidence.SIZE_REQUESTS - 1)
     for each in (first, *rest):
-        _check_inputs(each, False, incoming)
+        _check_inputs(each, False, halves, incoming)
         perf_input.add(each.inputs)
-    soundness.check_outputs(first, batched=False)
+    soundness.check_outputs(first, False, halves)
     write_batch(directory / SIZES, number, first)
     (directory / file_name(0, size)).write_text(perf_input.to_json(), encoding="utf-8")
     return first
 
 
-def _check_inputs(batch: Batch, batched: bool, incoming: Path) -> None:
+def _check_inputs(batch: Batch, batched: bool, halves: bool, incoming: Path) -> None:
     """Check what the dataloader's own checks have seen to, unless user code wrote the batch itself."""
     for name, array in batch.inputs.items():
-        if not is_served(array.dtype):
+        if not is_served(array.dtype, halves):
             raise unfit(incoming / "batches", f"input {name} is {array.dtype}, a type that no model input can have")
     sizes = {array.shape[:1] for group in (batch.inputs, batch.labels) for array in group.values()}
     if batched and (not len(batch.ids) or sizes != {(len(batch.ids),)}):

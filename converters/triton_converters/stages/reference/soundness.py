@@ -63,12 +63,13 @@ def mixed(model: str, what: str) -> StageError:
     return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
 
 
-def check_outputs(batch: Batch, batched: bool) -> None:
+def check_outputs(batch: Batch, batched: bool, halves: bool) -> None:
     """Check that outputs have a type that can be served and the batch's size, hold no NaN, and are not all infinite.
 
-    Raises StageError: FrameworkFailed, BatchingUnsupported (another size), ReferenceNotFinite.
+    ``halves``: whether one may be float16. Raises StageError: FrameworkFailed, BatchingUnsupported (another size),
+    ReferenceNotFinite.
     """
-    check_types(batch.outputs)
+    check_types(batch.outputs, halves)
     for name, array in batch.outputs.items():
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
@@ -88,11 +89,12 @@ def has_infinities(outputs: Arrays) -> bool:
     return any(array.dtype.kind == "f" and bool(numpy.isinf(array).any()) for array in outputs.values())
 
 
-def check_types(outputs: Arrays) -> None:
+def check_types(outputs: Arrays, halves: bool) -> None:
     """Check that outputs have a type that can be served. Raises StageError(FrameworkFailed)."""
     for name, array in outputs.items():
-        if not is_served(array.dtype):
-            raise _failed(f"output {name} is {array.dtype}, but ioPrecision is fp32: cast it to float32 in the model")
+        if not is_served(array.dtype, halves):
+            where = "which only ONNX graphs and Python steps may have there: " if array.dtype == numpy.float16 else ""
+            raise _failed(f"output {name} is {array.dtype}, {where}cast it to float32 in the model")
 
 
 def check_reproducible(again: Arrays, batch: Batch) -> None:
@@ -122,7 +124,7 @@ def check_alone(answers: Sequence[Arrays], batch: Batch) -> None:
 
 def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
     """Check that two samples in one batch gave what they give alone."""
-    check_outputs(Batch(numpy.arange(2), {}, {}, joined), batched=True)
+    check_outputs(Batch(numpy.arange(2), {}, {}, joined), True, halves=True)
     usual = _usual(joined)
     for index, batch in enumerate((first, second)):
         rows = {name: array[index : index + 1] for name, array in joined.items()}
@@ -191,19 +193,25 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
         if one[name].ndim != whole.ndim:
             return shapes
         mine, theirs = alike(one[name], whole)
-        actual, expected = common(mine, theirs)
+        actual, expected = common(_wide(mine), _wide(theirs))
         if beyond(mine, actual) or beyond(theirs, expected):
             return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
             difference = _largest_difference(actual, expected)
             finite = numpy.abs(expected[numpy.isfinite(expected)])
             scale = float(numpy.max(finite, initial=usual.get(name, 0.0)))
-            agreement = HALF_AGREEMENT if _is_half(actual) and _is_half(expected) else AGREEMENT
+            is_half = whole.dtype == numpy.float16 or (_is_half(actual) and _is_half(expected))
+            agreement = HALF_AGREEMENT if is_half else AGREEMENT
             if not difference <= max(SMALLEST, agreement * scale):
                 return f"{name}: largest difference {difference:.3g} in values of up to {scale:.3g}"
         elif differing := _differing(actual, expected):
             return f"{name}: {differing} of {expected.size} elements differ"
     return None
+
+
+def _wide(array: Array) -> Array:
+    """Return float16 as float32, in which the difference of two is finite; anything else as it is."""
+    return array.astype(numpy.float32) if array.dtype == numpy.float16 else array
 
 
 def _is_half(array: Array) -> bool:
