@@ -120,8 +120,8 @@ bench-mixed: venv images ## Compare sweeps of one length and of all lengths with
 bench-defaults: venv images ## Compare untouched objects with the best of a grid within a p99 budget, three models: 20 minutes; NAME="a b" runs some
 	python3 -m bench.defaults $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
-bench-int8: venv ## Compare INT8 with fp32 on the cluster, by four examples' throughput, latency and metrics: 20 minutes
-	python3 -m bench.int8 $(NAME)
+bench-int8: venv images ## Compare INT8 with fp32 by four models that are served, their throughput, latency and metrics: 15 minutes; NAME="a b" runs some
+	python3 -m bench.int8 $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
 .PHONY: bench-ramp
 bench-ramp: venv ## Have KEDA, and then an autoscaler by CPU, scale an object while a load rises to twice its saturation and falls: 50 minutes

