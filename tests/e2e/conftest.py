@@ -22,6 +22,7 @@ from hack.devcluster.paths import cluster_paths
 from tests.converters.https_server import make_authority
 from tests.e2e import (
     attacks,
+    cascading,
     configmap,
     conversion,
     deletion,
@@ -62,6 +63,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "evolved": evolution.run,
     "pictures": pictures.run,
     "texts": texts.run,
+    "cascade": cascading.run,
     "scorer": ensemble.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
@@ -335,6 +337,12 @@ def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
 def pictures_object(lanes: dict[str, "Future[Any]"]) -> pictures.Pictures:
     """Outcome of the lane."""
     return lanes["pictures"].result()
+
+
+@pytest.fixture(scope="package", name="cascade")
+def cascade_object(lanes: dict[str, "Future[Any]"]) -> cascading.Cascade:
+    """A Python step that asks two models by itself."""
+    return lanes["cascade"].result()
 
 
 @pytest.fixture(scope="package", name="texts")

@@ -23,7 +23,8 @@ class TritonPythonModel:
             try:
                 pictures = numpy.stack([decoded(file) for (file,) in files])
             except (ValueError, struct.error, zlib.error) as error:
-                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError(f"no PNG: {error}")))
+                wrong = pb_utils.TritonError(f"no PNG: {error}", pb_utils.TritonError.INVALID_ARG)
+                responses.append(pb_utils.InferenceResponse(error=wrong))
             else:
                 responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("picture", pictures)]))
         return responses

@@ -1,0 +1,43 @@
+"""The sample of a cascade: a Python step that asks two models by itself, on the real server."""
+
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.e2e import plugin
+from tests.e2e.applied import Applied
+from tests.e2e.kubectl import Object
+from tests.e2e.pictures import LIGHT, SAMPLES
+from tests.e2e.state import State
+from tests.e2e.suite import Suite
+
+NAME = "cascade"
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """The Ready object, and what a client got."""
+
+    state: State
+    answers: Object
+    """How many pictures were told rightly, and how many requests and pictures each model answered meanwhile."""
+
+
+def run(suite: Suite) -> Cascade:
+    """To Ready, and some pictures one after the other."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(shutil.copytree(SAMPLES / NAME, Path(name) / NAME))
+        shutil.copytree(SAMPLES / "digits", folder, dirs_exist_ok=True)
+        pushed = plugin.run(suite.busy, "push", str(folder), f"pvc://models/{NAME}")
+    assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
+    body = yaml.safe_load((SAMPLES / f"{NAME}.yaml").read_text(encoding="utf-8"))
+    applied = Applied(suite.busy, suite.watch, body, NAME)
+    conversion = {"pod": LIGHT["conversion"]["pod"]}
+    changes = {**LIGHT, "source": {"uri": f"pvc://models/{NAME}"}, "conversion": conversion}
+    state = applied.wait_ready(applied.apply(changes)).state
+    asked = suite.workbench.python("cascade.py", f"{NAME}.{suite.busy.namespace}", f"/models/{NAME}")
+    return Cascade(state, json.loads(asked))
