@@ -12,9 +12,6 @@ REFUSALS = {
     "needs a dataloader: a TorchScript file declares no inputs": (
         r"InvalidSpec: inputs can be generated only .*set spec\.dataloader; found is ts-script"
     ),
-    "needs another export: its inputs or outputs are float16": (
-        r"InputsNotGenerated: .* is float16, but ioPrecision is fp32: export the model with float32"
-    ),
     "needs another format: its exporter lacks an operator of the model": (
         r"ConversionUnsupported: tf2onnx \S+ cannot convert TensorFlow's \w+; use format"
     ),
