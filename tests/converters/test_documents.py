@@ -47,6 +47,8 @@ st.register_type_strategy(
         total_bytes=st.integers(0, 2**62),
     ),
 )
+# The times of an ensemble's models are as many as the rows.
+st.register_type_strategy(results.MeasureResult, st.builds(results.MeasureResult, steps=st.just(())))
 st.register_type_strategy(ConvertRequest, st.builds(ConvertRequest, members=st.just(())))
 
 

@@ -163,10 +163,11 @@ def test_init_of_a_hostile_folder_writes_an_object_that_can_be_read(
     assert "cannot stand in a TritonDeployment" in text
     (tmp_path / f"model {name}.py").rename(tmp_path / "model.py")
     (tmp_path / f"loader 0 {name}.py").rename(tmp_path / "dataloader.py")
-    text = printed(capsys, "init", str(tmp_path))
-    assert yaml.safe_load(text)["kind"] == "TritonDeployment"
-    assert "also found" in text
-    assert obeyed(text) == set()
+    main(("init", str(tmp_path)))
+    found = capsys.readouterr()
+    assert yaml.safe_load(found.out)["kind"] == "TritonDeployment"
+    assert "also found" in found.out
+    assert obeyed(found.out + found.err) == set()
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

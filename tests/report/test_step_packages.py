@@ -140,7 +140,7 @@ def test_a_file_above_is_taken_whole_if_it_names_all(tmp_path: Path) -> None:
         tmp_path, "import cv2, yaml\n", {"requirements.txt": "opencv-python-headless\nPyYAML==6.0.2\nwheel\n"}
     )
     assert said(place) == []
-    assert read(place).pipeline.models[2]["requirements"] == "requirements.txt"  # type: ignore[union-attr]
+    assert read(place).pipeline.models[2]["requirements"] == "requirements.txt"  # type: ignore[union-attr]  # it is a repository
     (place / "requirements.txt").write_text("PyYAML==6.0.2\n")
     assert written(place) == ["opencv-python-headless", "PyYAML==6.0.2"]
 
@@ -253,7 +253,7 @@ def test_a_step_of_two_versions_gets_one_file(tmp_path: Path) -> None:
         "models/labels/2/model.py": "import yaml\n" + PLAIN_STEP,
     }
     place = folder(tmp_path, "import cv2\n", more)
-    assert len(read(place).pipeline.made) == 1  # type: ignore[union-attr]
+    assert len(read(place).pipeline.made) == 1  # type: ignore[union-attr]  # it is a repository
     assert written(place) in (["pyyaml"], ["opencv-python-headless"])
     # What the other version lacks is still told.
     assert any("it imports" in each for each in said(place))

@@ -46,7 +46,7 @@ class Called:
 
     @property
     def halves(self) -> bool:
-        """Whether its inputs and outputs may be float16."""
+        """Whether the model's inputs and outputs may be float16."""
         return SOURCES[self.step.code.format].halves
 
     def answer(self, request: InferenceRequest) -> InferenceResponse:

@@ -47,14 +47,7 @@ def run(options: argparse.Namespace) -> Exit:
     """Serve the model and print a first request. Raises CommandError, such as FolderError, and OSError."""
     uri = options.model_files if is_uri(options.model_files) else ""
     path = Path(options.model_files)
-    if options.secret and not uri:
-        raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
-    if options.write_requirements and (uri or options.dry_run):
-        raise FolderError(f"{WRITE} writes into a folder of this machine, and so not to a URI, nor with --dry-run")
-    if options.update and uri:
-        raise FolderError(
-            "--update is for files of this machine; for a URI, set spec.source.version and apply the file"
-        )
+    _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
     for each in notices(folder):
         say(each, sys.stderr)
@@ -91,3 +84,15 @@ def run(options: argparse.Namespace) -> Exit:
         here = None if uri or not path.is_dir() else path.resolve()
         say(f"\n{first_request(source.subject(name), here)}")
     return status
+
+
+def _check_options(options: argparse.Namespace, uri: str) -> None:
+    """Raise FolderError for options that do not fit what is to be served; ``uri``: empty for files of this machine."""
+    if options.secret and not uri:
+        raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
+    if options.write_requirements and (uri or options.dry_run):
+        raise FolderError(f"{WRITE} writes into a folder of this machine, and so not to a URI, nor with --dry-run")
+    if options.update and uri:
+        raise FolderError(
+            "--update is for files of this machine; for a URI, set spec.source.version and apply the file"
+        )
