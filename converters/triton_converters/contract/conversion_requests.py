@@ -116,6 +116,10 @@ class Step:
     code: ModelCode
 
 
+MOST_ASKED = 16
+"""The most requests of Python steps to another model that are kept as its reference."""
+
+
 @dataclass(frozen=True)
 class EnsembleCode:
     """Models that answer a request together, each as the user gives it."""

@@ -91,6 +91,11 @@ def _masks(array: Array) -> set[float]:
     return found
 
 
+def widened(array: Array) -> Array:
+    """Return float16 as float32, in which a difference is finite and what is far beyond float16 can be written."""
+    return array.astype(numpy.float32) if array.dtype == numpy.float16 else array
+
+
 @dataclass
 class Scale:
     """The size of one floating point output of the framework, over all samples.
@@ -122,8 +127,7 @@ class Scale:
             self._add(array[start : start + rows])
 
     def _add(self, array: Array) -> None:
-        # What is far beyond a float16 is no float16.
-        array = array.astype(numpy.float32) if array.dtype == numpy.float16 else array
+        array = widened(array)
         self.masks = (self.masks | _masks(array)) if len(self.masks) < MOST_MASKS else self.masks
         seen = ~self.masked(array)
         finite = numpy.where(seen & numpy.isfinite(array), array, 0.0).astype(numpy.float64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays
-from triton_converters.contract.conversion_requests import Step
+from triton_converters.contract.conversion_requests import MOST_ASKED, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.load.framework import Framework
@@ -18,9 +18,8 @@ from triton_converters.python_backend.messages import InferenceRequest, Inferenc
 from triton_converters.python_backend.tensors import Tensor
 
 FIRST = 2
-"""Requests that are kept in any case: enough to trace, and to see what varies."""
-MOST = 16
-"""Requests that are kept at all; beyond the first, only one in which a size or a type differs that never did before."""
+"""Requests that are kept in any case: enough to trace, and to see what varies. Up to MOST_ASKED, another one is kept if
+a size or a type differs that never did before."""
 TYPE, RANK = -2, -1
 """In place of an axis: the tensor's type, and the number of its dimensions."""
 
@@ -94,7 +93,7 @@ class Called:
             raise ValueError(f"the request has {size} rows, but the largest batch has {largest}: {advice}")
 
     def _keep(self, inputs: Arrays, outputs: Arrays) -> None:
-        if len(self.asked) == MOST:
+        if len(self.asked) == MOST_ASKED:
             return
         varied = self._differing(inputs, outputs) - self._varied if self.asked else set()
         if len(self.asked) < FIRST or varied:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from triton_converters.contract.results import Row
-from triton_converters.contract.step_times import StepTimes
+from triton_converters.contract.step_times import StepTimes, by_model
 from triton_converters.measuring.perf_analyzer import Point
 
 MOST_FIGURES = 60
@@ -27,13 +27,8 @@ def step_times(directory: Path, rows: Sequence[Row]) -> tuple[StepTimes, ...]:
     measured one after the other, and if there are more than MOST_FIGURES.
     """
     of_rows = [dict(_of_point(directory, Point("online", row.batch_size, row.concurrency).name)) for row in rows]
-    models = sorted(of_rows[0]) if of_rows else []
-    if any(sorted(each) != models for each in of_rows) or len(models) * len(rows) > MOST_FIGURES:
-        return ()
-    return tuple(
-        StepTimes(model, tuple(each[model][0] for each in of_rows), tuple(each[model][1] for each in of_rows))
-        for model in models
-    )
+    found = by_model(of_rows)
+    return found if len(found) * len(rows) <= MOST_FIGURES else ()
 
 
 def _of_point(directory: Path, point: str) -> Iterator[tuple[str, tuple[int, int]]]:

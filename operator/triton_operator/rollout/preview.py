@@ -13,7 +13,7 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_converters.contract.saturation import saturation
 from triton_converters.contract.scoring import THROUGHPUT, Violation
-from triton_converters.contract.step_times import StepTimes
+from triton_converters.contract.step_times import StepTimes, by_model
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row
@@ -75,14 +75,7 @@ def _merged_steps(results: Sequence[MeasureResult]) -> tuple[StepTimes, ...]:
         for each in results
         for at, row in enumerate(each.online)
     }
-    of_rows = [times[load] for load in sorted(times)]
-    models = [step.model for step in results[-1].steps]
-    if any(each.keys() != set(models) for each in of_rows):
-        return ()
-    return tuple(
-        StepTimes(model, tuple(each[model][0] for each in of_rows), tuple(each[model][1] for each in of_rows))
-        for model in models
-    )
+    return by_model([times[load] for load in sorted(times)])
 
 
 def _windows(concurrencies: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -22,8 +22,6 @@ SIZE_REQUESTS = 4
 MEMBER_BATCHES = 2
 """Batches of an ensemble that run through its models once more, besides requests of other sizes: enough to trace and to
 see what varies."""
-CALLED_BATCHES = 16
-"""The most requests of Python steps to another model that are its reference."""
 
 
 def size_folder(number: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import write_batch
 from triton_converters.claim_store.replay import write_result
-from triton_converters.contract.conversion_requests import EnsembleCode, ReferenceRequest, Step
+from triton_converters.contract.conversion_requests import MOST_ASKED, EnsembleCode, ReferenceRequest, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.layout import member_key
@@ -39,7 +39,7 @@ def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path
 def _record(number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path) -> None:
     batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
     inputs, outputs = ({name: Observed(name, batched) for name in side} for side in (names.inputs, names.outputs))
-    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + evidence.CALLED_BATCHES, 0
+    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + MOST_ASKED, 0
     for batch in arrays.read_batches(incoming, folder, names, directory, limit):
         for observed, arrays_of_side in ((inputs, batch.inputs), (outputs, batch.outputs)):
             for name, array in arrays_of_side.items():

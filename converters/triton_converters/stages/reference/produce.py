@@ -217,7 +217,7 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
         _check_step(model.members[index], inputs)
     for index, step in enumerate(model.code.models):
         first = count if index < len(model.members) else 0
-        asked = passed.get(step.model, [])[: evidence.CALLED_BATCHES]
+        asked = passed.get(step.model, [])
         if not first and not asked:
             message = f"no step asked model {step.model} anything, so nothing shows how to convert it"
             advice = "let the dataloader yield samples for which a step asks it, or remove it from calls"

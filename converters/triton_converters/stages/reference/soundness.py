@@ -17,7 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.gates import exact
 from triton_converters.gates.agreement import beyond, common
 from triton_converters.gates.exact import Part
-from triton_converters.gates.scale import SMALLEST
+from triton_converters.gates.scale import SMALLEST, widened
 from triton_converters.model_config.data_types import alike, is_served
 
 AGREEMENT = 1e-4
@@ -193,7 +193,7 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
         if one[name].ndim != whole.ndim:
             return shapes
         mine, theirs = alike(one[name], whole)
-        actual, expected = common(_wide(mine), _wide(theirs))
+        actual, expected = common(widened(mine), widened(theirs))
         if beyond(mine, actual) or beyond(theirs, expected):
             return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
@@ -207,11 +207,6 @@ def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZ
         elif differing := _differing(actual, expected):
             return f"{name}: {differing} of {expected.size} elements differ"
     return None
-
-
-def _wide(array: Array) -> Array:
-    """Return float16 as float32, in which the difference of two is finite; anything else as it is."""
-    return array.astype(numpy.float32) if array.dtype == numpy.float16 else array
 
 
 def _is_half(array: Array) -> bool:
