@@ -12,6 +12,7 @@ from triton_operator.api.repository import ClaimSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCTION = (ROOT / "docs/production.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 FAQ = (ROOT / "docs/faq.md").read_text(encoding="utf-8")
 VALUES = yaml.safe_load((ROOT / "charts/triton-operator/values.yaml").read_text(encoding="utf-8"))
 
@@ -31,6 +32,7 @@ def test_the_seconds_of_models_are_those_of_the_zoo() -> None:
     )
     assert words in " ".join(PRODUCTION.split())
     assert f"Of {len(seconds)} models half were Ready within {half:.0f} s" in " ".join(FAQ.split())
+    assert f"[{len(seconds)} were ready](docs/zoo.md)" in README
 
 
 @pytest.mark.parametrize(
