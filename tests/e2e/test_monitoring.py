@@ -1,4 +1,4 @@
-"""The operator and a server, scraped by Prometheus as the chart's monitors say, and an object's events."""
+"""The operator and a server, scraped by Prometheus as the chart's monitors say."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ import pytest
 
 from tests.apiserver.operator_process import eventually, rendered
 from tests.e2e.state import State
-from tests.e2e.suite import Suite
 from tests.observe.prometheus import Prometheus, pod_scrape
 
 SAME = "on (namespace, object, model, revision)"
@@ -55,13 +54,3 @@ def test_its_alerts_are_evaluated_and_the_operator_is_not_down(prometheus: Prome
     assert {each["health"] for each in rules} <= {"ok", "unknown"}, rules
     names = {each["labels"]["alertname"] for each in prometheus.get("alerts")["alerts"]}
     assert "TritonOperatorPassesFail" not in names
-
-
-def test_events_tell_the_story_in_order(suite: Suite, smallest_object: State) -> None:
-    selector = f"--field-selector=involvedObject.kind=TritonDeployment,involvedObject.name={smallest_object.name}"
-    events = sorted(suite.busy.items("events", selector), key=lambda each: int(each["metadata"]["resourceVersion"]))
-    reasons = [each["reason"] for each in events]
-    story = ["Resolved", "Converted", "GeneratedInputs", "Selected", "Available", "Measured", "Ready"]
-    # A server that a busy machine lets wait is Available more than once.
-    assert [each for each in dict.fromkeys(reasons) if each in story] == story, reasons
-    assert len(reasons) <= 20, f"an object that becomes ready at once needs few events: {reasons}"

@@ -26,6 +26,7 @@ from tests.apiserver.operator_process import CHART, Operator, eventually, render
 from tests.apiserver.test_operator import condition
 from tests.observe.prometheus import Prometheus, pod_scrape
 from tests.observe.served import served
+from tests.simulation.deployments import an_ensemble
 
 JSON = dict[str, Any]
 NAMESPACE = "vision"
@@ -35,6 +36,7 @@ OBJECT = changed(
     {"spec.models.0.name": MODEL, "spec.selection": {"constraints": {"p99Latency": "1s", "averageLatency": "1s"}}},
 )
 FORBIDDEN = changed(named("forbidden", OBJECT), {"spec.source.uri": "pvc://secrets/digits"})
+ENSEMBLE = changed(named("pipeline", OBJECT), {"spec": {**an_ensemble("onnx-fp32"), "suspend": True}})
 DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in (CHART / "files/dashboards").glob("*.json")}
 QUERIES = [
     (name, panel["title"], target["expr"])
@@ -42,6 +44,8 @@ QUERIES = [
     for panel in board["panels"]
     for target in panel["targets"]
 ]
+TROUBLES = {f"triton_operator_{each}" for each in ("failing", "no_server_ready", "not_up_to_date", "rollout_held")}
+"""Metrics without a series while nothing is wrong."""
 VALUES = {"$__rate_interval": "15s", "$__range": "10m", "$namespace": NAMESPACE, "$object": "digits"}
 """What Grafana puts in."""
 
@@ -69,7 +73,7 @@ def prometheus(
     log: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
-    """Prometheus, with an object that serves, and one that is stalled."""
+    """Prometheus, with an object that serves, one that is stalled, and an ensemble that waits."""
     cluster_kubectl("create", "namespace", NAMESPACE)
     kubectl = cluster_kubectl.within(NAMESPACE)
     (pods,) = [each for each in monitoring if each["kind"] == "PodMonitor"]
@@ -90,7 +94,7 @@ def prometheus(
         found = stack.enter_context(Prometheus(folder, scrapes, rule["spec"]["groups"]))
         # What is counted from now on is an increase.
         eventually(lambda: found.query("triton_operator_leads"))
-        kubectl("create", "-f", "-", body=[OBJECT, FORBIDDEN])
+        kubectl("create", "-f", "-", body=[OBJECT, FORBIDDEN, ENSEMBLE])
         with Node(kubectl):
             eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=90)
         start_pod(kubectl, metrics)
@@ -208,8 +212,11 @@ def test_every_metric_of_every_alert_is_scraped(prometheus: Prometheus, monitori
     expressions = [each["expr"] for group in rule["spec"]["groups"] for each in group["rules"]]
     names = {name for each in expressions for name in re.findall(r"\b(?:nv|triton_operator)_\w+", each)}
     assert len(names) > 10
-    for name in sorted(names):
+    for name in sorted(names - TROUBLES):
         eventually(partial(prometheus.query, name), within=30)
+    for name in TROUBLES:
+        assert name in names
+        eventually(partial(prometheus.get, "metadata", metric=name), within=30)
 
 
 def test_alerts_are_evaluated_without_an_error_and_the_stalled_object_is_one(prometheus: Prometheus) -> None:
