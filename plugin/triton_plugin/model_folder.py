@@ -10,7 +10,7 @@ from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, Modules, entrypoints, parse, paths_below
 from triton_plugin.triton_repository import files
-from triton_plugin.triton_repository.code import CLASS
+from triton_plugin.triton_repository.code import CLASS, needs_packages
 from triton_plugin.triton_repository.pipeline import Pipeline, pipeline
 
 REQUIREMENTS = "requirements.txt"
@@ -37,7 +37,7 @@ class ModelFolder:
     suffixes: tuple[str, ...]
     """The suffixes of checkpoints that were searched for."""
     requirements: str = ""
-    """The requirements file of the user's Python files; empty: there is none in the folder's root."""
+    """The requirements file of the user's Python files; empty: there is none in its root, or none is needed."""
     pipeline: Pipeline | None = None
     """The models and the ensemble of a Triton repository, if the object is made of one; ``model`` is the ensemble."""
     steps: tuple[str, ...] = ()
@@ -71,7 +71,8 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
         tuple(entrypoints(modules, "MetricsCalculator")),
     )
     name = folder.resolve().name if folder.is_dir() else folder.stem
-    runs_code = bool(dataloaders or metrics or not SOURCES[model.format].is_file)
+    codes = [each.path for each in (*dataloaders[:1], *metrics[:1])]
+    is_needed = needs_packages(modules, codes) if whole else _runs_code(model, codes)
     suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
         name=PurePosixPath(whole).name if whole else name,
@@ -80,10 +81,14 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
         metrics=metrics,
         checkpoints=tuple(_checkpoints(folder, suffixes)),
         suffixes=suffixes,
-        requirements=REQUIREMENTS if runs_code and (folder / REQUIREMENTS).is_file() else "",
+        requirements=REQUIREMENTS if is_needed and (folder / REQUIREMENTS).is_file() else "",
         pipeline=pipeline(repository, whole) if whole else None,
         steps=() if whole else _steps(modules),
     )
+
+
+def _runs_code(model: Model, codes: list[str]) -> bool:
+    return bool(codes or not SOURCES[model.format].is_file)
 
 
 def _whole(repository: files.Repository, found: list[Model], path: str) -> str:

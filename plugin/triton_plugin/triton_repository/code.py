@@ -47,6 +47,16 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> s
     return _packages(model, file, repository, told)
 
 
+def needs_packages(modules: Modules, files: Iterable[str]) -> bool:
+    """Whether files that are no step's import what is neither Python's, nor NumPy, nor in the whole folder.
+
+    If not, a requirements file of a public repository is left out: it is for its server and its clients, and asks for
+    versions that no image here has.
+    """
+    local = {part.removesuffix(".py") for each in modules for part in PurePosixPath(each).parts}
+    return any(is_foreign(each, SERVERS, local) for file in files for each in imports(modules, file))
+
+
 def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
     """Tell what the step imports that neither the server nor its folder has; return as ``judge`` does."""
     folder, modules = PurePosixPath(file).parent, repository.modules

@@ -58,7 +58,8 @@ def packages(model: ModelFiles, foreign: Sequence[Import], repository: Repositor
         return model.requirements
     for path in model.above:
         lines = repository.requirements[path]
-        if all(each.name for each in lines) and all(_named(name, lines) for name in wanted):
+        is_plain = all(each.name and not each.bounds_numpy for each in lines)
+        if is_plain and all(_named(name, lines) for name in wanted):
             return path
     return _lacking(model, [_choice(name, each, model, repository) for name, each in wanted.items()], told)
 
@@ -104,6 +105,12 @@ def _compare(model: ModelFiles, wanted: Iterable[tuple[str, Import]], lines: Seq
         if line.is_open:
             message = f"{where} says what is to be filled in: replace it"
         told.missing.append((model.name, message))
+    for line in [line for line in lines if line.bounds_numpy][:NAMED]:
+        message = (
+            f"{place(model.requirements, line.number)} asks for {quoted(line.text)}: a step gets the server's NumPy,"
+            " and another version is a PackageConflict: leave its version open"
+        )
+        told.doubts.append((model.name, message))
     lacking = [(name, each) for name, each in wanted if not each.is_guarded and not _named(name, lines)]
     # A line may bring what it does not name, as transformers brings tokenizers.
     for name, each in lacking[:NAMED] if not any(line.is_open for line in lines) else ():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from triton_plugin.marks import TODO
 from triton_plugin.triton_repository.distributions import normal
 
+NUMPY = "numpy"
 LONGEST = 1000
 """Characters of a plain requirement."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -16,6 +17,7 @@ _PLAIN = re.compile(
     rf"(?P<name>{_NAME})\s*(?:\[[A-Za-z0-9._,\s-]*\])?\s*(?:{_VERSIONS}(?:\s*,\s*{_VERSIONS})*)?"
     r"(?:\s*;[ -\x22$-~]*)?(?:\s+--hash[= ][!-~]+)*"
 )
+_BOUND = re.compile(r"[=~<]=|<")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _INSTALLS = re.compile(r"\bpip[0-9.]*\s+install\b(.*)")
 _SERVER = re.compile(r"^[ \t]*FROM[ \t].*tritonserver", re.MULTILINE | re.IGNORECASE)
@@ -40,6 +42,11 @@ class Line:
     """The package's, normalized; empty: the line is no plain requirement."""
     is_open: bool = False
     """Whether the line is a comment with TODO."""
+
+    @property
+    def bounds_numpy(self) -> bool:
+        """Whether the line takes some NumPy alone, and none that is newer. A step gets the server's."""
+        return self.name == NUMPY and bool(_BOUND.search(self.text.partition(";")[0]))
 
 
 def lines(text: str) -> Iterator[Line]:
