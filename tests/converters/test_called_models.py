@@ -14,10 +14,18 @@ from tritonclient.grpc import model_config_pb2
 
 from tests.converters.conversions import ensemble_conversion, save_doubling
 from tests.converters.run_stage import run_convert, run_reference
-from triton_converters.claim_store.dump import Array, Arrays, read_batches
+from triton_converters.claim_store.dump import Array, Arrays, read_batches, write_batch
+from triton_converters.claim_store.origins import ASKED, origins
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
+from triton_converters.contract.conversion_requests import (
+    MOST_ASKED,
+    EnsembleCode,
+    Entrypoint,
+    ModelCode,
+    ReferenceRequest,
+    Step,
+)
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
@@ -161,7 +169,32 @@ def test_only_so_many_requests_are_kept_and_those_in_which_a_size_differs(source
     refer(largest="60")
     key = layout.member_key(KEY, "large")
     sizes = [len(each.ids) for each in read_batches(layout.reference_directory(key))]
-    assert sizes == [3, 4], "the first two; no other size was unlike them both"
+    first = [3, 4]
+    assert sizes[:2] == first, "the first two; no other size was unlike them both"
+    assert len(sizes) <= MOST_ASKED
+    assert set(sizes[2:]) == {1}, "samples alone, to know of which sample a request is"
+
+
+def test_it_is_known_of_which_samples_the_rows_are_that_a_model_was_asked_for(source: Path) -> None:
+    """INT8 calibrates by some of the samples, and is judged by others. Row n of the dataloader begins with n."""
+    refer(largest="60")
+    for name in ("small", "large"):
+        key = layout.member_key(KEY, name)
+        rows = [row.tolist() for each in read_batches(layout.reference_directory(key)) for row in each.inputs["x"]]
+        total, made_of = origins(key, batched=True)
+        assert total == 60
+        assert all(row[0] in samples for row, samples in zip(rows, made_of, strict=True))
+        exact = {samples.start for samples in made_of if len(samples) == 1}
+        assert len(exact) >= 7, "rows of which one sample is known"
+
+
+def test_what_user_code_writes_of_samples_is_not_believed_if_it_cannot_be(source: Path) -> None:
+    refer(largest="60")
+    folder = layout.reference_directory(layout.member_key(KEY, "large"))
+    (first, *_) = read_batches(folder)
+    for label in ([[0, 61]], [[-1, 1]], [[3, 3]], [[0, 1, 2]], [[0.0, 1.0]]):
+        write_batch(folder, 0, replace(first, labels={ASKED: numpy.array(label * len(first.ids))}))
+        assert origins(layout.member_key(KEY, "large"), batched=True)[1][0] == range(60)
 
 
 def test_the_revision_holds_every_model_and_warms_up_all_but_the_one_that_asks(source: Path) -> None:

@@ -18,8 +18,10 @@ from triton_converters.python_backend.messages import InferenceRequest, Inferenc
 from triton_converters.python_backend.tensors import Tensor
 
 FIRST = 2
-"""Requests that are kept in any case: enough to trace, and to see what varies. Up to MOST_ASKED, another one is kept if
-a size or a type differs that never did before."""
+"""Different requests that are kept in any case: enough to trace, and to see what varies. Up to MOST_ASKED, another one
+is kept if a size or a type differs that never did before, or if it is of one sample that was run alone for that."""
+MOST_UNCLEAR = 4
+"""Batches of which samples may be run alone: each sample is one more request to the whole ensemble."""
 TYPE, RANK = -2, -1
 """In place of an axis: the tensor's type, and the number of its dimensions."""
 
@@ -31,6 +33,8 @@ class Asked:
     inputs: Arrays
     outputs: Arrays
     """All outputs of the framework, whether they were asked for or not."""
+    samples: range
+    """The numbers of the samples, from 0, that the ensemble was given as the request was made; empty: nobody knows."""
 
 
 @dataclass
@@ -40,6 +44,12 @@ class Called:
     step: Step
     model: Framework
     asked: list[Asked] = field(default_factory=list)
+    samples: range = range(0)
+    """The numbers of the samples that the ensemble is given now."""
+    is_alone: bool = False
+    """Whether these are one sample of ``unclear``, so that every request is kept."""
+    unclear: list[range] = field(default_factory=list)
+    """Samples that were given together, and of which a request has other rows than one for each."""
     _varied: set[tuple[str, str, int]] = field(default_factory=set)
     """What was seen to vary: the side, the tensor, and the axis, TYPE or RANK."""
 
@@ -95,11 +105,17 @@ class Called:
     def _keep(self, inputs: Arrays, outputs: Arrays) -> None:
         if len(self.asked) == MOST_ASKED:
             return
+        rows = len(next(iter(inputs.values()))) if self.step.code.max_batch_size else 1
+        if rows != len(self.samples) > 1 and self.samples not in self.unclear and len(self.unclear) < MOST_UNCLEAR:
+            self.unclear.append(self.samples)
+        # The reference runs some samples more than once.
+        if any(_is_same(each.inputs, inputs) for each in self.asked):
+            return
         varied = self._differing(inputs, outputs) - self._varied if self.asked else set()
-        if len(self.asked) < FIRST or varied:
+        if len(self.asked) < FIRST or varied or self.is_alone:
             # The arrays are the step's, which may write into them.
             mine, theirs = ({name: numpy.array(array) for name, array in side.items()} for side in (inputs, outputs))
-            self.asked.append(Asked(mine, theirs))
+            self.asked.append(Asked(mine, theirs, self.samples))
             self._varied |= varied
 
     def _differing(self, inputs: Arrays, outputs: Arrays) -> set[tuple[str, str, int]]:
@@ -117,6 +133,10 @@ class Called:
                 pairs = zip(array.shape, shape, strict=True)
                 found |= {(side, name, axis) for axis, (size, was) in enumerate(pairs) if size != was}
         return found
+
+
+def _is_same(one: Arrays, other: Arrays) -> bool:
+    return all(one[name].dtype == array.dtype and numpy.array_equal(one[name], array) for name, array in other.items())
 
 
 def _received(array: Array, name: str, halves: bool) -> Array:

@@ -72,6 +72,14 @@ class Ensemble:
             *(self.called[each.model].model for each in self.code.called),
         )
 
+    def tell(self, samples: range, *, alone: bool = False) -> None:
+        """Take the numbers of the samples that are given next.
+
+        ``alone``: they are run so that it is known of which sample a request to another model is.
+        """
+        for called in self.called.values():
+            called.samples, called.is_alone = samples, alone
+
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the ensemble's outputs; raises what the members raise, with the member's name."""
         tensors = dict(inputs)

@@ -23,6 +23,9 @@ MEMBER_BATCHES = 2
 """Batches of an ensemble that run through its models once more, besides requests of other sizes: enough to trace and to
 see what varies."""
 
+ALONE_SAMPLES = 16
+"""Samples of an ensemble that are run alone, so that it is known of which sample a request to another model is."""
+
 
 def size_folder(number: int) -> str:
     """Return the folder of the first request of another size."""

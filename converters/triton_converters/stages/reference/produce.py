@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches, write_batch
+from triton_converters.claim_store.origins import ASKED
 from triton_converters.claim_store.replay import published_source
 from triton_converters.contract.conversion_requests import ReferenceRequest, Step
 from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError, Outcome
@@ -18,6 +19,7 @@ from triton_converters.contract.results import ReferenceResult, Signature, Tenso
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu
+from triton_converters.load.called import Asked
 from triton_converters.load.ensemble import Ensemble, Member, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
@@ -73,7 +75,11 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         if loads
         else generated.batches(model, request)
     )
+    start = 0
     for number, batch in enumerate(given):
+        count = len(batch.ids) if batched else 1
+        _tell(model, range(start, start + count))
+        start += count
         answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched, _halves(request))
@@ -87,9 +93,17 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             pairs = {name: alike(previous.inputs[name], batch.inputs[name]) for name in batch.inputs}
             both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
             ids = numpy.concatenate(alike(previous.ids, batch.ids))
+            _tell(model, range(start))
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
+    _tell(model, range(0))
     _record_sizes(model, request, source, incoming)
+
+
+def _tell(model: Framework, samples: range) -> None:
+    """Tell an ensemble the numbers of the samples that it is given next; empty: nobody knows them."""
+    if isinstance(model, Ensemble):
+        model.tell(samples)
 
 
 def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dict[str, Array]:
@@ -163,6 +177,7 @@ def _halves(request: ReferenceRequest) -> bool:
 def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> None:
     for index in range(count):
         rows = slice(index, index + 1)
+        _tell(model, range(index, index + 1))
         try:
             alone = model({name: array[rows] for name, array in batch.inputs.items()})
         except StageError as error:
@@ -201,9 +216,14 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
     step asked one of them.
     """
     sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
+    if request.model.max_batch_size:
+        _ask_alone(model, incoming)
     whole: Iterator[Batch] = chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)
     passed: dict[str, list[Batch]] = {
-        name: [Batch(_rows(called.step, each.inputs), each.inputs, {}, each.outputs) for each in called.asked]
+        name: [
+            Batch(_rows(called.step, each.inputs), each.inputs, _origin(called.step, each), each.outputs)
+            for each in called.asked
+        ]
         for name, called in model.called.items()
     }
     given: dict[int, list[Arrays]] = {}
@@ -224,6 +244,27 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             raise StageError(Reason.DATALOADER_INVALID, f"{message}: {advice}")
         for number, batch in enumerate(asked, start=first):
             write_batch(incoming / evidence.member_folder(index), number, batch)
+
+
+def _ask_alone(model: Ensemble, incoming: Path) -> None:
+    """Run samples alone, of which a step asked another model together: INT8 needs to know whose rows calibrate."""
+    unclear = {each.start for called in model.called.values() for each in called.unclear}
+    start, left = 0, evidence.ALONE_SAMPLES
+    for batch in read_batches(incoming):
+        for index in range(min(left, len(batch.ids))) if start in unclear else ():
+            model.tell(range(start + index, start + index + 1), alone=True)
+            model({name: array[index : index + 1] for name, array in batch.inputs.items()})
+            left -= 1
+        start += len(batch.ids)
+    model.tell(range(0))
+
+
+def _origin(step: Step, asked: Asked) -> Arrays:
+    """Return the label of a request that tells of which samples its rows may be."""
+    rows, samples = len(_rows(step, asked.inputs)), asked.samples
+    each = samples if rows == len(samples) else [samples.start] * rows
+    ends = [start + 1 for start in each] if rows == len(samples) else [samples.stop] * rows
+    return {ASKED: numpy.array([each, ends], numpy.int64).T}
 
 
 def _check_step(member: Member, passed: Sequence[Arrays]) -> None:
