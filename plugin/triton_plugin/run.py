@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from triton_converters.contract.uris import SEGMENT
+from triton_operator.names import KIND
+from triton_plugin import bounded_yaml
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.first_object import ObjectOptions, first_object
 from triton_plugin.marks import marks
 from triton_plugin.model_folder import ModelFolder
-from triton_plugin.validation.validate import check, deployments
+from triton_plugin.validation.validate import Loader, check, deployments
 
 PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
 """Matches what spec.models[].path takes; an entrypoint ends with .py, as what is found does."""
@@ -69,29 +73,73 @@ def start(
     the object would not be complete, or the file exists.
     """
     complete_yaml(folder, options)
-    if file.exists() and not overwrite:
-        raise FolderError(
-            f"{file} exists; pass --update to serve the folder's present files by it, or --force to write it anew"
-        )
+    _check_no_link(file)
+    if file.exists():
+        if not overwrite:
+            raise FolderError(
+                f"{file} exists; pass --update to serve the folder's present files by it, or --force to write it anew"
+            )
+        _object(file, options.name)
     file.write_text(complete_yaml(folder, replace(options, sha256=push())), encoding="utf-8")
     say(f"wrote {file}")
     say(apply(file))
 
 
-def update(file: Path, push: Callable[[], str], apply: Callable[[Path], str], say: Callable[[str], None]) -> None:
+def update(
+    options: ObjectOptions,
+    file: Path,
+    push: Callable[[], str],
+    apply: Callable[[Path], str],
+    say: Callable[[str], None],
+) -> None:
     """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
 
-    Raises FolderError before anything is sent: there is no such file, or it has not one digest.
+    ``options``: the object's name, and the source that ``push`` pushes to. Raises FolderError before anything is sent:
+    there is no such file, it holds anything else than that object, which the cluster would get too, or its source has
+    not one digest, or is another.
     """
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    if len(DIGEST.findall(text)) != 1:
+    _check_no_link(file)
+    text, body = _object(file, options.name)
+    given = body.get("spec")
+    source = given.get("source") if isinstance(given, dict) else None
+    digests = [each[0].removeprefix(each[1]) for each in DIGEST.finditer(text)]
+    if not isinstance(source, dict) or digests != [source.get("sha256")]:
         raise FolderError(
-            f"{file} is no object that `kubectl triton run` has written, with one sha256; leave out --update"
+            f"{file} has not one sha256, that of spec.source, as `kubectl triton run` has written it; push the folder"
+            " with `kubectl triton push`, write the digest into the file, and apply it"
+        )
+    if source.get("uri") != options.source:
+        raise FolderError(
+            f"spec.source.uri of {file} is not {options.source}, to which --update pushes; push the folder with"
+            " `kubectl triton push`, write the digest into the file, and apply it"
         )
     digest = push()
     file.write_text(DIGEST.sub(rf"\g<1>{digest}", text), encoding="utf-8")
     say(f"wrote the new digest into {file}")
     say(apply(file))
+
+
+def _check_no_link(file: Path) -> None:
+    """Raise FolderError for a link: the folder above a downloaded one may be downloaded too, and lead anywhere."""
+    if file.is_symlink():
+        raise FolderError(f"{file} is a link, through which nothing is written; remove it, or choose another --name")
+
+
+def _object(file: Path, name: str) -> tuple[str, dict[str, object]]:
+    """Return the text of an object's file, and the object. Raises FolderError for a file that holds anything else."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            text = bounded_yaml.text_of(opened)
+        (body,) = [each for each in bounded_yaml.documents(text, Loader) if each is not None]
+    except (OSError, ValueError, yaml.YAMLError):
+        body = None
+    metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == KIND else None
+    if not isinstance(metadata, dict) or metadata.get("name") != name:
+        raise FolderError(
+            f"{file} is no file that holds the TritonDeployment {name} and nothing else; move it away, or choose"
+            " another --name"
+        )
+    return text, body
 
 
 def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:

@@ -21,6 +21,9 @@ from triton_plugin.run import CLAIM, apply, complete_yaml, start, update
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
 
+SAID_BY_FILE = ("dataset", "gpu", "max_batch_size", "p99_latency", "threshold")
+"""Options that say what is in the object."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the object's name and what goes into it."""
@@ -76,7 +79,7 @@ def run(options: argparse.Namespace) -> Exit:
         return apply(source.kubectl, object_file)
 
     if options.update:
-        update(file, push, apply_file, say)
+        update(wanted, file, push, apply_file, say)
     else:
         start(folder, wanted, file, push, apply_file, say, options.force)
     status = watch_object(source, name, options.timeout)
@@ -96,3 +99,6 @@ def _check_options(options: argparse.Namespace, uri: str) -> None:
         raise FolderError(
             "--update is for files of this machine; for a URI, set spec.source.version and apply the file"
         )
+    if options.update and (given := [each for each in SAID_BY_FILE if getattr(options, each) not in ("", None, [])]):
+        named = ", ".join(f"--{each.replace('_', '-')}" for each in given)
+        raise FolderError(f"--update serves by the object's file as it is: write into that file what {named} says")

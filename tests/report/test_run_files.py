@@ -1,0 +1,107 @@
+"""The object's file that `kubectl triton run` writes or updates: it lies where others may have put one."""
+
+from pathlib import Path
+
+import pytest
+
+from triton_plugin.__main__ import main
+from triton_plugin.errors import FolderError
+from triton_plugin.first_object import ObjectOptions
+from triton_plugin.model_folder import read
+from triton_plugin.run import start, update
+
+SHA256, OTHER = "ab" * 32, "cd" * 32
+NET = ObjectOptions(name="net", source="pvc://models/net")
+ROLE = "---\nkind: ClusterRoleBinding\napiVersion: rbac.authorization.k8s.io/v1\nmetadata: {name: net}\n"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """The file of an object that `run` has made."""
+    (tmp_path / "net.onnx").write_bytes(b"graph")
+    _start(tmp_path / "net.yaml")
+    return tmp_path / "net.yaml"
+
+
+def _start(file: Path, overwrite: bool = False) -> None:
+    start(read(file.parent / "net.onnx"), NET, file, lambda: SHA256, lambda _: "created", lambda _: None, overwrite)
+
+
+def _update(file: Path) -> None:
+    update(NET, file, lambda: OTHER, lambda _: "configured", lambda _: None)
+
+
+@pytest.mark.parametrize("leads", ["nowhere", "to a file"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads: str, overwrite: bool) -> None:
+    """A repository that was downloaded may hold one, which leads out of it."""
+    profile = tmp_path / "profile"
+    written.rename(profile)
+    text = profile.read_text()
+    written.symlink_to(profile)
+    if leads == "nowhere":
+        profile.unlink()
+    for writes in (lambda: _start(written, overwrite), lambda: _update(written)):
+        with pytest.raises(FolderError, match=r"net\.yaml is a link, through which nothing is written"):
+            writes()
+    assert (profile.read_text() if profile.exists() else "") == ("" if leads == "nowhere" else text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["services: {web: {image: web}}\n", "", "- 1\n", "\tno: yaml", "kind: TritonDeployment\nmetadata: {name: other}\n"],
+    ids=["another file", "empty", "a list", "no YAML", "another object"],
+)
+def test_a_file_that_is_not_the_objects_is_never_replaced(written: Path, text: str) -> None:
+    written.write_text(text)
+    for writes in (lambda: _start(written, overwrite=True), lambda: _update(written)):
+        with pytest.raises(FolderError, match="is no file that holds the TritonDeployment net and nothing else"):
+            writes()
+    assert written.read_text() == text
+
+
+def test_a_file_with_bytes_that_are_no_text_is_never_replaced(written: Path) -> None:
+    written.write_bytes(b"\xff\xfe")
+    with pytest.raises(FolderError, match="is no file that holds"):
+        _start(written, overwrite=True)
+
+
+def test_no_other_object_is_applied_by_an_update(written: Path) -> None:
+    """The file next to a downloaded folder may be downloaded too, and `run` itself says to pass --update."""
+    text = written.read_text() + ROLE
+    written.write_text(text)
+    with pytest.raises(FolderError, match="and nothing else"):
+        _update(written)
+    assert written.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        (f", sha256: {SHA256}", "", "has not one sha256"),
+        (f", sha256: {SHA256}}}", f"}}\n  data: {{uri: 's3://a/b', sha256: {SHA256}}}", "has not one sha256"),
+        ("spec:\n", f"spec:\n  # sha256: {OTHER}\n", "has not one sha256"),
+        ("pvc://models/net", "pvc://others/net", "is not pvc://models/net, to which --update pushes"),
+    ],
+    ids=["no digest", "that of the data", "two", "another place"],
+)
+def test_an_update_finds_the_digest_of_what_it_pushes_or_pushes_nothing(
+    written: Path, was: str, becomes: str, words: str
+) -> None:
+    text = written.read_text().replace(was, becomes, 1)
+    written.write_text(text)
+    with pytest.raises(FolderError, match=words):
+        update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
+    assert written.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["--threshold", "accuracy=0.9"], ["--p99-latency", "5ms"], ["--gpu", "A"], ["--max-batch-size", "0"]],
+)
+def test_an_update_refuses_what_the_objects_file_says(
+    written: Path, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would not be in the object, and nobody would notice."""
+    assert main(["run", str(written.parent / "net.onnx"), "--update", *given]) == 1
+    assert f"write into that file what {given[0]} says" in capsys.readouterr().err
