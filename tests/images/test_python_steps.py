@@ -20,6 +20,7 @@ from tritonclient.utils import InferenceServerException
 from tests.images.python_models import STEPS, readable, tensors, write_model, write_step
 from tests.images.server import Server, wait_ready
 from tests.python_backend import questions
+from triton_converters.claim_store import python_step
 from triton_operator.resources.server import COMPLETE
 
 pytestmark = pytest.mark.images
@@ -31,7 +32,8 @@ WRONG = {
     2: "step faulty: step.py: output t has the shape [2, 1], but the request has 1 rows",
     3: "step faulty: step.py: the response lacks output t; it has: y",
     4: "step faulty: step.py: output y has the type float64, but the configuration says TYPE_FP32",
-    5: "step faulty: step.py: output y has the dimensions [3] after the batch, but the configuration says [2]",
+    5: "step faulty: step.py: output y has the dimensions [3] after the batch, but the configuration says [2];"
+    " declare -1 where it varies",
     6: "step faulty: step.py:34: ValueError: invalid literal for int() with base 10: 'picture'",
     7: "step faulty: step.py:35: the code called sys.exit(3)",
     8: "step faulty: step.py: execute returned ndarray in place of a response",
@@ -76,6 +78,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     version = write_step(root / "telling", told, *IO, file="deep/2/step.py")
     (version / "packages").mkdir()
     (version / "packages" / "in_packages.py").write_text('WORD = "from packages"')
+    dims = (*tensors("input", ("x", "FP32", "2")), *tensors("output", ("y", "FP32", "-1")))
+    version = write_step(root / "varying", {"step.py": (STEPS / "varying.py").read_text()}, *dims)
+    python_step.write_settings(version, "step.py", 3, {"y": (2,)})
     for name, (text, _) in RETURNED.items():
         body = f"class TritonPythonModel:\n    def execute(self, requests):\n        {text}"
         write_step(root / f"returns_{name}", {"step.py": body}, *IO)
@@ -160,6 +165,19 @@ def test_a_step_sees_its_packages_and_files_and_no_package_of_the_image(server: 
     assert path[-1] == "/models/telling/1/packages"
     assert "/models/telling/1/source" not in path
     assert not [each for each in path if each.endswith(("dist-packages", "site-packages"))]
+
+
+def test_a_tensor_of_the_batch_alone_gets_a_dimension_as_declared(server: Server) -> None:
+    answer = server.client().infer("faulty", given(17), client_timeout=60)
+    assert answer.as_numpy("t").tolist() == [[b"t"]]
+    np.testing.assert_array_equal(answer.as_numpy("y"), [[17, 1]])
+
+
+def test_a_step_answers_other_sizes_and_is_told_what_its_author_declared(server: Server) -> None:
+    answer = server.client().infer("varying", given(0), client_timeout=60)
+    assert answer.as_numpy("y").tolist() == [[2, 2, 2]]
+    (y,) = server.client().get_model_metadata("varying").outputs
+    assert (y.name, list(y.shape)) == ("y", [-1, -1])
 
 
 def test_more_memory_than_there_is_fails_the_request_alone(server: Server) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_step, an_ensemble
+from tests.simulation.test_status_fits import answering
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
-from triton_converters.contract.results import Signature, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 
 Body = dict[str, Any]
 ALLOWED = replace(SETTINGS, allowed_python_steps=True)
@@ -88,6 +89,22 @@ def test_images_that_do_not_know_steps_are_not_asked(version: int | None) -> Non
     assert (shown["reason"], "reference" in pods(cluster)) == ("ConversionUnsupported", False)
     assert "do not know format triton-python" in shown["message"]
     assert "kubectl triton update-images" in shown["message"]
+
+
+def test_what_a_step_answered_otherwise_than_declared_is_told_as_the_candidates_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = "output y is declared as [7], but is [3], so it is served as [-1]"
+
+    def opened(result: Any) -> Any:
+        return replace(result, warnings=(told,)) if isinstance(result, ReferenceResult) else result
+
+    answering(monkeypatch, opened)
+    cluster = a_cluster()
+    cluster.settle()
+    verified = cluster.condition("Verified")
+    assert (verified["status"], verified["reason"]) == ("True", "Verified")
+    assert verified["message"].endswith(f"candidates passed every gate: onnx-fp32; {told}")
 
 
 def test_every_pod_with_a_step_is_boxed_and_no_other() -> None:

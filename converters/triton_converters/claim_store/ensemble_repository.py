@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Batch
@@ -28,10 +28,11 @@ class Part:
     example: Batch
 
 
-def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertResult:
+def publish_ensemble(request: ConvertRequest, parts: Sequence[Part], signature: Signature) -> ConvertResult:
     """Publish ``revisions/<key>/`` with all models; returns the result that was published first.
 
-    Raises OSError if the claim is full.
+    ``signature``: the ensemble's own, whose outputs may have other sizes than the spec declares. Raises OSError if the
+    claim is full.
     """
     assert request.model.ensemble is not None
     target = layout.revision_directory(request.key)
@@ -41,7 +42,8 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
         ensemble = directory / MODELS / request.model_name
         # Triton wants a version directory of an ensemble too, which stays empty.
         (ensemble / VERSION).mkdir(parents=True)
-        text = render_ensemble(request.model_name, request.model.ensemble, request.model.max_batch_size)
+        code = replace(request.model.ensemble, outputs=signature.outputs)
+        text = render_ensemble(request.model_name, code, request.model.max_batch_size)
         (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
         served = [_served(request.key, part) for part in parts if part.request.format == HPS]
         if served:

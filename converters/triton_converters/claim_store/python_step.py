@@ -2,8 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from triton_converters.claim_store.publish import link_or_copy, write_file
 from triton_converters.contract import layout
@@ -63,6 +64,13 @@ def _regular(paths: Iterable[Path], root: Path) -> list[Path]:
     return [path for path in found if layout.UNPUBLISHED not in path.parts]
 
 
-def write_settings(directory: Path, file: str, threads: int) -> None:
-    """Write what the program reads first, next to it. ``threads``: those of an instance's libraries; 0: no bound."""
-    write_file(directory / wrapper.STEP, json.dumps({"file": file, "threads": threads}).encode())
+def write_settings(
+    directory: Path, file: str, threads: int, declared: Mapping[str, Sequence[int]] = MappingProxyType({})
+) -> None:
+    """Write what the program reads first, next to it.
+
+    ``threads``: those of an instance's libraries; 0: no bound. ``declared``: the dimensions that the spec declares of
+    the outputs that are served with others, by their names; the step's code is told these.
+    """
+    settings = {"file": file, "threads": threads} | ({wrapper.DECLARED: dict(declared)} if declared else {})
+    write_file(directory / wrapper.STEP, json.dumps(settings).encode())

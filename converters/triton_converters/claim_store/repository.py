@@ -85,7 +85,8 @@ def write_model_directory(
     config = request.config
     if request.format == TRITON_PYTHON:
         code = request.model.entrypoint
-        python_step.write_settings(version, code.path, int(config.parameters.get(STEP_THREADS, "0")))
+        threads = int(config.parameters.get(STEP_THREADS, "0"))
+        python_step.write_settings(version, code.path, threads, _served_otherwise(request.model.declared, signature))
         config = replace(config, parameters={**code.arguments, **config.parameters})
     # TensorRT inside ONNX Runtime builds its engines in the first requests: without a warm-up a pod is ready before.
     warms_up = request.config.warmup or request.accelerator == "trt"
@@ -97,6 +98,12 @@ def write_model_directory(
     text = render(request.model_name, signature, config, execution, shapes)
     (model / "config.pbtxt").write_text(text, encoding="utf-8")
     _write_warmup(model / "warmup", sample)
+
+
+def _served_otherwise(declared: Signature | None, served: Signature) -> dict[str, tuple[int, ...]]:
+    """Return the declared dimensions of the outputs that are served with others."""
+    dims = {each.name: each.dims for each in served.outputs}
+    return {each.name: each.dims for each in (declared.outputs if declared else ()) if dims.get(each.name) != each.dims}
 
 
 def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:

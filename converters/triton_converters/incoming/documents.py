@@ -63,6 +63,9 @@ class Names(Document):
     outputs: tuple[str, ...]
     open_axes: OpenAxes = field(default_factory=dict)
     """The axes whose size the model's own graph leaves open, although every batch may have had the same size there."""
+    contradicted: OpenAxes = field(default_factory=dict)
+    """The axes of a Python step's outputs that had another size in an answer than declared; all of them where the
+    number of dimensions was another."""
 
 
 @dataclass(frozen=True)

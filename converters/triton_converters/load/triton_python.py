@@ -54,14 +54,22 @@ class PythonStep:
     """The import path while the step's code runs, with what that code added."""
     backend: ModuleType
     """The backend's module of this step, which its code may import again while it answers."""
+    dims: Mapping[str, tuple[int, ...]]
+    """The declared dimensions of the outputs, with the batch as -1."""
     called: Mapping[str, Answer] = field(default_factory=dict)
     """What answers the requests that the step's code makes, by the model's name in Triton."""
+    contradicted: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The axes of outputs that had another size in an answer than declared; all if the number of dimensions was
+    another."""
+    _ranks: dict[str, int] = field(default_factory=dict)
+    """How many dimensions each output has had in every answer."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the outputs of one request.
 
-        Raises StageError: FrameworkFailed if the step answers with an error, or with what its outputs are not declared
-        as; ConversionUnsupported if it asked for what no step may do, whether it caught the refusal or not.
+        Raises StageError: FrameworkFailed if the step answers with an error, with another type than declared, without
+        the request's rows, or with another number of dimensions than before; ConversionUnsupported if it asked for what
+        no step may do, whether it caught the refusal or not.
         """
         return self.together([inputs])[0]
 
@@ -89,7 +97,27 @@ class PythonStep:
             named = words if self.path in words else f"{self.path} answered with an error: {words}"
             raise StageError(Reason.FRAMEWORK_FAILED, named)
         found = {each.name(): each.as_sent() for each in response.output_tensors()}
-        return {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
+        arrays = {name: _received(found[name], f"{self.path}: output {name}") for name in self.outputs}
+        for name, array in arrays.items():
+            self._compare(name, array.shape)
+        return arrays
+
+    def _compare(self, name: str, shape: tuple[int, ...]) -> None:
+        """Note where an answer is not as declared, which a server lets pass.
+
+        Raises StageError(FrameworkFailed) if the output had another number of dimensions before: none can be declared.
+        """
+        before, declared = self._ranks.setdefault(name, len(shape)), self.dims[name]
+        if before != len(shape):
+            message = f"{self.path}: output {name} has the shape {list(shape)}, but had {before} dimensions before"
+            raise StageError(Reason.FRAMEWORK_FAILED, f"{message}: answer each request with as many")
+        if len(shape) != len(declared):
+            wrong = list(range(len(shape)))
+        else:
+            pairs = zip(shape, declared, strict=True)
+            wrong = [axis for axis, (size, said) in enumerate(pairs) if said not in (-1, size)]
+        if wrong:
+            self.contradicted[name] = tuple(sorted({*self.contradicted.get(name, ()), *wrong}))
 
     def _answer(self, name: str, request: messages.InferenceRequest, paused: Paused) -> messages.InferenceResponse:
         """Return another model's response, outside the step's surroundings; raises TritonModelException."""
@@ -123,7 +151,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
             step.initialize(_arguments(name, config))
         except (wrapper.StepError, backend.TritonModelException) as error:
             raise StageError(_reason(error), str(error)) from error
-    return PythonStep(step, names["input"], names["output"], (), _open_axes(config), source, path, imports, backend)
+    batch = (-1,) if config["max_batch_size"] else ()
+    dims = {each["name"]: (*batch, *each["dims"]) for each in config["output"]}
+    sides = (names["input"], names["output"])
+    return PythonStep(step, *sides, (), _open_axes(config), source, path, imports, backend, dims)
 
 
 def _reason(error: BaseException) -> Reason:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
 """Names next to this file: what is run, the user's folder, the step's packages, and the program that guards it."""
+DECLARED = "declared"
+"""In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 IN_REFERENCE = "/packages"
 """Where the reference has the packages."""
@@ -234,6 +236,9 @@ class TritonPythonModel:
         """Load the user's file, and let it initialize. Raises TritonModelException, which refuses the model."""
         backend = sys.modules[BACKEND]
         self._name, config = args["model_name"], json.loads(args["model_config"])
+        written = args
+        if self._given is None and DECLARED in _settings:
+            written = {**args, "model_config": _as_written(config, _settings[DECLARED])}
         self._batched = config["max_batch_size"] > 0
         self._outputs = {each["name"]: each for each in config["output"]}
         try:
@@ -241,7 +246,7 @@ class TritonPythonModel:
             self._loaded = self._given or Loaded(self._name, Place(HERE / SOURCE, _settings["file"]))
             self._model = self._loaded.call(self._loaded.model)
             if hasattr(self._model, "initialize"):
-                self._loaded.call(self._model.initialize, self._loaded.place.arguments(args))
+                self._loaded.call(self._model.initialize, self._loaded.place.arguments(written))
         except StepError as error:
             raise backend.TritonModelException(str(error)) from error
         if self._given is None:
@@ -295,12 +300,14 @@ class TritonPythonModel:
         if len(tensors) != len(response.output_tensors()):
             return self._wrong("the response has two outputs of one name")
         rows = request.inputs()[0].as_numpy().shape[:1] if self._batched else ()
-        for name in sorted(request.requested_output_names()):
+        requested = sorted(request.requested_output_names())
+        for name in requested:
             if name not in tensors:
                 return self._wrong(f"the response lacks output {name}; it has: {', '.join(sorted(tensors)) or 'none'}")
             if fault := self._fault(tensors[name], self._outputs[name], rows):
                 return self._wrong(f"output {name} {fault}")
-        return response
+        bare = [name for name in requested if len(tensors[name].shape()) == len(rows)]
+        return _with_dimension(tensors, bare) if bare else response
 
     def _fault(self, tensor: Any, declared: Mapping[str, Any], rows: tuple[int, ...]) -> str:
         """Return what keeps a tensor from being the declared output; empty: nothing."""
@@ -312,13 +319,15 @@ class TritonPythonModel:
             return f"has the type {array.dtype.name}, but the configuration says {kind}"
         if expected == "object" and any(each is None for each in array.flat):
             return "holds None: BYTES are bytes or str"
-        dims = tuple(declared.get("reshape", {}).get("shape", declared["dims"]))
         if rows and array.shape[:1] != rows:
             return f"has the shape {list(array.shape)}, but the request has {rows[0]} rows"
-        own = array.shape[len(rows) :]
+        own, dims = array.shape[len(rows) :] or (1,), declared["dims"]
+        # In a reference, what is declared follows the answers.
+        if self._given is not None:
+            return ""
         if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims)):  # noqa: B905 - Python 3.8
-            batch = " after the batch" if rows else ""
-            return f"has the dimensions {list(own)}{batch}, but the configuration says {list(dims)}"
+            batch, advice = " after the batch" if rows else "", "declare -1 where it varies"
+            return f"has the dimensions {list(own)}{batch}, but the configuration says {list(dims)}; {advice}"
         return ""
 
     def _wrong(self, words: str) -> Any:
@@ -342,6 +351,20 @@ def _check_single(name: str, config: Mapping[str, Any]) -> None:
     """Raise StepError if requests may have several responses, or none."""
     if config.get("model_transaction_policy", {}).get("decoupled"):
         raise StepError(f"step {name}: its configuration is decoupled, but a step gives each request one response")
+
+
+def _as_written(config: Mapping[str, Any], declared: Mapping[str, list[int]]) -> str:
+    """Return the configuration as JSON, with the sizes of outputs that the file's author declared."""
+    outputs = [{**each, "dims": declared.get(each["name"], each["dims"])} for each in config["output"]]
+    return json.dumps({**config, "output": outputs})
+
+
+def _with_dimension(tensors: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return a response in which the named tensors have one dimension more, of 1: Triton cannot declare none."""
+    backend = sys.modules[BACKEND]
+    arrays = {name: tensors[name].as_numpy() for name in names}
+    added = {name: backend.Tensor(name, array.reshape((*array.shape, 1))) for name, array in arrays.items()}
+    return backend.InferenceResponse([added.get(name, each) for name, each in tensors.items()])
 
 
 def _failed(words: str) -> Any:

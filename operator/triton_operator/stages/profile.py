@@ -156,10 +156,10 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
     samples = dump.result.samples
     if left_out := len(calibration(samples, context.calibration_samples)):
         message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
+    message = "; ".join([message, *dump.result.warnings])
     if context.spec.dataloader is None:
         no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
-        message_with_warnings = "; ".join([message, *dump.result.warnings, no_accuracy])
-        return Statement("Verified", True, Reason.GENERATED_INPUTS, message_with_warnings)
+        return Statement("Verified", True, Reason.GENERATED_INPUTS, f"{message}; {no_accuracy}")
     if not context.spec.accuracy.thresholds:
         return Statement("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
     return Statement("Verified", True, Reason.VERIFIED, message)

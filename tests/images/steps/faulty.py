@@ -42,6 +42,7 @@ FAULTS = {
     14: lambda x: os._exit(5),
     15: lambda x: os.kill(os.getpid(), signal.SIGKILL),
     16: hang,
+    17: lambda x: answer(x, np.full(len(x), b"t", dtype=object)),
 }
 
 

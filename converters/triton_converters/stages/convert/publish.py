@@ -45,7 +45,7 @@ def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
     """
     made = tuple(_part(part, incoming) for part in parts(request))
     if request.members:
-        return publish_ensemble(request, made)
+        return publish_ensemble(request, made, signature(request))
     return publish_revision(made[0].request, made[0].signature, made[0].conversion, made[0].example)
 
 

@@ -11,7 +11,7 @@ from triton_converters.claim_store.dump import write_batch
 from triton_converters.claim_store.replay import write_result
 from triton_converters.contract.conversion_requests import MOST_ASKED, EnsembleCode, ReferenceRequest, Step
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import HPS
+from triton_converters.contract.formats import HPS, TRITON_PYTHON
 from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
@@ -20,23 +20,38 @@ from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import unfit
 from triton_converters.stages.reference import evidence
-from triton_converters.stages.reference.observed_signature import Observed, Side, observed_signature
+from triton_converters.stages.reference.observed_signature import Observed, Side, as_answered, observed_signature
 
 
-def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path, directory: Path) -> None:
+def record(
+    request: ReferenceRequest, members: tuple[Names, ...], served: Signature, incoming: Path, directory: Path
+) -> tuple[str, ...]:
     """Write each member's own reference; ``members``: their names, in the order of ``code.models``.
 
-    Raises StageError: FrameworkFailed if a tensor changes type or rank, Crashed for what is not published.
+    ``served``: the ensemble's signature. Returns a notice for each output of a Python step that is served otherwise
+    than declared, unless an output of the ensemble is, and tells of it. Raises StageError: FrameworkFailed if a tensor
+    changes type or rank, Crashed for what is not published.
     """
     assert request.model.ensemble is not None
     models = request.model.ensemble.models
     if len(members) != len(models):
         raise unfit(incoming / documents.DUMP, f"it names {len(members)} models, not {len(models)}")
+    told, notices = {each.name for each in {*served.outputs} - {*request.model.ensemble.outputs}}, []
     for number, (step, names) in enumerate(zip(models, members, strict=True)):
-        _record(number, step, names, request, incoming, directory)
+        outputs = _record(number, step, names, request, incoming, directory).outputs
+        said = {each.name: each for each in (step.code.declared.outputs if step.code.declared else ())}
+        for each in outputs:
+            if step.outputs.get(each.name) not in told and each.name in names.contradicted:
+                # The batches that are kept here need not be those that showed it.
+                dims = f"always {list(said[each.name].dims)}" if each.name in said else "as its file declares it"
+                what = f"output {each.name} of model {step.model}"
+                notices.append(f"{what} is not {dims}, so it is served as {list(each.dims)}")
+    return tuple(notices)
 
 
-def _record(number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path) -> None:
+def _record(
+    number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path
+) -> Signature:
     batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
     inputs, outputs = ({name: Observed(name, batched) for name in side} for side in (names.inputs, names.outputs))
     limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + MOST_ASKED, 0
@@ -56,22 +71,34 @@ def _record(number: int, step: Step, names: Names, request: ReferenceRequest, in
         raise StageError(error.reason, f"model {step.model}: {error.message}", final=error.final) from error
     result = ReferenceResult(signature, count, count, 0.0)
     write_result(directory / "members" / step.model, "reference", member_key(request.key, step.model), result)
+    return signature
 
 
-def declared(code: EnsembleCode, found: Signature) -> Signature:
+def declared(code: EnsembleCode, found: Signature) -> tuple[Signature, tuple[str, ...]]:
     """Return the signature as the spec declares it, after checking that the observed tensors fit it.
 
-    Raises StageError: DataloaderInvalid (an input), FrameworkFailed (an output).
+    Of what Python steps answer, other sizes are taken, and a notice says so: Triton compares them with nothing. Raises
+    StageError: DataloaderInvalid (an input), FrameworkFailed (an output).
     """
+    steps = (step for step in code.steps if step.code.format == TRITON_PYTHON)
+    answered = {tensor for step in steps for tensor in step.outputs.values()}
+    outputs, notices = [], []
+    for tensor, actual in zip(code.outputs, found.outputs, strict=True):
+        served = tensor
+        if tensor.name in answered and tensor.data_type == actual.data_type and not fits(tensor, actual):
+            served = as_answered(tensor, actual)
+            dims, found_dims, now = (list(each.dims) for each in (tensor, actual, served))
+            notices.append(f"output {tensor.name} is declared as {dims}, but is {found_dims}, so it is served as {now}")
+        outputs.append(served)
     for kind, reason, tensors, seen in (
         ("input", Reason.DATALOADER_INVALID, code.inputs, found.inputs),
-        ("output", Reason.FRAMEWORK_FAILED, code.outputs, found.outputs),
+        ("output", Reason.FRAMEWORK_FAILED, outputs, found.outputs),
     ):
         for tensor, actual in zip(tensors, seen, strict=True):
             if not fits(tensor, actual):
                 was, said = (f"{each.data_type}{list(each.dims)}" for each in (actual, tensor))
                 raise StageError(reason, f"{kind} {tensor.name} is {was}, but spec.ensemble.{kind}s declares {said}")
-    return Signature(code.inputs, code.outputs, found.max_batch_size)
+    return Signature(code.inputs, tuple(outputs), found.max_batch_size), tuple(notices)
 
 
 def _signature(step: Step, names: Names, observed: tuple[Side, Side]) -> Signature:

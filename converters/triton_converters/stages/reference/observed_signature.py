@@ -1,14 +1,14 @@
 """The signature of a model, derived from its inputs and outputs."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.signature import fits
-from triton_converters.incoming.documents import Names
+from triton_converters.incoming.documents import Names, OpenAxes
 from triton_converters.model_config.data_types import triton_type
 
 
@@ -17,25 +17,45 @@ def observed_signature(
 ) -> Signature:
     """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
 
+    Outputs of a Python step that ``names`` says were answered in other sizes have -1 there.
+
     ``observed``: the inputs and the outputs by their names, because a Python step may have one of each with one name.
     ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
     rank, StageError(ModelConfigMismatch) if the declaration does not fit.
     """
+    opened: OpenAxes = {
+        name: (*names.open_axes.get(name, ()), *names.contradicted.get(name, ())) for name in names.outputs
+    }
     inputs, outputs = (
-        tuple(side[name].tensor(names.open_axes.get(name, ())) for name in named)
-        for side, named in zip(observed, (names.inputs, names.outputs), strict=True)
+        tuple(side[name].tensor(axes.get(name, ())) for name in named)
+        for side, named, axes in zip(observed, (names.inputs, names.outputs), (names.open_axes, opened), strict=True)
     )
     if declared is None:
         return Signature(inputs, outputs, max_batch_size)
-    inputs = _declared(inputs, observed[0], declared.inputs)
-    return Signature(inputs, _declared(outputs, observed[1], declared.outputs), max_batch_size)
+    inputs = _declared(inputs, observed[0], declared.inputs, {})
+    return Signature(inputs, _declared(outputs, observed[1], declared.outputs, names.contradicted), max_batch_size)
 
 
-def _declared(tensors: tuple[Tensor, ...], observed: "Side", declared: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def as_answered(declared: Tensor, actual: Tensor) -> Tensor:
+    """Return the declared tensor with -1 where the answers had another size; with their rank, all -1 if it is another.
+
+    Without the batch dimension; -1 in ``actual``: the size varied.
+    """
+    if len(declared.dims) != len(actual.dims):
+        return replace(declared, dims=(-1,) * len(actual.dims))
+    pairs = zip(declared.dims, actual.dims, strict=True)
+    return replace(declared, dims=tuple(said if said == size else -1 for said, size in pairs))
+
+
+def _declared(
+    tensors: tuple[Tensor, ...], observed: "Side", declared: tuple[Tensor, ...], contradicted: OpenAxes
+) -> tuple[Tensor, ...]:
     """Return the tensors of a side as config.pbtxt declares them, in the model's order."""
     known = {each.name: each for each in declared}
     for name in (each.name for each in tensors):
-        actual = observed[name].tensor()
+        actual = observed[name].tensor(contradicted.get(name, ()))
+        if name in known and name in contradicted:
+            known[name] = as_answered(known[name], actual)
         if name not in known or not fits(known[name], actual):
             was = f"{actual.data_type}{list(actual.dims)}"
             said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"

@@ -51,7 +51,8 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
 
 
 def _names(model: Framework) -> Names:
-    return Names(model.inputs, model.outputs, model.open_axes)
+    contradicted = model.contradicted if isinstance(model, PythonStep) else {}
+    return Names(model.inputs, model.outputs, model.open_axes, contradicted)
 
 
 def _check_length(model: Framework, request: ReferenceRequest) -> None:

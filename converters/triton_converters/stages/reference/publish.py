@@ -24,6 +24,8 @@ from triton_converters.stages.reference.soundness import Variety
 STAGE = "reference"
 WARNING_BYTES = 160
 """Most of a warning that is kept, so that several fit into a termination message."""
+MOST_OPENED = 4
+"""The most outputs of Python steps of which it is told that they are served otherwise than declared."""
 
 
 def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
@@ -41,8 +43,9 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     def fill(directory: Path) -> ReferenceResult:
         signature, samples, batches, warnings = record(request, dump.names, incoming, directory)
         if request.model.ensemble is not None:
-            signature = members.declared(request.model.ensemble, signature)
-            members.record(request, dump.members, incoming, directory)
+            signature, opened = members.declared(request.model.ensemble, signature)
+            opened += members.record(request, dump.members, signature, incoming, directory)
+            warnings += tuple(shortened(each, WARNING_BYTES) for each in opened[:MOST_OPENED])
         seconds = documents.amount(dump.seconds)
         gpu = documents.plain(dump.gpu, documents.GPU_CHARACTERS)
         return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed, gpu)
