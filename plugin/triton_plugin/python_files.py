@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from triton_plugin import literal_paths
+from triton_plugin import hub_names, literal_paths
 from triton_plugin.errors import FolderError
 
 LONGEST = 2**20
@@ -47,6 +47,8 @@ class Module:
     """The texts that may be the name of a model."""
     requested: tuple[str, ...] = ()
     """The model of each request that it makes to another one; empty: the name is computed."""
+    downloads: tuple[hub_names.Download, ...] = ()
+    """The calls in it that read from the Hugging Face hub."""
 
 
 Modules = Mapping[str, Module]
@@ -107,7 +109,7 @@ def parse(folder: Path) -> dict[str, Module]:
     total = 0
     for path, name in paths_below(folder):
         # A pipe or a device would be read without an end.
-        if path.suffix != ".py" or is_hidden(name) or not path.is_file():
+        if path.suffix != ".py" or is_hidden(name) or hub_names.is_kept(name) or not path.is_file():
             continue
         size = path.stat().st_size
         if size > LONGEST:
@@ -183,6 +185,7 @@ def _module(parsed: ast.Module) -> Module:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and WORD.fullmatch(node.value)
         ),
         tuple(_requested(node) for node in ast.walk(parsed) if _is_request(node)),
+        tuple(hub_names.downloads(parsed)),
     )
 
 

@@ -133,7 +133,15 @@ words = Path(__file__).with_name("words.txt").read_text()
 assert words == "gr\\xfcn", words
 print(words, file=__import__("sys").stderr)
 """
+HUB = """
+import os
+from pathlib import Path
+place = Path(__file__).with_name("huggingface")
+assert os.environ["HF_HUB_CACHE"] == os.environ["HUGGINGFACE_HUB_CACHE"] == str(place), os.environ
+assert os.environ["HF_HUB_OFFLINE"] == os.environ["TRANSFORMERS_OFFLINE"] == "1"
+"""
 STEPS = {
+    "hub": (HUB, ""),
     "metadata": (ASKED, ""),
     "text": (READ, ""),
     "killed": ("print('it printed')\n__import__('os')._exit(0)", "it printed"),
@@ -168,6 +176,7 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         version / "packages/guard.py": "VERSION = 2",
         version / "packages/model/__init__.py": "VERSION = 3",
         version / "packages/broken/__init__.py": "raise ImportError('libnothing.so: cannot open shared object file')",
+        version / "source/huggingface/models--me--net/refs/main": "0" * 40,
         version / "source/words.txt": "gr\xfcn",
         version / "source/step.py": f"{text}\nclass TritonPythonModel:{TOLD}",
     }

@@ -274,8 +274,9 @@ def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(tmp_p
     [
         ('NAME = open("/models/labels/1/names.json")\n', "it names '/models/labels/1/names.json': on a server"),
         (
-            "import words\nwords.AutoTokenizer.from_pretrained('x')\n",
-            "it calls from_pretrained: a server reaches nothing",
+            "import words\nwords.AutoTokenizer.from_pretrained(words.NAME)\n",
+            "it calls 'from_pretrained': a server reaches nothing, so the files have to lie in the step's folder, named"
+            " from Path(__file__).parent, or in 'models/labels/1/huggingface' if they",
         ),
         ("import words\nwords.cuda()\n", "it names cuda: a step runs on the CPU"),
     ],

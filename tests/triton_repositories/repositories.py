@@ -31,6 +31,23 @@ _YOLO = (
     ' output { name: "output" data_type: TYPE_FP32 dims: [ 1, 10647, 84 ] }'
 )
 _VOCABULARY = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\ncat\ngood\nit\npeople\nrains\ntwo"
+_COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def _hub(step: str, name: str, files: Mapping[str, str]) -> dict[str, str]:
+    """A model of the Hugging Face hub, made by us, as it lies next to a step's file."""
+    folder = f"{step}/huggingface/models--{name.replace('/', '--')}"
+    return {
+        f"{folder}/refs/main": _COMMIT,
+        **{f"{folder}/snapshots/{_COMMIT}/{each}": text for each, text in files.items()},
+    }
+
+
+_TOKENIZER = {
+    "config.json": '{"model_type": "distilbert", "vocab_size": 12, "dim": 16, "n_heads": 2, "n_layers": 1}',
+    "tokenizer_config.json": '{"tokenizer_class": "DistilBertTokenizer", "do_lower_case": true}',
+    "vocab.txt": _VOCABULARY,
+}
 REPOSITORIES = (
     Repository(
         "rh-aiservices-bu/kserve-triton-ensemble-testing",
@@ -112,5 +129,6 @@ REPOSITORIES = (
         "26b4ca2225ee",
         ".",
         ("ensemble/hf_pipeline/text_ensemble", "conda-python-backend/nlp/sentiment"),
+        data=_hub("ensemble/hf_pipeline/preprocess/1", "distilbert-base-uncased", _TOKENIZER),
     ),
 )

@@ -16,6 +16,8 @@ MODEL = "model.py"
 """The file that Triton's Python backend loads."""
 MOST_FILES = 10_000
 """Files of a step's folder: a tokenizer's are some ten, and a server digests them before it starts."""
+BLOBS = "blobs"
+"""Where the libraries of the Hugging Face hub keep the content of a model's files, which its snapshots link to."""
 MOST_PACKAGED = 50_000
 """Files of a step's packages: PyTorch has 13,000, without its libraries for GPUs, and transformers 5,000."""
 
@@ -34,7 +36,8 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
     folder = (source / file).parent
     # The folder of a version: what lies next to it, such as labels, is in args["model_repository"], as in a repository.
     near = folder.parent.glob("*") if folder.name.isdigit() and folder != source else ()
-    taken = _regular((*folder.rglob("*"), *near), source)
+    found = _regular((*folder.rglob("*"), *near), source)
+    taken = [path for path in found if not _is_doubled(source / path, folder / wrapper.HUB)]
     if Path(file) not in taken:
         message = f"{file} is a link, or in a folder {layout.UNPUBLISHED}, and so not published: move the file"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
@@ -56,6 +59,11 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
         target.parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(path, target)
     return (MODEL, wrapper.GUARD, *linked)
+
+
+def _is_doubled(path: Path, hub: Path) -> bool:
+    """Whether a file is one of those to which the snapshots of a hub's folder linked: published, these are files."""
+    return path.is_relative_to(hub) and path.relative_to(hub).parts[1:2] == (BLOBS,)
 
 
 def _regular(paths: Iterable[Path], root: Path) -> list[Path]:

@@ -17,6 +17,8 @@ import io
 import json
 import locale
 import os
+import re
+import shlex
 import subprocess
 import sys
 import traceback
@@ -61,6 +63,14 @@ TERMINATED = ("triton_converters.contract.failure", "TerminatedError")
 """What a reference raises once its Job is asked to stop; this file imports nothing of ours."""
 MESSAGE_CHARACTERS = 500
 """Most of an exception's text that a client is told: some quote whole arrays."""
+HUB = "huggingface"
+"""Folder next to the user's file with what it loads from the Hugging Face hub, as that hub's libraries keep it."""
+HUB_PLACES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
+"""Variables that name such a folder to these libraries, new and old. HF_HOME would hold the user's token too."""
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+NOT_FOUND = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
+"""What these libraries raise for what is not in the folder."""
+HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}(/[\w-][\w.-]{0,95})?", re.ASCII)
 
 
 class StepError(Exception):
@@ -106,6 +116,13 @@ def enter(place: Path, threads: int) -> None:
     # The backend adds the folder of this file and the one above: a package may be called `guard` or `model`, too.
     ours = (place, place.parent)
     sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION and Path(each) not in ours]
+
+
+def read_hub(folder: Path) -> None:
+    """Let the hub's libraries read a folder, if there is one, and ask no server, which they give up after a minute."""
+    os.environ.update(OFFLINE)
+    if folder.is_dir():
+        os.environ.update(dict.fromkeys(HUB_PLACES, str(folder)))
 
 
 def _speak_utf8() -> None:
@@ -192,8 +209,9 @@ class Loaded:
             if (type(error).__module__, type(error).__name__) == TERMINATED:
                 raise
             traceback.print_exc()
-            summary = traceback.format_exception_only(type(error), error)[-1].strip()
-            raise StepError(f"{self._where(error)}: {summary[:MESSAGE_CHARACTERS]}{_package(error)}") from error
+            summary = traceback.format_exception_only(type(error), error)[-1].strip()[:MESSAGE_CHARACTERS]
+            words = _absent(error, self.place) or f"{summary}{_package(error)}"
+            raise StepError(f"{self._where(error)}: {words}") from error
 
     def _where(self, error: BaseException) -> str:
         """Return the step and the place in its source."""
@@ -347,6 +365,21 @@ def _package(error: BaseException) -> str:
     return f"; {MISSING}" if isinstance(error, ModuleNotFoundError) else ""
 
 
+def _absent(error: BaseException | None, place: Place, links: int = 16) -> str:
+    """Return what is missing of the Hugging Face hub, and how to add it; empty: another error.
+
+    The libraries' own words have no name, so it is taken from the call that failed. ``links``: causes to look at.
+    """
+    if error is None or not links:
+        return ""
+    if type(error).__name__ not in NOT_FOUND:
+        return _absent(error.__cause__ or error.__context__, place, links - 1)
+    given = [frame.f_locals.get("repo_id") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    name = next((each for each in given if isinstance(each, str) and HUB_NAME.fullmatch(each)), "NAME")
+    command = f"hf download {name} --cache-dir {shlex.quote(str(Path(place.file).parent / HUB))}"
+    return f"no server reaches the Hugging Face hub for {name}: type `{command}` in the source's folder"
+
+
 def _check_single(name: str, config: Mapping[str, Any]) -> None:
     """Raise StepError if requests may have several responses, or none."""
     if config.get("model_transaction_policy", {}).get("decoupled"):
@@ -385,4 +418,5 @@ def _kind(value: Any) -> str:
 
 if (HERE / STEP).exists():
     _settings = json.loads((HERE / STEP).read_text(encoding="utf-8"))
+    read_hub(Place(HERE / SOURCE, _settings["file"]).folder / HUB)
     enter(HERE, int(_settings["threads"]))

@@ -12,6 +12,8 @@ from triton_plugin.errors import FolderError
 from triton_plugin.push.receiver import digest_of
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found", ".triton-operator"})
+BLOBS, SNAPSHOTS = "blobs", "snapshots"
+"""Folders of a model in a Hugging Face cache: the content of its files, and links to it under the files' names."""
 CHUNK = 1 << 20
 """Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 
@@ -63,6 +65,8 @@ def collect(path: Path) -> Files:
             name, real = prefix + entry.name, Path(os.path.realpath(entry))
             if entry.name in IGNORED or entry.name.startswith(".."):
                 left_out.append(name)
+            elif _is_doubled(entry):
+                left_out.append(f"{name} (what links in snapshots lead to is sent in their place)")
             elif reason := _left_out(entry, real, root, above):
                 left_out.append(f"{name} ({reason})")
             elif real.is_dir():
@@ -105,7 +109,12 @@ def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> s
 
 def _blobs(root: Path) -> Path | None:
     """Return where the files of a Hugging Face cache are, if the folder is a revision of a model in one."""
-    return root.parents[1] / "blobs" if root.parent.name == "snapshots" else None
+    return root.parents[1] / BLOBS if root.parent.name == SNAPSHOTS else None
+
+
+def _is_doubled(entry: Path) -> bool:
+    """Whether an entry is the folder to which the snapshots of a model in a Hugging Face cache link."""
+    return entry.name == BLOBS and "--" in entry.parent.name and (entry.parent / SNAPSHOTS).is_dir()
 
 
 def _file(path: Path, name: str) -> PushedFile:

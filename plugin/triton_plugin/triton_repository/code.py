@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from triton_converters.contract.text import quoted
 from triton_plugin.python_files import Modules, imports, used_names
 from triton_plugin.triton_repository.asked import below, imported
+from triton_plugin.triton_repository.downloads import downloads
 from triton_plugin.triton_repository.files import ModelFiles, Repository
 from triton_plugin.triton_repository.packages import is_foreign, packages
 from triton_plugin.triton_repository.told import NAMED, Told, names, place
@@ -19,8 +20,6 @@ SERVERS = frozenset({"numpy", "triton_python_backend_utils", "c_python_backend_u
 """What a step imports from the server."""
 GPU_PACKAGES = frozenset({"cupy", "pycuda", "cudf", "cuml", "tensorrt", "nvidia"})
 """Packages that do nothing without a GPU."""
-DOWNLOADS = ("from_pretrained", "hf_hub_download", "snapshot_download", "urlretrieve", "urlopen")
-"""Functions that read from the network, if they are not given files that lie there."""
 SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 
@@ -42,6 +41,7 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> s
     if "get_response_sender" in used:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
+    told.doubts += ((model.name, each) for each in downloads(model, file, own, modules))
     told.doubts += ((model.name, each) for each in _doubts(own, used, modules))
     told.doubts += ((model.name, each) for each in _absent(model, own, modules))
     return _packages(model, file, repository, told)
@@ -103,11 +103,6 @@ def _has(model: ModelFiles, end: str) -> bool:
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:
-    if called := [each for each in DOWNLOADS if each in used]:
-        yield (
-            f"it calls {called[0]}: a server reaches nothing, so the files have to lie in the step's folder, named from"
-            " Path(__file__).parent"
-        )
     places = sorted(place for each in own for place in modules[each].places if _is_elsewhere(place))
     if places:
         yield (

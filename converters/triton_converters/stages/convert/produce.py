@@ -20,7 +20,7 @@ from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, TimingCaches, convert
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Converted
-from triton_converters.load import framework, gpu
+from triton_converters.load import framework, gpu, hub_files
 from triton_converters.load.framework import Framework
 from triton_converters.stages.convert.parts import (
     document,
@@ -44,8 +44,9 @@ def run(request: ConvertRequest, missing: tuple[str, ...], incoming: Path) -> No
     TensorRtUnavailable, PrecisionMismatch, QuantizationGainsNothing.
     """
     # Two models of an ensemble may share a conversion.
-    for part in {part.conversion_key: part for part in parts(request)}.values():
-        if part.conversion_key in missing:
+    chosen = {part.conversion_key: part for part in parts(request) if part.conversion_key in missing}.values()
+    with hub_files.offered(published_source(request.source), [part.model for part in chosen]):
+        for part in chosen:
             with named(part):
                 _convert(part, incoming)
 

@@ -18,7 +18,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
-from triton_converters.load import framework, gpu
+from triton_converters.load import framework, gpu, hub_files
 from triton_converters.load.called import Asked
 from triton_converters.load.ensemble import Ensemble, Member, Passage
 from triton_converters.load.framework import Framework
@@ -37,8 +37,13 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     result; what the model's loader, ``dataloader.batches`` and ``generated.batches`` raise, FrameworkFailed,
     ReferenceNotFinite.
     """
-    started = time.monotonic()
     source = published_source(request.source)
+    with hub_files.offered(source, [request.model]):
+        _run(request, source, incoming)
+
+
+def _run(request: ReferenceRequest, source: Path, incoming: Path) -> None:
+    started = time.monotonic()
     model = framework.load(source, request.model, request.model.format)
     _check_length(model, request)
     record(model, request, source, incoming)
