@@ -242,6 +242,48 @@ def test_a_wrong_password_is_refused_and_not_shown(
     assert PASSWORD[:-1] not in "".join([error.message, *capfd.readouterr()])
 
 
+class TwoIndexes:
+    """Two indexes of one server: the second one has builds for CPUs, as PyTorch's own has."""
+
+    first = PackageIndex.of(wheel("surveyor", "1.2", ["compass>=1"]), wheel("compass", "1.1"))
+    second = PackageIndex.of(wheel("compass", "1.1+cpu"))
+
+    def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        if path.startswith("/cpu/"):
+            return self.second.answer(path.replace("/cpu/", "/simple/", 1), authorization)
+        return (self.second if "cpu" in path else self.first).answer(path.replace("%2B", "+"), authorization)
+
+
+@pytest.mark.parametrize("names_both", [True, False])
+def test_a_secret_names_a_second_index_whose_builds_come_first(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], names_both: bool
+) -> None:
+    server.behaviour.hub = TwoIndexes()
+    extra = f"https://team:{PASSWORD}@{server.host}/cpu"
+    if names_both:
+        with_secret(PIP_INDEX_URL=f"https://{server.host}/simple", PIP_EXTRA_INDEX_URL=extra)
+    else:
+        # The first one is the installation's.
+        monkeypatch.setenv("PIP_INDEX_URL", f"https://{server.host}/simple")
+        with_secret(PIP_EXTRA_INDEX_URL=extra)
+    assert install("surveyor\n").packages == ("compass==1.1+cpu", "surveyor==1.2")
+    assert PASSWORD not in "".join(capfd.readouterr())
+
+
+def test_both_indexes_are_named_and_no_password_of_theirs() -> None:
+    both = Index("https://pypi.org/simple", f"https://x:{PASSWORD}@cpu.example/whl")
+    assert both.host == "pypi.org or cpu.example"
+    assert both.secrets == (PASSWORD,)
+
+
+@pytest.mark.parametrize("url", ["http://index.example/simple", "index.example https://b.example", "", " "])
+def test_a_second_index_without_an_https_url_is_refused(index: PackageIndex, url: str) -> None:
+    with_secret(PIP_EXTRA_INDEX_URL=url)
+    error = failure("compass\n")
+    assert error.reason is Reason.INDEX_ACCESS_DENIED
+    assert "spec.conversion.indexSecretRef has no https URL under PIP_" in error.message
+
+
 @pytest.mark.parametrize("url", ["http://index.example/simple", "index.example", "https://", ""])
 def test_a_secret_without_an_https_url_is_refused(index: PackageIndex, url: str) -> None:
     with_secret(PIP_INDEX_URL=url)

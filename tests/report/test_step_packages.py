@@ -196,8 +196,9 @@ def test_the_steps_own_file_is_compared_with_its_imports(tmp_path: Path, text: s
 
 
 def test_pytorch_is_told_to_be_large(tmp_path: Path) -> None:
-    assert any(each.startswith("Check: labels: PyTorch is installed with its libraries for GPUs") for each in
-               said(folder(tmp_path, "import torchvision\n")))  # fmt: skip
+    (check,) = [each for each in said(folder(tmp_path, "import torchvision\n")) if each.startswith("Check")]
+    assert check.startswith("Check: labels: PyTorch is installed with its libraries for GPUs")
+    assert "index of builds for CPUs in spec.conversion.indexSecretRef" in check
 
 
 def test_nothing_is_written_where_a_link_leads_nor_without_a_folder(

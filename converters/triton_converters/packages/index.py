@@ -1,7 +1,7 @@
 """The package index: where it is, and how pip is told of it without anybody else seeing the password."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,28 +13,34 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import credentials
 from triton_converters.fetch.connection import CA_BUNDLE, NO_PROXY, PROXY
 
-KEY = "PIP_INDEX_URL"
-"""Key of the Secret, and environment variable with the installation's index: pip's own name for it."""
+KEY, SECOND_KEY = "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"
+"""Keys of the Secret: pip's own names for them. The first is also the environment variable with the installation's
+index."""
 PYPI = "https://pypi.org/simple"
 
 
 @dataclass(frozen=True)
 class Index:
-    """An index with the API of PEP 503."""
+    """An index with the API of PEP 503, or two that pip takes for one: of each package it installs the newest."""
 
     url: str
     """With the user name and the password, if there are any."""
+    second_url: str = ""
+    """URL of the second one; empty: there is none."""
 
     @property
     def host(self) -> str:
-        """Host and port, for messages."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+        """Host and port of each, for messages."""
+        return " or ".join(urlsplit(each).netloc.rpartition("@")[2] for each in self._urls)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The password, or a token in place of a user name, as it stands in the URL and as it is meant."""
-        user, _, password = urlsplit(self.url).netloc.rpartition("@")[0].partition(":")
-        return tuple(each for each in (password or user, unquote(password or user)) if each)
+        """Each password, or a token in place of a user name, as it stands in the URL and as it is meant."""
+        return tuple(dict.fromkeys(secret for each in self._urls for secret in _secrets(each)))
+
+    @property
+    def _urls(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.url, self.second_url)))
 
     def environment(self, home: Path) -> Mapping[str, str]:
         """Return the whole environment of pip, whose home directory is ``home``."""
@@ -42,35 +48,60 @@ class Index:
         own = os.environ.get(CA_BUNDLE, "")
         bundle.write_text(f"{Path(certifi.where()).read_text(encoding='utf-8')}\n{own}\n", encoding="utf-8")
         given = {name: os.environ[name] for name in ("PATH", PROXY, NO_PROXY) if os.environ.get(name)}
-        return given | {
-            "HOME": str(home),
-            "LC_ALL": "C.UTF-8",
-            "NO_COLOR": "1",
-            "PIP_CERT": str(bundle),
-            # pip then reads no configuration at all.
-            "PIP_CONFIG_FILE": os.devnull,
-            "PIP_INDEX_URL": self.url,
-        }
+        second = {SECOND_KEY: self.second_url} if self.second_url else {}
+        return (
+            given
+            | second
+            | {
+                "HOME": str(home),
+                "LC_ALL": "C.UTF-8",
+                "NO_COLOR": "1",
+                "PIP_CERT": str(bundle),
+                # pip then reads no configuration at all.
+                "PIP_CONFIG_FILE": os.devnull,
+                KEY: self.url,
+            }
+        )
 
 
 def index() -> Index:
-    """Return the index of the mounted Secret, or else the installation's; raises StageError(IndexAccessDenied)."""
+    """Return the index of the mounted Secret, or else the installation's; raises StageError(IndexAccessDenied).
+
+    A Secret with a second index alone adds it to the installation's.
+    """
     try:
         secret = credentials.read()
     except StageError as error:
         raise _refused(error.message.replace("spec.source.secretRef", "spec.conversion.indexSecretRef")) from None
-    url = secret.get(KEY, "") if secret else os.environ.get(KEY) or PYPI
+    given = {name: secret[name] for name in (KEY, SECOND_KEY) if name in secret}
+    if secret and not given:
+        given = {KEY: ""}
+    for name, url in ({KEY: _installations()} | given).items():
+        if not _is_https(url):
+            raise _refused(
+                f"the Secret of spec.conversion.indexSecretRef has no https URL under {name}; correct the Secret, then"
+                " type: kubectl triton retry NAME"
+            )
+    return Index(given.get(KEY, _installations()), given.get(SECOND_KEY, ""))
+
+
+def _installations() -> str:
+    return os.environ.get(KEY) or PYPI
+
+
+def _is_https(url: str) -> bool:
     try:
         parts = urlsplit(url)
         good = parts.scheme == "https" and bool(parts.hostname) and (parts.port or 443) > 0 and not parts.query
     except ValueError:
         good = False
-    if not good or not url.isascii() or not url.isprintable() or " " in url:
-        raise _refused(
-            f"the Secret of spec.conversion.indexSecretRef has no https URL under {KEY}; correct the Secret, then type:"
-            " kubectl triton retry NAME"
-        )
-    return Index(url)
+    # pip would take what follows a blank for another index.
+    return good and url.isascii() and url.isprintable() and " " not in url
+
+
+def _secrets(url: str) -> Iterator[str]:
+    user, _, password = urlsplit(url).netloc.rpartition("@")[0].partition(":")
+    yield from (each for each in (password or user, unquote(password or user)) if each)
 
 
 def _refused(message: str) -> StageError:

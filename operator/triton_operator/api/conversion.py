@@ -70,8 +70,9 @@ class Conversion(ApiType):
     Job installs those that the operator's image lacks, as wheels, from the package index of the Helm value
     `sources.packageIndex`. Default: none."""
     index_secret_ref: LocalReference | None = None
-    """Secret with the key `PIP_INDEX_URL`, the URL of another package index, which may hold a user name and a password;
-    in the namespace of the object. Only the packages Job mounts it. Default: none."""
+    """Secret with the key `PIP_INDEX_URL`, the URL of another package index, or `PIP_EXTRA_INDEX_URL`, that of a second
+    one, or both; each may hold a user name and a password. It is in the namespace of the object, and only the packages
+    Job mounts it. Default: none."""
     pod: Pod = Field(default_factory=Pod)
     """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, and any other field
     replaces that of `spec.pod` whole. `resources` applies to each container of a Job except a server's. The pods of

@@ -84,7 +84,11 @@ def _lacking(model: ModelFiles, chosen: Sequence[_Chosen], told: Told) -> str:
         message = f"it goes on without {lacking.words}, whose package is not known"
         told.doubts.append((model.name, message))
     if OF_TORCH & {each.name for each in known}:
-        message = "PyTorch is installed with its libraries for GPUs, some gigabytes, which a step on the CPU never uses"
+        message = (
+            "PyTorch is installed with its libraries for GPUs, some gigabytes, which a step on the CPU never uses: name"
+            " PyTorch's index of builds for CPUs in spec.conversion.indexSecretRef (docs/ensembles.md, Packages of a"
+            " step)"
+        )
         told.doubts.append((model.name, message))
     if not known and not required:
         return ""
