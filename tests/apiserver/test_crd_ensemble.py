@@ -107,6 +107,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.ensemble.outputs.0.name": "OTHER"},
         "every output of the ensemble must be a tensor of a step's outputMap",
     ),
+    "a tensor that two steps make": (
+        {f"{STEPS}.0.outputMap.0.tensor": "DENSE_OUTPUT"},
+        "a tensor may be in an outputMap only once",
+    ),
+    "a tensor that a step makes twice": (
+        {f"{STEPS}.0.outputMap": [{"output": name, "tensor": "LOOKUP_VECTORS"} for name in ("OUTPUT0", "OUTPUT1")]},
+        "a tensor may be in an outputMap only once",
+    ),
+    "an input that a step makes": (
+        {f"{STEPS}.1.outputMap": [{"output": name, "tensor": name} for name in ("DENSE_OUTPUT", "EMB_KEY")]},
+        "must be no input of the ensemble",
+    ),
+    "a tensor that nobody takes": (
+        {f"{STEPS}.1.outputMap": [{"output": name, "tensor": name} for name in ("DENSE_OUTPUT", "MORE")]},
+        "leave out an output that nothing uses",
+    ),
     "an input that nobody takes": (
         {"spec.ensemble.inputs.0.name": "OTHER"},
         "every input of the ensemble must be a tensor of a step's inputMap",

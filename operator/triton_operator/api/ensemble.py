@@ -114,6 +114,17 @@ class Ensemble(ApiType):
                 "self.inputs.all(t, self.steps.exists(s, s.inputMap.exists(i, i.tensor == t.name)))",
                 "every input of the ensemble must be a tensor of a step's inputMap: connect or remove it",
             ),
+            (
+                "self.steps.all(s, s.outputMap.all(o, !self.inputs.exists(t, t.name == o.tensor)"
+                " && self.steps.exists_one(r, r.outputMap.exists_one(p, p.tensor == o.tensor))))",
+                "a tensor may be in an outputMap only once, and must be no input of the ensemble: choose another name",
+            ),
+            (
+                "self.steps.all(s, s.outputMap.all(o, self.outputs.exists(t, t.name == o.tensor)"
+                " || self.steps.exists(r, r.inputMap.exists(i, i.tensor == o.tensor))))",
+                "every tensor of an outputMap must be an output of the ensemble or in a step's inputMap, because Triton"
+                " loads no other ensemble: leave out an output that nothing uses",
+            ),
         )
     )
     name: TritonName
