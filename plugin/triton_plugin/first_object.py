@@ -79,7 +79,7 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
         yield "  accuracy:"
         yield "    thresholds:"
         for metric, least in options.thresholds:
-            yield f"    - {{metric: {json.dumps(metric)}, min: {least:g}}}"
+            yield f"    - {{metric: {json.dumps(metric)}, min: {json.dumps(least)}}}"
     elif folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"

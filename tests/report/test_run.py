@@ -209,6 +209,15 @@ def test_a_threshold_is_in_the_object(tmp_path: Path, capsys: pytest.CaptureFixt
     assert body["spec"]["accuracy"]["thresholds"] == [{"metric": "accuracy", "min": 0.9}, {"metric": "f1", "min": 0.01}]
 
 
+@pytest.mark.parametrize("least", ["0.9999999", "1234567.5", "1e-07", "1000000.0", "-3.0"])
+def test_a_threshold_keeps_all_its_digits(least: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"graph")
+    loader = "def get_dataloader_fn(batch_size: int): ...\n"
+    write(tmp_path, {"loader.py": loader, "metrics.py": "class MetricsCalculator:\n    pass\n"})
+    assert main(["run", str(tmp_path), "--dry-run", "--threshold", f"accuracy={least}"]) == 0
+    assert f"min: {least}}}" in capsys.readouterr().out
+
+
 def test_a_threshold_needs_metrics_and_a_number(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(net), "--dry-run", "--threshold", "accuracy=0.9"]) == 1
     assert "a threshold needs a Python file that defines MetricsCalculator" in capsys.readouterr().err
