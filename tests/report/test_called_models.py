@@ -53,17 +53,25 @@ def test_a_name_that_is_computed_may_be_any_text_of_the_code(tmp_path: Path) -> 
     texts = cascade(ASKS.format("large", "name", "exec"))
     assert spec(tmp_path, texts, "models/cascade")["models"][0]["calls"] == ["large"]
     said = told(tmp_path, texts, "models/cascade")
-    assert "Check: cascade: it computes names of models that it asks: calls has those in its code, 'large'." in said, (
-        said
-    )
+    assert (
+        "Check: cascade: it computes names of models that it asks: calls has those in its code and parameters, 'large'."
+        in said
+    ), said
+
+
+def test_a_name_that_is_computed_may_be_a_parameter(tmp_path: Path) -> None:
+    texts = cascade(ASKS.format("", "name", "exec"))
+    texts["models/cascade/config.pbtxt"] += 'parameters { key: "model" value: { string_value: "large" } }\n'
+    texts["models/cascade/config.pbtxt"] += 'parameters { key: "empty" value: { string_value: "" } }\n'
+    assert spec(tmp_path, texts, "models/cascade")["models"][0]["calls"] == ["large"]
 
 
 def test_a_name_that_the_code_does_not_have_is_to_be_filled_in(tmp_path: Path) -> None:
     texts = cascade(ASKS.format("", "name", "exec"))
     assert "calls" not in spec(tmp_path, texts, "models/cascade")["models"][0]
     assert (
-        "TODO: cascade: it asks models whose names are not in its code: list them in its calls, and each in models."
-        in told(tmp_path, texts, "models/cascade")
+        "TODO: cascade: it asks models whose names are not in its code or parameters: list them in its calls, and each"
+        " in models." in told(tmp_path, texts, "models/cascade")
     )
 
 

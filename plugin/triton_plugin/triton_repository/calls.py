@@ -39,11 +39,15 @@ def _names(repository: Repository, model: ModelFiles, file: str, told: Told) -> 
     if asked(file, repository.modules).is_computed:
         if guessed:
             told.doubts.append(
-                (model.name, f"it computes names of models that it asks: calls has those in its code, {names(guessed)}")
+                (
+                    model.name,
+                    f"it computes names of models that it asks: calls has those in its code and parameters,"
+                    f" {names(guessed)}",
+                )
             )
         else:
-            message = "it asks models whose names are not in its code: list them in its calls, and each in models"
-            told.missing.append((model.name, message))
+            message = "it asks models whose names are not in its code or parameters"
+            told.missing.append((model.name, f"{message}: list them in its calls, and each in models"))
     return found
 
 

@@ -67,6 +67,13 @@ class ModelFiles:
         return f"{self.path}/{max(self.versions)}/{name}" if self.versions else ""
 
     @property
+    def values(self) -> frozenset[str]:
+        """The values of its parameters, which code finds in its configuration."""
+        parameters = pbtxt.messages(self.config or {}, "parameters")
+        values = (value for each in parameters for value in pbtxt.messages(each, "value"))
+        return frozenset(pbtxt.word(each, "string_value") for each in values)
+
+    @property
     def backend(self) -> str:
         """The backend by the name that the operator has for it, or else by Triton's; empty: nothing tells."""
         config = self.config or {}
@@ -120,10 +127,11 @@ class Repository:
         """Return the names of the models that the code of a Python model asks, sorted.
 
         ``file``: path of that code below the source. Where a name is not written in the request, all texts of the
-        code that are the name of another model of the repository count.
+        code and all values of parameters that are the name of another model of the repository count.
         """
         found, root = asked(file, self.modules), PurePosixPath(model.path).parent
-        others = {word for word in found.words if word != model.name and str(root / word) in self.models}
+        words = found.words | (model.values if found.is_computed else frozenset())
+        others = {word for word in words if word not in ("", model.name) and str(root / word) in self.models}
         return tuple(sorted({*found.names, *others}))
 
     @property
