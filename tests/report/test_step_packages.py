@@ -280,7 +280,8 @@ def test_all_that_is_open_is_printed_in_the_order_of_the_object(
 def test_a_step_of_two_versions_gets_one_file(tmp_path: Path) -> None:
     second = """step [ { model_name: "labels" model_version: 2
       input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "SCORE" } },"""
-    ensemble = CLASSIFIER["models/classifier/config.pbtxt"].replace("step [", second)
+    score = '\noutput [ { name: "SCORE" data_type: TYPE_FP32 dims: [ 1 ] },'
+    ensemble = CLASSIFIER["models/classifier/config.pbtxt"].replace("step [", second).replace("\noutput [", score)
     more = {
         "models/classifier/config.pbtxt": ensemble.replace('"labels" model_version: -1', '"labels" model_version: 1'),
         "models/labels/2/model.py": "import yaml\n" + PLAIN_STEP,

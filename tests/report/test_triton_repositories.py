@@ -168,6 +168,10 @@ def test_a_model_that_is_used_twice_is_served_twice(tmp_path: Path) -> None:
     step = """{ model_name: "labels" model_version: -1
       input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "SCORE" } },"""
     texts = changed("models/classifier/config.pbtxt", "step [", f"step [ {step}")
+    score = 'output [ { name: "SCORE" data_type: TYPE_FP32 dims: [ 1 ] },'
+    texts["models/classifier/config.pbtxt"] = texts["models/classifier/config.pbtxt"].replace(
+        "\noutput [", f"\n{score}"
+    )
     made = spec(tmp_path, texts)
     names = [each["name"] for each in made["models"]]
     assert names == ["tokenizer", "network", "labels", "labels_2"]
@@ -175,12 +179,14 @@ def test_a_model_that_is_used_twice_is_served_twice(tmp_path: Path) -> None:
     assert any("used twice" in each for each in told(tmp_path, texts))
 
 
+OUTER = """platform: "ensemble" max_batch_size: 4
+  input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }
+  ensemble_scheduling { step { model_name: "classifier" input_map { key: "TEXT" value: "IN" }
+    output_map { key: "LABEL" value: "OUT" } } }"""
+
+
 def test_the_steps_of_an_ensemble_within_another_are_its_own(tmp_path: Path) -> None:
-    outer = """platform: "ensemble" max_batch_size: 4
-      input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }
-      ensemble_scheduling { step { model_name: "classifier" input_map { key: "TEXT" value: "IN" }
-        output_map { key: "LABEL" value: "OUT" } } }"""
-    texts = {**CLASSIFIER, "models/outer/config.pbtxt": outer}
+    texts = {**CLASSIFIER, "models/outer/config.pbtxt": OUTER}
     made = spec(tmp_path, texts)
     assert made["ensemble"]["name"] == "outer"
     assert [each["name"] for each in made["models"]] == ["tokenizer", "network", "labels"]
@@ -189,10 +195,19 @@ def test_the_steps_of_an_ensemble_within_another_are_its_own(tmp_path: Path) -> 
     assert [each["tensor"] for each in first["outputMap"]] == ["classifier_0_IDS", "classifier_0_MASK"]
     assert last["outputMap"] == [{"output": "label", "tensor": "OUT"}]
     assert any(each.startswith("Left out: classifier: the ensemble within this one") for each in told(tmp_path, texts))
-    itself = outer.replace('"classifier"', '"inner"')
-    inner = outer.replace('"classifier"', '"outer2"')
+    itself = OUTER.replace('"classifier"', '"inner"')
+    inner = OUTER.replace('"classifier"', '"outer2"')
     circle = {"m/outer2/config.pbtxt": itself, "m/inner/config.pbtxt": inner}
     assert "this ensemble is a step of itself" in refusal(tmp_path / "circle", circle, "m/outer2")
+
+
+def test_an_output_of_an_ensemble_within_another_may_be_left(tmp_path: Path) -> None:
+    label = 'output_map { key: "label" value: "LABEL" }'
+    inner = changed("models/classifier/config.pbtxt", label, f'{label} output_map {{ key: "score" value: "SCORE" }}')
+    score = 'output [ { name: "SCORE" data_type: TYPE_FP32 dims: [ 1 ] },'
+    wide = inner["models/classifier/config.pbtxt"].replace("\noutput [", f"\n{score}")
+    texts = {**CLASSIFIER, "models/classifier/config.pbtxt": wide, "models/outer/config.pbtxt": OUTER}
+    assert spec(tmp_path, texts)["ensemble"]["steps"][-1]["outputMap"] == [{"output": "label", "tensor": "OUT"}]
 
 
 def test_an_optional_input_is_left_out_if_no_request_has_it(tmp_path: Path) -> None:

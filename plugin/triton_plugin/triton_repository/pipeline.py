@@ -134,14 +134,17 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
     if len(found) > MODELS:
         told.faults.append((chosen.name, f"it has {len(found)} steps; {FEWER}"))
     steps = _ordered(chosen, found, {each["name"] for each in inputs}, told)
+    # Of an ensemble within it, the outer one may leave outputs, which Triton takes of no step.
+    used = {each["name"] for each in outputs}.union(*(each.inputs.values() for each in steps))
     models, made = [], []
     for step, name in zip(steps, _model_names(steps, told), strict=True):
+        kept = {key: tensor for key, tensor in step.outputs.items() if tensor in used} or step.outputs
         models.append(member(step.model, name, step.version, largest, step.inputs, repository, told))
         made.append(
             {
                 "model": name,
                 "inputMap": [{"input": key, "tensor": value} for key, value in step.inputs.items()],
-                "outputMap": [{"output": key, "tensor": value} for key, value in step.outputs.items()],
+                "outputMap": [{"output": key, "tensor": value} for key, value in kept.items()],
             }
         )
     asking = [(step.model, entry) for step, entry in zip(steps, models, strict=True)]
