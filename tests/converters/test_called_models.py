@@ -267,6 +267,10 @@ def test_what_a_server_refuses_is_an_error_in_the_response(ask: Asked, expressio
             "array(request(x, preferred_memory=pb.PreferredMemory(pb.TRITONSERVER_MEMORY_GPU, 0)).exec())",
             "an answer in the memory of a GPU",
         ),
+        (
+            "x if request(x[:0]).exec().has_error() else 0",
+            "it asks model large for 0 rows, to which Triton's ONNX Runtime backend never answers",
+        ),
         ("request(x).is_cancelled()", "is_cancelled of a request that the code made itself ends a server"),
     ],
 )
@@ -297,6 +301,38 @@ def test_a_step_asks_nothing_while_it_is_loaded(source: Path) -> None:
         framework.load(source, WHOLE, "ensemble")
     assert error.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert "asking another model outside execute (InferenceRequest.exec)" in error.value.message
+
+
+BY_PLACE = "y, z = (each.as_numpy() for each in request(x, wanted='yz').exec().output_tensors())"
+BY_NAME = (
+    "response = request(x, wanted='zy').exec()"
+    "\n        y, z = (pb.get_output_tensor_by_name(response, each).as_numpy() for each in 'yz')"
+)
+
+
+def _ask_for_two(source: Path, lines: str) -> None:
+    sides = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xyz"]
+    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Add", ["x", "x"], ["z"])]
+    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), source / "large.onnx")
+    asking = f"        array(request(x, 'small').exec())\n        {lines}\n        return y - z\n"
+    (source / "steps" / "cascade.py").write_text(f"{HEAD}\n    def ask(self, x):\n{asking}")
+
+
+def test_outputs_may_be_taken_by_their_names(source: Path) -> None:
+    _ask_for_two(source, BY_NAME)
+    assert refer().samples == 12
+
+
+def test_outputs_that_are_taken_by_their_places_are_told(source: Path) -> None:
+    """NVIDIA's backend of ONNX Runtime answers them sorted, others as the configuration has them."""
+    _ask_for_two(source, BY_PLACE)
+    with pytest.raises(StageError) as error:
+        refer()
+    assert error.value.reason is Reason.CONVERSION_UNSUPPORTED
+    assert "model cascade: it takes outputs of large by their place in output_tensors() (y: largest" in str(error.value)
+    assert "get_output_tensor_by_name(response, NAME)" in error.value.message
 
 
 def test_strings_reach_a_model_as_text_and_the_step_as_bytes(source: Path) -> None:

@@ -14,7 +14,7 @@ from triton_converters.contract.formats import SOURCES
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
 from triton_converters.model_config import data_types
-from triton_converters.python_backend.messages import InferenceRequest, InferenceResponse, TritonError
+from triton_converters.python_backend.messages import InferenceRequest, InferenceResponse, TritonError, refused
 from triton_converters.python_backend.tensors import Tensor
 
 FIRST = 2
@@ -48,6 +48,8 @@ class Called:
     """The numbers of the samples that the ensemble is given now."""
     is_alone: bool = False
     """Whether these are one sample of ``unclear``, so that every request is kept."""
+    is_reversed: bool = False
+    """Whether outputs are answered in the reverse of their order, which no code may rely on: servers differ in it."""
     unclear: list[range] = field(default_factory=list)
     """Samples that were given together, and of which a request has other rows than one for each."""
     _varied: set[tuple[str, str, int]] = field(default_factory=set)
@@ -59,16 +61,19 @@ class Called:
         return SOURCES[self.step.code.format].halves
 
     def answer(self, request: InferenceRequest) -> InferenceResponse:
-        """Return the response of a server to a request, which the step made, and keep what went through the model."""
+        """Return the response of a server to a request, which the step made, and keep what went through the model.
+
+        Raises TritonModelException for what no server answers.
+        """
         name = self.step.model
         try:
             inputs = self._inputs(request)
             outputs = self.model(inputs)
             self._keep(inputs, outputs)
             wanted = request.requested_output_names() or set(self.model.outputs)
-            tensors = [
-                Tensor(each, _sent(outputs[each], each, self.halves)) for each in self.model.outputs if each in wanted
-            ]
+            names = [each for each in self.model.outputs if each in wanted]
+            names = names[::-1] if self.is_reversed else names
+            tensors = [Tensor(each, _sent(outputs[each], each, self.halves)) for each in names]
         except ValueError as error:
             return InferenceResponse(error=TritonError(f"model {name}: {error}"))
         except StageError as error:
@@ -98,7 +103,11 @@ class Called:
         if len(rows) != 1 or () in rows:
             shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
             raise ValueError(f"the first dimension of every input is the batch, and has one size, but here: {shapes}")
-        if not 1 <= (size := rows.pop()[0]) <= largest:
+        size = rows.pop()[0]
+        if not size:
+            never = "to which Triton's ONNX Runtime backend never answers: ask only if there are rows"
+            raise refused(f"it asks model {self.step.model} for 0 rows, {never}")
+        if size > largest:
             advice = "ask in parts, or set config.maxBatchSize of the model"
             raise ValueError(f"the request has {size} rows, but the largest batch has {largest}: {advice}")
 

@@ -1,6 +1,7 @@
 """An ensemble outside Triton: the frameworks of its steps, one after the other, each in fp32."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,6 +80,17 @@ class Ensemble:
         """
         for called in self.called.values():
             called.samples, called.is_alone = samples, alone
+
+    @contextmanager
+    def reversed(self) -> Iterator[None]:
+        """Let models that Python steps ask answer their outputs in the reverse order."""
+        for called in self.called.values():
+            called.is_reversed = True
+        try:
+            yield
+        finally:
+            for called in self.called.values():
+                called.is_reversed = False
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the ensemble's outputs; raises what the members raise, with the member's name."""

@@ -240,7 +240,7 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             write_batch(incoming / evidence.member_folder(index), count - 1, dumped)
             given.setdefault(index, []).append(passage.inputs)
     for index, inputs in given.items():
-        _check_step(model.members[index], inputs)
+        _check_step(model, model.members[index], inputs)
     for index, step in enumerate(model.code.models):
         first = count if index < len(model.members) else 0
         asked = passed.get(step.model, [])
@@ -273,11 +273,12 @@ def _origin(step: Step, asked: Asked) -> Arrays:
     return {ASKED: numpy.array([each, ends], numpy.int64).T}
 
 
-def _check_step(member: Member, passed: Sequence[Arrays]) -> None:
+def _check_step(ensemble: Ensemble, member: Member, passed: Sequence[Arrays]) -> None:
     """Ask a Python step twice, and hand it some requests at once, as the server's batcher does.
 
     What one loop gets wrong mixes requests. Raises StageError: ReferenceNotReproducible if it answers otherwise the
-    second time; BatchingUnsupported if one of several requests is answered otherwise than alone.
+    second time; BatchingUnsupported if one of several requests is answered otherwise than alone; what ``_check_order``
+    raises.
     """
     model, name = member.model, member.step.model
     if not isinstance(model, PythonStep):
@@ -285,6 +286,7 @@ def _check_step(member: Member, passed: Sequence[Arrays]) -> None:
     requests = evidence.requests(passed) if member.step.code.max_batch_size else passed[:1]
     alone = [_connected(member, model(each)) for each in requests]
     soundness.check_same(_connected(member, model(requests[0])), alone[0], name)
+    _check_order(ensemble, member, requests, alone)
     if len(requests) < 2:
         return
     try:
@@ -294,6 +296,24 @@ def _check_step(member: Member, passed: Sequence[Arrays]) -> None:
             raise
         raise soundness.mixed(name, f"one of {len(requests)} fails: {error.message}") from error
     soundness.check_together([_connected(member, each) for each in together], alone, name)
+
+
+def _check_order(ensemble: Ensemble, member: Member, requests: Sequence[Arrays], alone: Sequence[Arrays]) -> None:
+    """Answer the requests of a step to other models with the outputs in another order.
+
+    Raises StageError(ConversionUnsupported) if the step's answer is another one.
+    """
+    several = [each for each in member.step.code.calls if len(ensemble.called[each].model.outputs) > 1]
+    if not several:
+        return
+    with ensemble.reversed():
+        for inputs, answer in zip(requests, alone, strict=True):
+            try:
+                differs = soundness.disagreement(_connected(member, member.model(inputs)), answer)
+            except StageError as error:
+                differs = error.message
+            if differs is not None:
+                raise soundness.ordered(member.step.model, several, differs)
 
 
 def _connected(member: Member, outputs: Arrays) -> dict[str, Array]:

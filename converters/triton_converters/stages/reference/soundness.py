@@ -63,6 +63,13 @@ def mixed(model: str, what: str) -> StageError:
     return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
 
 
+def ordered(model: str, asked: Sequence[str], what: str) -> StageError:
+    """Return the error of a Python step whose answer depends on the order of another model's outputs."""
+    message = f"model {model}: it takes outputs of {', '.join(asked)} by their place in output_tensors() ({what})"
+    advice = "servers differ in their order; take each by pb_utils.get_output_tensor_by_name(response, NAME)"
+    return StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}")
+
+
 def check_outputs(batch: Batch, batched: bool, halves: bool) -> None:
     """Check that outputs have a type that can be served and the batch's size, hold no NaN, and are not all infinite.
 
