@@ -6,7 +6,8 @@ from triton_operator.api.measured_status import StepStatus
 
 MEANING = (
     "Mean times of a request in each model of the ensemble, at the load of the solution overview's figures. The shares"
-    " are of the average latency; the rest is the client's, the network's, and the server's between the models."
+    " are of the average latency; the rest is the client's, the network's, and the server's between the models. A model"
+    " that a Python step asks by itself has no line: it is part of the step's compute time."
 )
 
 
