@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from triton_converters.contract.accuracy import nearest_name
 from triton_converters.contract.formats import DECLARING, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
@@ -65,7 +66,7 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
     yield "spec:"
     if not options.source:
         yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
-    for text in notices(folder):
+    for text in (*notices(folder), *misspelled(folder, options)):
         yield _comment("  ", text)
     digest = f", sha256: {options.sha256}" if options.sha256 else ""
     secret = f", secretRef: {{name: {json.dumps(options.secret)}}}" if options.secret else ""
@@ -111,6 +112,18 @@ def notices(folder: ModelFolder) -> Iterator[str]:
             f"Python steps are left out: {_file_list(list(folder.steps))}. To serve them, write a model of format"
             " triton-python for each, and connect all by `ensemble` (docs/ensembles.md)."
         )
+
+
+def misspelled(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
+    """Yield a line for each threshold whose metric the folder spells otherwise, if at all.
+
+    It only tells: a name may be computed. What begins or ends the name is a part that it may be computed from.
+    """
+    for metric, _ in options.thresholds:
+        parts = {each for each in folder.metric_words if metric.startswith(each) or metric.endswith(each)}
+        if metric not in folder.words and (nearest := nearest_name(metric, folder.metric_words - parts)):
+            file = folder.metrics[0].path
+            yield f"Check the threshold {metric!r}: {file} does not name it, but has {nearest!r}; is it spelled right?"
 
 
 def object_name(text: str) -> str:

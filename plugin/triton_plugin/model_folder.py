@@ -1,6 +1,8 @@
 """Reads the parts of a TritonDeployment's source from a model folder without running any of its code."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCES
@@ -8,7 +10,7 @@ from triton_converters.found.formats import described, refusal
 from triton_converters.found.kinds import Kind, kind_of
 from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
-from triton_plugin.python_files import Entrypoint, Modules, entrypoints, parse, paths_below
+from triton_plugin.python_files import Entrypoint, Module, Modules, entrypoints, parse, paths_below
 from triton_plugin.triton_repository import files
 from triton_plugin.triton_repository.code import CLASS, needs_packages
 from triton_plugin.triton_repository.pipeline import Pipeline, pipeline
@@ -42,6 +44,10 @@ class ModelFolder:
     """The models and the ensemble of a Triton repository, if the object is made of one; ``model`` is the ensemble."""
     steps: tuple[str, ...] = ()
     """Python steps of the folder that are no part of the object."""
+    words: frozenset[str] = frozenset()
+    """The words among the texts of all Python files."""
+    metric_words: frozenset[str] = frozenset()
+    """The words among the texts of the first file of metrics."""
 
 
 def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
@@ -84,6 +90,8 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
         requirements=REQUIREMENTS if is_needed and (folder / REQUIREMENTS).is_file() else "",
         pipeline=pipeline(repository, whole) if whole else None,
         steps=() if whole else _steps(modules),
+        words=_words(modules.values()),
+        metric_words=_metric_words(modules, metrics),
     )
 
 
@@ -105,6 +113,14 @@ def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
         return repository.ensembles[0]
     others = [each for each in found if each.path not in repository.called]
     return repository.steps[0] if len(repository.steps) == len(others) == 1 and not repository.ensembles else ""
+
+
+def _words(modules: Iterable[Module]) -> frozenset[str]:
+    return frozenset().union(*(each.words for each in modules))
+
+
+def _metric_words(modules: Modules, metrics: Iterable[Entrypoint]) -> frozenset[str]:
+    return _words(modules[each.path] for each in islice(metrics, 1))
 
 
 def _steps(modules: Modules) -> tuple[str, ...]:

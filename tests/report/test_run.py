@@ -218,6 +218,28 @@ def test_a_threshold_keeps_all_its_digits(least: str, tmp_path: Path, capsys: py
     assert f"min: {least}}}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["run", "init"])
+def test_a_threshold_that_the_metrics_file_spells_otherwise_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"graph")
+    metrics = (
+        "class MetricsCalculator:\n    def calc(self, **given):\n        return {'accuracy': 1.0, f'top{5}': 1.0}\n"
+    )
+    loader = "def get_dataloader_fn(batch_size: int): ...\n"
+    write(tmp_path, {"loader.py": loader, "metrics.py": metrics, "other.py": "NAMES = ['accuracies']\n"})
+    asked = [command, str(tmp_path), *(["--dry-run"] if command == "run" else [])]
+    for name in ("accuracy", "accuracies", "top5", "f1"):
+        assert main([*asked, "--threshold", f"{name}=0.9"]) == 0
+        told = capsys.readouterr()
+        assert "spelled" not in told.out + told.err, "it may be computed, or come from another file"
+    assert main([*asked, "--threshold", "Acuracy=0.9"]) == 0
+    told = capsys.readouterr()
+    words = "Check the threshold 'Acuracy': metrics.py does not name it, but has 'accuracy'; is it spelled right?"
+    assert words in told.err
+    assert f"# {words}" in told.out
+
+
 def test_a_threshold_needs_metrics_and_a_number(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(net), "--dry-run", "--threshold", "accuracy=0.9"]) == 1
     assert "a threshold needs a Python file that defines MetricsCalculator" in capsys.readouterr().err

@@ -4,8 +4,9 @@ The user's code computes the metrics, in a Job that knows no thresholds. So an e
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
@@ -53,11 +54,8 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         return Verdict((), Reason.RESULT_MISSING, message)
     if found.reason:
         return Verdict((), _reason(found), found.message)
-    for threshold in thresholds:
-        if threshold.metric not in result.metrics:
-            known = ", ".join(result.metrics) or "none"
-            message = f"the metrics entrypoint did not compute the metric {threshold.metric!r}; it computed: {known}"
-            return Verdict((), Reason.METRIC_MISSING, message)
+    if missing := _missing(result.metrics, thresholds):
+        return missing
     framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
     bound = {threshold.metric for threshold in thresholds}
     accuracy = [
@@ -68,6 +66,28 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
     if failed := [each for each in accuracy if not each.passed]:
         return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(map(_words, failed)))
     return Verdict(finite)
+
+
+def nearest_name(name: str, known: Collection[str]) -> str:
+    """Return the name that ``name`` may be a misspelling of; empty: none is like it."""
+    # Sorted, so that a set gives the same answer in each process.
+    by_lower_case = {each.lower(): each for each in sorted(known)}
+    return next((by_lower_case[each] for each in get_close_matches(name.lower(), by_lower_case, 1)), "")
+
+
+def _missing(metrics: Sequence[str], thresholds: Sequence[Threshold]) -> Verdict | None:
+    """Return the verdict on thresholds of metrics that nobody computed; None: all were computed."""
+    missing = [_with_nearest(each.metric, metrics) for each in thresholds if each.metric not in metrics]
+    if not missing:
+        return None
+    known = ", ".join(metrics) or "no metric"
+    message = f"accuracy.thresholds names {', '.join(missing)}; the metrics entrypoint returns {known}"
+    return Verdict((), Reason.METRIC_MISSING, message)
+
+
+def _with_nearest(name: str, metrics: Sequence[str]) -> str:
+    nearest = nearest_name(name, metrics)
+    return f"{name!r} (nearest: {nearest})" if nearest else repr(name)
 
 
 def _reason(metrics: CandidateMetrics) -> Reason:

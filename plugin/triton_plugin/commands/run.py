@@ -11,7 +11,7 @@ from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import notices, object_name
+from triton_plugin.first_object import misspelled, notices, object_name
 from triton_plugin.location import add_location
 from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> Exit:
     path = Path(options.model_files)
     _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
-    for each in notices(folder):
+    for each in (*notices(folder), *misspelled(folder, object_options(options))):
         say(each, sys.stderr)
     name = options.name or object_name(folder.name)
     if name != object_name(name):
