@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
@@ -17,8 +18,9 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.incoming.documents import Names
 from triton_converters.measuring.perf_input import PerfInput
-from triton_converters.stages.reference import produce, publish
+from triton_converters.stages.reference import produce, progress, publish
 from triton_converters.stages.reference.soundness import check_alone, check_joined, disagreement
+from triton_plugin.job_log import latest_line
 
 REUSED = """
 import numpy as np
@@ -119,6 +121,24 @@ def test_the_dump_holds_every_batch_and_its_outputs(dump: Dump, tmp_path: Path) 
     assert first.ids.tolist() == ["0-0", "0-1", "0-2", "0-3"]
     assert second.labels["y"].tolist() == [0, 1]
     assert numpy.array_equal(first.outputs["z"], first.inputs["x"] * 2)
+
+
+def test_the_log_tells_how_many_samples_are_answered(
+    dump: Dump, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    dump(total, "[(4, 3), (2, 3)]")
+    seconds = r"samples answered in \d+\.\d s"
+    expected = (
+        "reference: the framework answers samples, 256 at most\n"
+        f"reference: 4 {seconds} so far, and it ends at 256\n"
+        f"reference: 6 {seconds} so far, and it ends at 256\n"
+        f"reference: 6 {seconds}, which are all\n"
+    )
+    log = capsys.readouterr().out
+    assert re.fullmatch(expected, log), log
+    last = log.splitlines()[-1]
+    assert latest_line("reference", f"{log}epoch 3\n") == last, "the plugin shows it while the Job runs"
 
 
 def test_batches_of_one_buffer_are_judged_as_they_were_given(dump: Dump, tmp_path: Path) -> None:

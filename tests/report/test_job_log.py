@@ -86,10 +86,8 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
     (selector,) = selected["labelSelector"]
-    assert (
-        selector
-        == f"{names.TRITON_DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
-    )
+    stages = "(source,packages,reference,profile,search,measure)"
+    assert selector == f"{names.TRITON_DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in {stages}"
     assert log == "/api/v1/namespaces/vision/pods/new/log"
     assert (wanted["container"], wanted["tailLines"]) == (["run"], ["100"])
 
@@ -120,6 +118,14 @@ def test_the_log_is_of_the_container_that_the_pod_says(api: Api) -> None:
     api.pods, api.log = [pod], b"download timm.whl\n"
     assert Cluster(None, None).measuring("digits").words == "onnx-fp32: download timm.whl"
     assert api.asked[-1][1]["container"] == ["run"]
+
+
+def test_a_reference_that_runs_tells_its_samples(api: Api) -> None:
+    pod = a_pod("new", "reference", "11:00:00")
+    del pod["metadata"]["labels"][names.CANDIDATE_LABEL]
+    line = "reference: 96 samples answered in 41.2 s so far, and it ends at 256"
+    api.pods, api.log = [pod], f"loading\n{line}\n".encode()
+    assert Cluster(None, None).measuring("digits").words == f"digits: {line}"
 
 
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:

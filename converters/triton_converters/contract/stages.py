@@ -66,7 +66,7 @@ class Stage:
     """The failures that the second of these containers may end with. Some pass by themselves, so that the Job runs
     again without end: user code that gives one that its stage cannot find out would occupy the cluster for good."""
     log_lines: tuple[str, ...] = ()
-    """How the lines of its log begin that tell of a gate, a point or a part of a download."""
+    """How the lines of its log begin that tell how far it came: of a gate, a point, samples or a part of a download."""
 
 
 STAGES: Mapping[str, Stage] = {
@@ -88,6 +88,7 @@ STAGES: Mapping[str, Stage] = {
         user_code=True,
         deadline=CONVERSION,
         told_by_run=OF_USER_CODE,
+        log_lines=("reference: ",),
     ),
     "convert": Stage(
         ConvertRequest,

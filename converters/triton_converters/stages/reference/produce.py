@@ -27,6 +27,7 @@ from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
 from triton_converters.stages.reference import evidence, generated, soundness
+from triton_converters.stages.reference.progress import Progress
 from triton_converters.user import dataloader, rehearsal
 
 
@@ -72,7 +73,8 @@ def _check_length(model: Framework, request: ReferenceRequest) -> None:
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
-    """Run and write every batch."""
+    """Run and write every batch, and tell the log how far it came."""
+    progress = Progress(request.max_samples)
     batched = request.model.max_batch_size > 0
     previous: Batch | None = None
     loads = request.dataloader is not None
@@ -102,6 +104,8 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _tell(model, range(start))
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
+        progress.add(len(batch.ids))
+    progress.end()
     _tell(model, range(0))
     _record_sizes(model, request, source, incoming)
 
