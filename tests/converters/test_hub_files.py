@@ -13,11 +13,11 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import hub_files
-from triton_converters.python_backend import wrapper
+from triton_converters.python_backend import environment, wrapper
 
 source, clean, step = test_python_ensemble.source, test_triton_python.clean, test_triton_python.step
 SNAPSHOT = "snapshots/" + "0123456789" * 4
-VARIABLES = (*wrapper.HUB_PLACES, *wrapper.OFFLINE)
+VARIABLES = (*environment.HUB_PLACES, *environment.OFFLINE)
 READ = """
 import os
 from pathlib import Path
@@ -54,14 +54,14 @@ def test_one_step_reads_its_own_folder(tmp_path: Path) -> None:
     cache(tmp_path / "a", "me--net", "words")
     with hub_files.offered(tmp_path, given("a/step.py", "b/step.py")):
         assert {name: os.environ[name] for name in VARIABLES} == {
-            **dict.fromkeys(wrapper.HUB_PLACES, str(tmp_path / "a/huggingface")),
-            **wrapper.OFFLINE,
+            **dict.fromkeys(environment.HUB_PLACES, str(tmp_path / "a/huggingface")),
+            **environment.OFFLINE,
         }
 
 
 def test_a_step_without_a_folder_asks_nobody_either(tmp_path: Path) -> None:
     with hub_files.offered(tmp_path, given("a/step.py")):
-        assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == wrapper.OFFLINE
+        assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == environment.OFFLINE
 
 
 def test_without_a_step_nothing_changes(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_files_that_the_snapshots_linked_to_are_not_served_twice(tmp_path: Path)
     for name in ("steps/step.py", "steps/blobs/a.txt", "steps/huggingface/models--me--net/blobs/aa"):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(name)
-    assert python_step.write(place, "steps/step.py", version)[2:] == (
+    assert python_step.write(place, "steps/step.py", version)[len(python_step.PROGRAMS) :] == (
         "source/steps/blobs/a.txt",
         "source/steps/huggingface/models--me--net/refs/main",
         f"source/steps/huggingface/models--me--net/{SNAPSHOT}/words.txt",

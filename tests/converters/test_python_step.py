@@ -28,7 +28,13 @@ def test_a_step_has_our_program_and_the_folder_of_its_file(source: Path, tmp_pat
     version.mkdir()
     found = python_step.write(source, "steps/decode.py", version)
     python_step.write_settings(version, "steps/decode.py", 2)
-    assert found == ("model.py", "guard.py", "source/steps/data/words.txt", "source/steps/decode.py")
+    assert found == (
+        "model.py",
+        "guard.py",
+        "_triton_step_environment.py",
+        "source/steps/data/words.txt",
+        "source/steps/decode.py",
+    )
     written = [path.relative_to(version).as_posix() for path in version.rglob("*") if path.is_file()]
     assert sorted(written) == sorted([*found, "step.json"])
     assert (version / "model.py").read_bytes() == Path(wrapper.__file__).read_bytes()
@@ -80,6 +86,10 @@ def test_the_folder_of_a_version_comes_with_the_files_next_to_it(tmp_path: Path)
         (source / name).write_text(name)
     version.mkdir()
     found = python_step.write(source, "label/1/model.py", version)
-    assert found[2:] == ("source/label/1/deep/a.txt", "source/label/1/model.py", "source/label/labels.txt")
+    assert found[len(python_step.PROGRAMS) :] == (
+        "source/label/1/deep/a.txt",
+        "source/label/1/model.py",
+        "source/label/labels.txt",
+    )
     given = wrapper.Place(version / "source", "label/1/model.py").arguments({"model_version": "1"})
     assert (Path(given["model_repository"]) / "labels.txt").read_text() == "label/labels.txt"

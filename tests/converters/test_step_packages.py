@@ -183,8 +183,8 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    (version / "model.py").write_bytes(Path(wrapper.__file__).read_bytes())
-    (version / wrapper.GUARD).write_bytes(Path(wrapper.__file__).with_name(wrapper.GUARD).read_bytes())
+    for name, program in python_step.PROGRAMS.items():
+        (version / name).write_bytes(program.read_bytes())
     python_step.write_settings(version, "step.py", 1)
     (image / "numpy").symlink_to(Path(numpy.__file__).parent)
     libraries = Path(numpy.__file__).parent.with_name("numpy.libs")

@@ -1,5 +1,6 @@
 """The object's file that `kubectl triton run` writes or updates: it lies where others may have put one."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads:
     written.symlink_to(profile)
     if leads == "nowhere":
         profile.unlink()
-    for writes in (lambda: _start(written, overwrite), lambda: _update(written)):
+    for writes in (partial(_start, written, overwrite), partial(_update, written)):
         with pytest.raises(FolderError, match=r"net\.yaml is a link, through which nothing is written"):
             writes()
     assert (profile.read_text() if profile.exists() else "") == ("" if leads == "nowhere" else text)
@@ -54,7 +55,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads:
 )
 def test_a_file_that_is_not_the_objects_is_never_replaced(written: Path, text: str) -> None:
     written.write_text(text)
-    for writes in (lambda: _start(written, overwrite=True), lambda: _update(written)):
+    for writes in (partial(_start, written, overwrite=True), partial(_update, written)):
         with pytest.raises(FolderError, match="is no file that holds the TritonDeployment net and nothing else"):
             writes()
     assert written.read_text() == text

@@ -10,10 +10,16 @@ from triton_converters.claim_store.publish import link_or_copy, write_file
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import wrapper
+from triton_converters.python_backend import environment, wrapper
 
 MODEL = "model.py"
 """The file that Triton's Python backend loads."""
+PROGRAMS = {
+    MODEL: Path(wrapper.__file__),
+    wrapper.GUARD: Path(wrapper.__file__).with_name(wrapper.GUARD),
+    f"{wrapper.ENVIRONMENT}.py": Path(environment.__file__),
+}
+"""What of ours a server runs, by the name that it has there."""
 MOST_FILES = 10_000
 """Files of a step's folder: a tokenizer's are some ten, and a server digests them before it starts."""
 BLOBS = "blobs"
@@ -48,9 +54,8 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
     if len(packaged) > MOST_PACKAGED:
         message = f"the packages of {file} have {len(packaged)} files, but a Python step's at most {MOST_PACKAGED}"
         raise StageError(Reason.SOURCE_INVALID, f"{message}: require fewer packages, or smaller ones")
-    own = Path(wrapper.__file__)
-    shutil.copyfile(own, directory / MODEL)
-    shutil.copyfile(own.with_name(wrapper.GUARD), directory / wrapper.GUARD)
+    for name, program in PROGRAMS.items():
+        shutil.copyfile(program, directory / name)
     linked = {f"{wrapper.SOURCE}/{path.as_posix()}": source / path for path in taken}
     if packages:
         linked |= {f"{wrapper.PACKAGES}/{path.as_posix()}": packages / path for path in packaged}
@@ -58,7 +63,7 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(path, target)
-    return (MODEL, wrapper.GUARD, *linked)
+    return (*PROGRAMS, *linked)
 
 
 def _is_doubled(path: Path, hub: Path) -> bool:

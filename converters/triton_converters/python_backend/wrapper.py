@@ -10,19 +10,16 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import importlib
-import importlib.metadata
 import importlib.util
 import inspect
-import io
 import json
-import locale
 import os
 import re
 import shlex
 import subprocess
 import sys
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -34,15 +31,14 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
 """Names next to this file: what is run, the user's folder, the step's packages, and the program that guards it."""
+ENVIRONMENT = "_triton_step_environment"
+"""The module next to this file that prepares the interpreter; a module of the user's is hardly called so."""
 DECLARED = "declared"
 """In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 IN_REFERENCE = "/packages"
 """Where the reference has the packages."""
 MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
-DISTRIBUTION = ("dist-packages", "site-packages")
-"""Folders with the image's packages, which differ from image to image, so a step sees none of them but NumPy."""
-BACKEND, NUMPY = "triton_python_backend_utils", "numpy"
+BACKEND = "triton_python_backend_utils"
 NUMPY_TYPES = {
     "TYPE_BOOL": "bool",
     "TYPE_FP16": "float16",
@@ -65,9 +61,6 @@ MESSAGE_CHARACTERS = 500
 """Most of an exception's text that a client is told: some quote whole arrays."""
 HUB = "huggingface"
 """Folder next to the user's file with what it loads from the Hugging Face hub, as that hub's libraries keep it."""
-HUB_PLACES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
-"""Variables that name such a folder to these libraries, new and old. HF_HOME would hold the user's token too."""
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 NOT_FOUND = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
 """What these libraries raise for what is not in the folder."""
 HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}(/[\w-][\w.-]{0,95})?", re.ASCII)
@@ -97,59 +90,6 @@ class Place:
         if folder.name.isdigit():
             return {**given, "model_repository": str(folder.parent), "model_version": folder.name}
         return {**given, "model_repository": str(folder)}
-
-
-def enter(place: Path, threads: int) -> None:
-    """Let the step import its own packages, and none of the image's except for NumPy and what is loaded.
-
-    ``place``: the directory with the packages. They come last, so that they hide neither Python's own modules nor the
-    server's. Threads are bounded before NumPy is loaded, and text is UTF-8 from then on.
-    """
-    _speak_utf8()
-    for name in THREADS if threads else ():
-        os.environ.setdefault(name, str(threads))
-    packages = place / PACKAGES
-    sys.path += [str(packages)] if packages.is_dir() else []
-    importlib.import_module(NUMPY)
-    importlib.import_module(BACKEND)
-    sys.meta_path.append(_NumpyMetadata(list(importlib.metadata.distributions(name=NUMPY))[:1]))
-    # The backend adds the folder of this file and the one above: a package may be called `guard` or `model`, too.
-    ours = (place, place.parent)
-    sys.path[:] = [each for each in sys.path if Path(each).name not in DISTRIBUTION and Path(each) not in ours]
-
-
-def read_hub(folder: Path) -> None:
-    """Let the hub's libraries read a folder, if there is one, and ask no server, which they give up after a minute."""
-    os.environ.update(OFFLINE)
-    if folder.is_dir():
-        os.environ.update(dict.fromkeys(HUB_PLACES, str(folder)))
-
-
-def _speak_utf8() -> None:
-    """Let the step read and print text as anywhere else: the backend's interpreter takes no locale, and speaks ASCII.
-
-    Names of files stay so: Python fixes their encoding as it starts. What is printed is in the log at once: it keeps
-    lines back, too, and loses them if it is killed.
-    """
-    with suppress(locale.Error):
-        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-
-
-class _NumpyMetadata:
-    """Tells packages which NumPy there is, whose folder is on no path any more: transformers does not import else."""
-
-    def __init__(self, found: list[importlib.metadata.Distribution]) -> None:
-        self._found = found
-
-    def find_spec(self, *_: Any) -> None:
-        """Find no module: NumPy is imported already."""
-
-    def find_distributions(self, context: importlib.metadata.DistributionFinder.Context) -> Iterator[Any]:
-        """Find NumPy where it is asked for, or all packages are."""
-        return iter(self._found if (context.name or NUMPY).lower() == NUMPY else ())
 
 
 class Loaded:
@@ -418,5 +358,7 @@ def _kind(value: Any) -> str:
 
 if (HERE / STEP).exists():
     _settings = json.loads((HERE / STEP).read_text(encoding="utf-8"))
-    read_hub(Place(HERE / SOURCE, _settings["file"]).folder / HUB)
-    enter(HERE, int(_settings["threads"]))
+    # The backend has put the folder of this file on the path.
+    _environment = importlib.import_module(ENVIRONMENT)
+    _environment.read_hub(Place(HERE / SOURCE, _settings["file"]).folder / HUB)
+    _environment.enter(HERE, PACKAGES, int(_settings["threads"]))
