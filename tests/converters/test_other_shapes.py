@@ -151,6 +151,24 @@ def test_a_size_that_comes_late_and_is_no_output_of_the_ensemble_is_served_and_t
     assert {batch.outputs["letters"].shape[1] for batch in kept} == {7}, "no batch with the other size"
 
 
+def test_what_a_file_declares_itself_is_served_as_it_is_answered(source: Path) -> None:
+    declared = """
+    @staticmethod
+    def auto_complete_config(config):
+        config.add_input({"name": "word", "data_type": "TYPE_STRING", "dims": [1]})
+        config.add_output({"name": "letters", "data_type": "TYPE_FP32", "dims": [7]})
+        config.add_output({"name": "lengths", "data_type": "TYPE_INT64", "dims": [1]})
+        return config
+"""
+    changed(source, "class TritonPythonModel:\n", f"class TritonPythonModel:{declared}")
+    own = split()
+    undeclared = replace(own.code, declared=None)
+    code = whole((COUNTS,), replace(own, outputs={"letters": "LETTERS"}, code=undeclared), COUNTED)
+    result = refer(code)
+    assert result.warnings == ("output letters of model split is not as its file declares it, so it is served as [-1]",)
+    assert [each.dims for each in member().outputs] == [(-1,), (1,)]
+
+
 def test_another_number_of_dimensions_is_served_if_it_is_always_the_same(source: Path) -> None:
     changed(source, "letters = letters[:, :self.most]", "letters = letters[:, :2, None]")
     result = refer()

@@ -170,6 +170,11 @@ def tensor_of_objects_without_dimensions(pb: Any, request: Any) -> Any:
 
 
 @question
+def tensor_of_an_own_tensor_with_one_dimension_more(pb: Any, request: Any) -> Any:
+    return sent(pb, pb.Tensor("t", np.array([b"a", b""], dtype=object)).as_numpy().reshape((2, 1)))
+
+
+@question
 def tensor_without_elements(pb: Any, request: Any) -> Any:
     return sent(pb, np.zeros((0, 3), np.float32))
 
