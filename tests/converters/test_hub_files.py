@@ -104,7 +104,8 @@ def test_files_that_the_snapshots_linked_to_are_not_served_twice(tmp_path: Path)
     place, version = tmp_path / "source", tmp_path / "1"
     version.mkdir()
     cache(place / "steps", "me--net", "words")
-    for name in ("steps/step.py", "steps/blobs/a.txt", "steps/huggingface/models--me--net/blobs/aa"):
+    blobs = [f"steps/huggingface/{each}" for each in ("models--me--net/blobs/aa", "blobs/bb/bbcc")]
+    for name in ("steps/step.py", "steps/blobs/a.txt", *blobs):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(name)
     assert python_step.write(place, "steps/step.py", version)[len(python_step.PROGRAMS) :] == (

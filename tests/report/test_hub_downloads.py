@@ -9,6 +9,7 @@ from tests.report.repositories import CLASSIFIER, PLAIN_STEP
 from tests.report.test_triton_repositories import told
 from triton_converters.python_backend import wrapper
 from triton_plugin import hub_names
+from triton_plugin.errors import FolderError
 from triton_plugin.first_object import notices
 from triton_plugin.model_folder import read
 from triton_plugin.push.files import collect
@@ -17,6 +18,7 @@ from triton_plugin.python_files import parse
 STEP = "models/labels/1/model.py"
 HEAD = "from transformers import AutoTokenizer, pipeline\nimport transformers\n"
 COMMIT = "0123456789" * 4
+MARK = ".huggingface-shared-blobs"
 TYPE = "from the Hugging Face hub ('models/labels/1/model.py', line 3), which no server reaches: type `hf"
 
 
@@ -109,20 +111,38 @@ def test_only_the_hub_s_own_layout_is_left_out_of_the_code(tmp_path: Path) -> No
 def test_a_push_sends_the_hub_s_files_once(tmp_path: Path) -> None:
     """Links in snapshots lead to blobs: each file would be two."""
     cache = tmp_path / "huggingface/models--me--net"
-    write(cache, {"blobs/aa": "weights", "refs/main": COMMIT})
-    (cache / "snapshots" / COMMIT).mkdir(parents=True)
-    (cache / "snapshots" / COMMIT / "model.safetensors").symlink_to("../../blobs/aa")
+    snapshot = cached(cache)
     write(tmp_path, {"blobs/bb": "the author's own", "a--b/blobs/cc": "this, too"})
     found = collect(tmp_path)
-    assert found.left_out == (
-        "huggingface/models--me--net/blobs (what links in snapshots lead to is sent in their place)",
-    )
+    why = "(what links in snapshots lead to is sent in their place)"
+    assert found.left_out == (f"huggingface/blobs {why}", f"huggingface/models--me--net/blobs {why}")
     assert {each.name: each.path.read_text() for each in found.files} == {
         "a--b/blobs/cc": "this, too",
         "blobs/bb": "the author's own",
         "huggingface/models--me--net/refs/main": COMMIT,
         f"huggingface/models--me--net/snapshots/{COMMIT}/model.safetensors": "weights",
+        f"huggingface/models--me--net/snapshots/{COMMIT}/config.json": "{}",
     }
+    # A revision alone may be pushed too, but nothing that its links lead to elsewhere.
+    assert {each.name: each.path.read_text() for each in collect(snapshot).files} == {
+        "model.safetensors": "weights",
+        "config.json": "{}",
+    }
+    (cache.parent / "blobs" / MARK).unlink()
+    with pytest.raises(FolderError, match="is a link to"):
+        collect(snapshot)
+
+
+def cached(cache: Path) -> Path:
+    """A revision as huggingface_hub 2 leaves it: large files are links to links to what all models share."""
+    write(cache.parent, {"blobs/bb/bbcc": "weights", f"blobs/{MARK}": "1\n"})
+    write(cache, {"blobs/aa": "{}", "refs/main": COMMIT})
+    (cache / "blobs/bb").symlink_to("../../blobs/bb/bbcc")
+    snapshot = cache / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    for name, blob in {"config.json": "aa", "model.safetensors": "bb"}.items():
+        (snapshot / name).symlink_to(f"../../blobs/{blob}")
+    return snapshot
 
 
 def test_the_folder_is_the_one_that_a_server_reads() -> None:

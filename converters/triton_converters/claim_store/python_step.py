@@ -67,8 +67,11 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
 
 
 def _is_doubled(path: Path, hub: Path) -> bool:
-    """Whether a file is one of those to which the snapshots of a hub's folder linked: published, these are files."""
-    return path.is_relative_to(hub) and path.relative_to(hub).parts[1:2] == (BLOBS,)
+    """Whether a file is one of those to which the snapshots of a hub's folder linked: published, these are files.
+
+    They are in a folder of the model, or of all models.
+    """
+    return path.is_relative_to(hub) and BLOBS in path.relative_to(hub).parts[:2]
 
 
 def _regular(paths: Iterable[Path], root: Path) -> list[Path]:

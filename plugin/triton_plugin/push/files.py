@@ -14,6 +14,8 @@ from triton_plugin.push.receiver import digest_of
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found", ".triton-operator"})
 BLOBS, SNAPSHOTS = "blobs", "snapshots"
 """Folders of a model in a Hugging Face cache: the content of its files, and links to it under the files' names."""
+SHARED = ".huggingface-shared-blobs"
+"""Marks the folder of a cache with the content that models share, to which their own blobs link (huggingface_hub 2)."""
 CHUNK = 1 << 20
 """Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 
@@ -94,7 +96,7 @@ def _sha256(file: PushedFile, read: Callable[[int], None]) -> str:
 
 def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> str:
     """Return why an entry is not pushed; empty if it is. Raises FolderError for a link to a file outside the folder."""
-    if not real.is_relative_to(root) and not (real.is_file() and real.parent == _blobs(root)):
+    if not real.is_relative_to(root) and not _is_of_revision(real, root):
         link = f"a link to {entry.readlink()}, outside the folder"
         if real.is_file():
             # It may be the model; and who wrote the link may want a file that the sender did not mean to send.
@@ -107,14 +109,19 @@ def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> s
     return "" if real.is_dir() or stat.S_ISREG(real.stat().st_mode) else "neither a file nor a folder"
 
 
-def _blobs(root: Path) -> Path | None:
-    """Return where the files of a Hugging Face cache are, if the folder is a revision of a model in one."""
-    return root.parents[1] / BLOBS if root.parent.name == SNAPSHOTS else None
+def _is_of_revision(file: Path, root: Path) -> bool:
+    """Whether a file is a blob of a Hugging Face cache, and the folder is a revision of a model in that cache."""
+    if root.parent.name != SNAPSHOTS or not file.is_file():
+        return False
+    model = root.parents[1]
+    store = model.parent / BLOBS
+    return file.parent == model / BLOBS or (file.parent.parent == store and (store / SHARED).is_file())
 
 
 def _is_doubled(entry: Path) -> bool:
-    """Whether an entry is the folder to which the snapshots of a model in a Hugging Face cache link."""
-    return entry.name == BLOBS and "--" in entry.parent.name and (entry.parent / SNAPSHOTS).is_dir()
+    """Whether an entry is a folder to which the snapshots of a Hugging Face cache lead."""
+    is_of_model = "--" in entry.parent.name and (entry.parent / SNAPSHOTS).is_dir()
+    return entry.name == BLOBS and (is_of_model or (entry / SHARED).is_file())
 
 
 def _file(path: Path, name: str) -> PushedFile:
