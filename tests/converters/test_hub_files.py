@@ -129,7 +129,8 @@ RAISING = """
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("me/net-1.5_b", "me/net-1.5_b"), ("net", "net"), ("net; rm -r /", "NAME"), (7, "NAME")]
+    ("name", "said"),
+    [("me/net-1.5_b", "me/net-1.5_b"), ("net", "net"), ("net; rm -r /", "NAME"), ("--help", "NAME"), (7, "NAME")],
 )
 def test_a_step_that_still_downloads_is_told_what_to_type(
     step: test_triton_python.Load, name: object, said: str

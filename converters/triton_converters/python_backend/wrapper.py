@@ -63,7 +63,7 @@ HUB = "huggingface"
 """Folder next to the user's file with what it loads from the Hugging Face hub, as that hub's libraries keep it."""
 NOT_FOUND = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
 """What these libraries raise for what is not in the folder."""
-HUB_NAME = re.compile(r"[\w-][\w.-]{0,95}(/[\w-][\w.-]{0,95})?", re.ASCII)
+HUB_NAME = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?", re.ASCII)
 
 
 class StepError(Exception):
