@@ -272,8 +272,8 @@ test-user-files: venv ## Run the user files of NVIDIA's examples in the images: 
 	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
 
 .PHONY: test-repositories
-test-repositories: venv ## Make one object of each of twelve public Triton repositories, and try it here: MIRRORS= holds clones; NAME="a b", OUTPUT=, WITHOUT=torch
-	python3 -m tests.triton_repositories --mirrors "$(MIRRORS)" $(NAME) $(if $(OUTPUT),--output "$(OUTPUT)") $(if $(WITHOUT),--without "$(WITHOUT)")
+test-repositories: venv ## Make one object of each of twelve public Triton repositories, and try it here: MIRRORS= holds clones; NAME="a b", OUTPUT=, WITHOUT=torch, IMAGES=1
+	python3 -m tests.triton_repositories --mirrors "$(MIRRORS)" $(NAME) $(if $(OUTPUT),--output "$(OUTPUT)") $(if $(WITHOUT),--without "$(WITHOUT)") $(if $(IMAGES),--images)
 
 # The checklist of docs/gpu.md. Nothing but the images has to be there; the server's is the chart's.
 GPU_FOLDER = $(CACHE)/gpu

@@ -2,15 +2,14 @@
 
 FOLDER holds a clone of each, with or without a work tree, as OWNER+NAME, OWNER+NAME/repo or OWNER/NAME. Weights that a
 repository does not hold are made, as is a dataloader. The planner then runs on each object, and its Jobs up to the
-conversion run in this machine's Python, pip among them. With --output, each object and its source are left in that
-folder, to be run on a cluster.
+conversion run in this machine's Python, pip among them, or with --images in the images, which have PyTorch. With
+--output, each object and its source are left in that folder, to be run on a cluster.
 """
 
 import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,10 @@ import yaml
 from tests.simulation.cluster import Cluster
 from tests.simulation.objects import SETTINGS
 from tests.triton_repositories import made
+from tests.triton_repositories.images import INSIDE, SAVED_MODEL, Images, run
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW
 from triton_plugin.arguments import write
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices, object_name
@@ -64,6 +65,7 @@ def main() -> int:
     parser.add_argument(
         "--without", action="append", default=[], metavar="PACKAGE", help="do not run what a package too large needs"
     )
+    parser.add_argument("--images", action="store_true", help="run the Jobs in their images, built if need be")
     options = parser.parse_args()
     chosen = [each for each in REPOSITORIES if not options.names or each.short in options.names]
     rows, missing = [], []
@@ -76,7 +78,7 @@ def main() -> int:
                 place = (options.output or Path(name)) / object_name(
                     f"{repository.short[:9]}-{pipeline.rpartition('/')[2]}"
                 )
-                row = _row(repository, pipeline, clone, place.resolve(), options.without)
+                row = _row(repository, pipeline, clone, place.resolve(), options)
             print(f"{repository.name}: {pipeline}: {'taken' if row.taken else 'not taken'}: {row.words} {row.tried}\n")
             rows.append(row)
     pipelines = sum(each.taken for each in rows)
@@ -91,7 +93,7 @@ def _clone(mirrors: Path, repository: Repository) -> Path | None:
     return next((each for each in (plus / "repo", plus, mirrors / repository.name) if each.is_dir()), None)
 
 
-def _row(repository: Repository, pipeline: str, clone: Path, place: Path, without: Sequence[str]) -> Row:
+def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen: argparse.Namespace) -> Row:
     source = place / "source" / place.name
     source.mkdir(parents=True)
     _extract(clone, repository, source)
@@ -104,6 +106,13 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, withou
     for name, text in repository.data.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
+        added.append(name)
+    for name, program in repository.saved_models.items():
+        (source / name).mkdir(parents=True)
+        (source / name / SAVED_MODEL).touch()
+        if chosen.images:
+            made_by = (f"/src/tests/triton_repositories/{program}", f"{INSIDE}/{(source / name).relative_to(place)}")
+            subprocess.run(run(CONVERTER_TENSORFLOW, place, "python3", *made_by), check=True)
         added.append(name)
     options = ObjectOptions(name=place.name, source=f"pvc://models/{place.name}")
     try:
@@ -122,18 +131,21 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, withou
     if lacking:
         lines = [line for each in lacking for line in each.requirements]
         words = f"{words}; wrote {', '.join(each.path for each in lacking)}: {', '.join(lines) or 'a TODO alone'}"
-    if large := sorted(set(without) & {normal(requirement) for each in lacking for requirement in each.requirements}):
+    if large := sorted(
+        set(chosen.without) & {normal(requirement) for each in lacking for requirement in each.requirements}
+    ):
         tried = f"-> not run here, because {', '.join(large)} is left out"
     else:
-        tried = _tried(text, place)
+        tried = _tried(text, place, chosen.images)
     return Row(repository, pipeline, not any("TODO" in each for each in said), words, tried)
 
 
-def _tried(text: str, place: Path) -> str:
+def _tried(text: str, place: Path, in_images: bool) -> str:
     """Return what becomes of the object, whose source is on a claim at ``place``."""
     (place / "repository").mkdir()
     spec = yaml.safe_load(text)["spec"]
-    cluster = Cluster(spec, RealJobs(partial(command, place), STAGES))
+    jobs = RealJobs(Images(place).command if in_images else partial(command, place), STAGES)
+    cluster = Cluster(spec, jobs)
     cluster.settings = replace(SETTINGS, allowed_python_steps=True)
     cluster.settle()
     subject = parse(cluster.body(), None)

@@ -19,6 +19,8 @@ class Repository:
     """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Texts by their paths: what comes with the weights, and is not in the repository either."""
+    saved_models: Mapping[str, str] = field(default_factory=dict)
+    """The programs that make SavedModels, by the folders of these. Only TensorFlow can, and init reads names alone."""
 
     @property
     def short(self) -> str:
@@ -71,10 +73,10 @@ REPOSITORIES = (
     Repository(
         "gianpd/triton-inference",
         "87f7ea0ee57e",
-        "TritonServer/model_repository",
-        ("pipeline",),
-        # A SavedModel cannot be made without TensorFlow; of what is there, init reads no more than the name.
-        data={"od/1/model.savedmodel/saved_model.pb": ""},
+        # The folder of the server, whose requirements.txt is for its steps.
+        "TritonServer",
+        ("model_repository/pipeline",),
+        saved_models={"model_repository/od/1/model.savedmodel": "detector.py"},
     ),
     Repository(
         "rizwanishaq/triton-inference-server-examples",
