@@ -20,7 +20,7 @@ import yaml
 from tests.simulation.cluster import Cluster
 from tests.simulation.objects import SETTINGS
 from tests.triton_repositories import made
-from tests.triton_repositories.images import INSIDE, SAVED_MODEL, Images, run
+from tests.triton_repositories.images import ANYBODY, INSIDE, SAVED_MODEL, Images, run
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW
@@ -111,6 +111,8 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen
         (source / name).mkdir(parents=True)
         (source / name / SAVED_MODEL).touch()
         if chosen.images:
+            (source / name).chmod(ANYBODY)
+            (source / name / SAVED_MODEL).chmod(ANYBODY)
             made_by = (f"/src/tests/triton_repositories/{program}", f"{INSIDE}/{(source / name).relative_to(place)}")
             subprocess.run(run(CONVERTER_TENSORFLOW, place, "python3", *made_by), check=True)
         added.append(name)

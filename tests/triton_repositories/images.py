@@ -12,14 +12,17 @@ from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
 
 SERVER = "tritonserver-cpu"
 INSIDE, SAVED_MODEL = "/trial", "saved_model.pb"
+ANYBODY = 0o777
 TOOLS, AUTHORITIES = "tools", "authorities.pem"
 COPY_TOOLS = "from triton_converters.stages.packages.prepare import copy_tools; from pathlib import Path; copy_tools"
 """The server's image has no pip: a packages Job brings its own."""
+USER = "1000:1000"
+"""As in a pod: a step that writes next to its files, or makes a folder in the root, fails."""
 
 
 def run(image: str, folder: Path, *command: str) -> list[str]:
     """Return the program that runs a command in an image, which sees ``folder`` as INSIDE."""
-    options = ["--mount", f"{ROOT}:/src:ro", "--mount", f"{folder}:{INSIDE}"]
+    options = ["--user", USER, "--mount", f"{ROOT}:/src:ro", "--mount", f"{folder}:{INSIDE}"]
     options += ["--env", f"PYTHONPATH=/src/converters:/src:{INSIDE}/{TOOLS}"]
     if bundle := os.environ.get("PIP_CERT"):
         shutil.copyfile(bundle, folder / AUTHORITIES)
@@ -33,6 +36,9 @@ class Images:
     def __init__(self, folder: Path) -> None:
         """``folder``: holds the source, and gets the repository."""
         self.folder = folder
+        (folder / TOOLS).mkdir()
+        for each in (folder, folder / TOOLS, folder / "repository"):
+            each.chmod(ANYBODY)
         # As the planner chooses it: one model of TensorFlow, and the whole reference runs there.
         is_of_tensorflow = any(folder.glob(f"source/**/{SAVED_MODEL}"))
         self.image = CONVERTER_TENSORFLOW if is_of_tensorflow else CONVERTER
@@ -42,7 +48,6 @@ class Images:
         image = self.image
         if stage == "packages" and request.served:
             image = SERVER
-            (self.folder / TOOLS).mkdir(exist_ok=True)
             copy = run(self.image, self.folder, "python3", "-c", f"{COPY_TOOLS}(Path('{INSIDE}/{TOOLS}'))")
             subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)
         program = ("python3", "-m", "tests.triton_repositories.job", INSIDE, stage, request.to_json())
