@@ -280,12 +280,22 @@ def test_what_no_step_may_ask_is_refused(ask: Asked, expression: str, words: str
     assert f"model cascade: steps/cascade.py: {words}" in message
 
 
+@pytest.mark.parametrize("given", ["{'y'}", "(each for each in 'y')", "'y'", "{'y': 1}.keys()"])
+def test_a_request_takes_a_list_of_names_alone(ask: Asked, given: str) -> None:
+    """Those that a request asks for are a set, which a server's InferenceRequest does not take."""
+    fields = f"model_name='large', requested_output_names={given}, inputs=[pb.Tensor('x', x)]"
+    reason, message = ask(f"array(pb.InferenceRequest({fields}).exec())")
+    assert reason is Reason.FRAMEWORK_FAILED
+    assert "TypeError: requested_output_names of an InferenceRequest is a list, not" in message
+
+
 @pytest.mark.parametrize(
     "expression",
     [
         "array(request(x, wanted=[]).exec())",
         "array(request(x, timeout=1000, correlation_id=3, request_id='a', parameters={'a': 1}).exec())",
         "array(request(x, model_version=1).exec())",
+        "array(request(x, b'large').exec())",
         "array(request(x, preferred_memory=pb.PreferredMemory(pb.TRITONSERVER_MEMORY_CPU)).exec())",
         "array(request(x).exec()) if request(np.float64(x)).exec().has_error() else 0",
     ],

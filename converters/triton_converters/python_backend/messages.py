@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, ClassVar
 
+import numpy
+
 from triton_converters.python_backend.tensors import Tensor, TritonModelException
 
 refusals: list[str] = []
@@ -111,7 +113,7 @@ class InferenceRequest:
         *,
         inputs: Sequence[Tensor],
         requested_output_names: Sequence[str],
-        model_name: str,
+        model_name: str | bytes,
         model_version: int = -1,
         request_id: str = "",
         correlation_id: int | str = 0,
@@ -121,13 +123,22 @@ class InferenceRequest:
         trace: Any = None,
         parameters: Mapping[str, bool | int | str] | None = None,
     ) -> None:
-        """Raise TritonModelException for a parameter that is no bool, int or str."""
+        """Raise TritonModelException for a parameter that is no bool, int or str; TypeError for what is no sequence.
+
+        The server's own ``requested_output_names()`` is a set, and so no sequence.
+        """
+        for name, given in (("inputs", inputs), ("requested_output_names", requested_output_names)):
+            if not isinstance(given, Sequence | numpy.ndarray) or isinstance(given, str | bytes):
+                raise TypeError(f"{name} of an InferenceRequest is a list, not {type(given).__name__}: write list(...)")
+        if not isinstance(correlation_id, int | str):
+            raise TritonModelException("Correlation ID must be integer or string")
         for value in (parameters or {}).values():
             if not isinstance(value, bool | int | str):
                 message = f"Expect parameters values to have type bool/int/str, found type {type(value)}"
                 raise TritonModelException(message)
         self._inputs, self._outputs = list(inputs), set(requested_output_names)
         self._id, self._correlation, self._parameters = request_id, correlation_id, dict(parameters or {})
+        model_name = model_name.decode() if isinstance(model_name, bytes) else model_name
         self._model, self._version, self._flags, self._timeout = model_name, model_version, flags, timeout
         self._memory = preferred_memory
 
