@@ -18,8 +18,9 @@ from triton_converters.python_backend.messages import InferenceRequest, Inferenc
 from triton_converters.python_backend.tensors import Tensor
 
 FIRST = 2
-"""Different requests that are kept in any case: enough to trace, and to see what varies. Up to MOST_ASKED, another one
-is kept if a size or a type differs that never did before, or if it is of one sample that was run alone for that."""
+"""Different requests that are kept although nothing else differs: enough to trace, and as many as of a step. Up to
+MOST_ASKED, another one is kept if a size or a type differs that never did before, or if it is of one sample that was
+run alone for that."""
 MOST_UNCLEAR = 4
 """Batches of which samples may be run alone: each sample is one more request to the whole ensemble."""
 TYPE, RANK = -2, -1
@@ -52,6 +53,8 @@ class Called:
     """Whether outputs are answered in the reverse of their order, which no code may rely on: servers differ in it."""
     unclear: list[range] = field(default_factory=list)
     """Samples that were given together, and of which a request has other rows than one for each."""
+    _alike: int = 0
+    """The kept requests in which nothing varied."""
     _varied: set[tuple[str, str, int]] = field(default_factory=set)
     """What was seen to vary: the side, the tensor, and the axis, TYPE or RANK."""
 
@@ -121,11 +124,12 @@ class Called:
         if any(_is_same(each.inputs, inputs) for each in self.asked):
             return
         varied = self._differing(inputs, outputs) - self._varied if self.asked else set()
-        if len(self.asked) < FIRST or varied or self.is_alone:
+        if self._alike < FIRST or varied or self.is_alone:
             # The arrays are the step's, which may write into them.
             mine, theirs = ({name: numpy.array(array) for name, array in side.items()} for side in (inputs, outputs))
             self.asked.append(Asked(mine, theirs, self.samples))
             self._varied |= varied
+            self._alike += not varied
 
     def _differing(self, inputs: Arrays, outputs: Arrays) -> set[tuple[str, str, int]]:
         """Return in what a request is not like the first one."""
