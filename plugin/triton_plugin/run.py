@@ -128,6 +128,8 @@ def _check_no_link(file: Path) -> None:
 def _object(file: Path, name: str) -> tuple[str, dict[str, object]]:
     """Return the text of an object's file, and the object. Raises FolderError for a file that holds anything else."""
     try:
+        if not file.is_file():
+            raise ValueError("a pipe, which may never end")
         with file.open(encoding="utf-8") as opened:
             text = bounded_yaml.text_of(opened)
         (body,) = [each for each in bounded_yaml.documents(text, Loader) if each is not None]

@@ -1,6 +1,7 @@
 """The object's file that `kubectl triton run` writes or updates: it lies where others may have put one."""
 
-from functools import partial
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,15 @@ def _update(file: Path) -> None:
     update(NET, file, lambda: OTHER, lambda _: "configured", lambda _: None)
 
 
+def _force(file: Path) -> None:
+    _start(file, overwrite=True)
+
+
 @pytest.mark.parametrize("leads", ["nowhere", "to a file"])
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads: str, overwrite: bool) -> None:
+@pytest.mark.parametrize("write", [_start, _force, _update])
+def test_nothing_is_written_through_a_link(
+    tmp_path: Path, written: Path, leads: str, write: Callable[[Path], None]
+) -> None:
     """A repository that was downloaded may hold one, which leads out of it."""
     profile = tmp_path / "profile"
     written.rename(profile)
@@ -42,9 +49,8 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads:
     written.symlink_to(profile)
     if leads == "nowhere":
         profile.unlink()
-    for writes in (partial(_start, written, overwrite), partial(_update, written)):
-        with pytest.raises(FolderError, match=r"net\.yaml is a link, through which nothing is written"):
-            writes()
+    with pytest.raises(FolderError, match=r"net\.yaml is a link, through which nothing is written"):
+        write(written)
     assert (profile.read_text() if profile.exists() else "") == ("" if leads == "nowhere" else text)
 
 
@@ -55,16 +61,24 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, written: Path, leads:
 )
 def test_a_file_that_is_not_the_objects_is_never_replaced(written: Path, text: str) -> None:
     written.write_text(text)
-    for writes in (partial(_start, written, overwrite=True), partial(_update, written)):
+    for write in (_force, _update):
         with pytest.raises(FolderError, match="is no file that holds the TritonDeployment net and nothing else"):
-            writes()
+            write(written)
     assert written.read_text() == text
 
 
 def test_a_file_with_bytes_that_are_no_text_is_never_replaced(written: Path) -> None:
     written.write_bytes(b"\xff\xfe")
     with pytest.raises(FolderError, match="is no file that holds"):
-        _start(written, overwrite=True)
+        _force(written)
+
+
+def test_what_is_no_file_is_not_opened(written: Path) -> None:
+    written.unlink()
+    os.mkfifo(written)
+    for write in (_force, _update):
+        with pytest.raises(FolderError, match="is no file that holds"):
+            write(written)
 
 
 def test_no_other_object_is_applied_by_an_update(written: Path) -> None:
