@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCES
 from triton_converters.found.formats import described, refusal
 from triton_converters.found.kinds import Kind, kind_of
+from triton_plugin import several_graphs
 from triton_plugin.errors import FolderError
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, Module, Modules, entrypoints, parse, paths_below
@@ -142,7 +143,8 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
         description = " ".join([*([path] if path else []), *([f"of format {form}"] if form else [])])
         raise FolderError(f"{folder} contains no model {description}; it contains {listing}")
     if len(matches) > 1:
-        raise FolderError(f"{folder} contains several models: {', '.join(map(str, matches))}; choose one: --model PATH")
+        found = f"{folder} contains several models: {', '.join(map(str, matches))}; choose one: --model PATH"
+        raise FolderError(found + several_graphs.advice(folder, [each.path for each in matches]))
     model = replace(matches[0], format=form or matches[0].format)
     _check_content(folder / model.path if folder.is_dir() else folder, model)
     if not model.format:
