@@ -94,7 +94,8 @@ def _sample(signature: SignatureStatus, folder: Path, loader: str) -> str:
     # A tensor that has nothing but rows is served with one column.
     row = "[:1]\n    value = value if value.ndim > 1 else value[:, None]" if batched else ""
     return f"""\
-import inspect, sys
+import inspect, os, sys
+os.chdir({str(folder)!r})
 sys.path[:0] = {list(map(str, dict.fromkeys((folder / path.parent, folder))))!r}
 from {path.stem} import get_dataloader_fn
 given, known = {{"batch_size": 1, "precision": "fp32"}}, inspect.signature(get_dataloader_fn).parameters

@@ -351,9 +351,10 @@ def loading(max_batch_size: int, *inputs: tuple[str, str, list[int]], **argument
 
 
 SAMPLES = """
-import numpy
+import pathlib, numpy
 
 def get_dataloader_fn(batch_size):
+    assert pathlib.Path("data/files.py").exists(), "the folder is the working directory, as in a Job"
     x = numpy.arange(6.0).reshape(3, 2) / 4
     return lambda: iter([([1, 2, 3], {"x": x, "text": numpy.array([["one"], ["two"], ["three"]]), "n": numpy.arange(3)},
                           {"label": numpy.array([7, 8, 9])})])
@@ -383,6 +384,7 @@ def test_the_first_sample_of_the_dataloader_is_sent_and_its_label_printed(
 
     monkeypatch.setattr(tritonclient.grpc, "InferenceServerClient", Client)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
     script = text.partition("<<'END'\n")[2].removesuffix("\nEND")
     assert "END" not in script.splitlines()
     exec(compile(script, "script", "exec"), {})  # noqa: S102 - it is what is tested

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from triton_plugin.__main__ import main
+from triton_plugin.commands import run as commands
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
@@ -120,3 +121,25 @@ def test_an_update_refuses_what_the_objects_file_says(
     """It would not be in the object, and nobody would notice."""
     assert main(["run", str(written.parent / "net.onnx"), "--update", *given]) == 1
     assert f"write into that file what {given[0]} says" in capsys.readouterr().err
+
+
+class RolledBack:
+    """A namespace whose object is rolled back."""
+
+    namespace = "vision"
+
+    def child(self, *_: object) -> dict[str, object]:
+        return {"spec": {"rollout": {"revision": "0123456789abcdef"}}}
+
+
+def test_nothing_is_pushed_that_a_rollback_keeps_from_being_served(
+    written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rolled back object is Ready, so a nightly run would end well each time."""
+    text = written.read_text()
+    monkeypatch.setattr(commands, "cluster", lambda _: RolledBack())
+    assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
+    said = capsys.readouterr().err
+    assert "the TritonDeployment net is rolled back to revision 0123456789abcdef" in said
+    assert "kubectl triton rollback net --to-latest" in said
+    assert written.read_text() == text

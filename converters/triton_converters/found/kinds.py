@@ -90,7 +90,7 @@ class Kind(Enum):
         "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
         "a pickle, also one of joblib, that soon names the package",
         signs.is_pickled_model,
-        f"{_CONVERT} skl2onnx (with zipmap=False) or onnxmltools",
+        f'{_CONVERT} skl2onnx.to_onnx, with options={{"zipmap": False}}, or onnxmltools',
     )
     PICKLE = Described(
         "a pickle of Python objects",

@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_plugin.arguments import add_claim, add_model, cluster, model_folder, object_options
@@ -63,8 +65,9 @@ def run(options: argparse.Namespace) -> Exit:
         sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
         return Exit.OK
     source = cluster(options)
+    known = source.child(TRITON_DEPLOYMENT, name)
     # The name may be that of a folder within a repository that somebody else wrote.
-    if not (options.force or options.update) and source.child(TRITON_DEPLOYMENT, name) is not None:
+    if not (options.force or options.update) and known is not None:
         raise FolderError(
             f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --update to push its files"
             " again, --force to replace its spec, too, or choose another name: --name NAME"
@@ -79,6 +82,7 @@ def run(options: argparse.Namespace) -> Exit:
         return apply(source.kubectl, object_file)
 
     if options.update:
+        _check_follows(known or {}, name)
         update(wanted, file, push, apply_file, say)
     else:
         start(folder, wanted, file, push, apply_file, say, options.force)
@@ -87,6 +91,15 @@ def run(options: argparse.Namespace) -> Exit:
         here = None if uri or not path.is_dir() else path.resolve()
         say(f"\n{first_request(source.subject(name), here)}")
     return status
+
+
+def _check_follows(known: Mapping[str, Any], name: str) -> None:
+    """Raise FolderError for an object that is rolled back: it is Ready, and serves nothing newer."""
+    if revision := ((known.get("spec") or {}).get("rollout") or {}).get("revision"):
+        raise FolderError(
+            f"the TritonDeployment {name} is rolled back to revision {revision}, so what --update pushes would not be"
+            f" served; first type `kubectl triton rollback {name} --to-latest`"
+        )
 
 
 def _check_options(options: argparse.Namespace, uri: str) -> None:
