@@ -2,9 +2,10 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -142,6 +143,15 @@ def _object(file: Path, name: str) -> tuple[str, dict[str, object]]:
             " another --name"
         )
     return text, body
+
+
+def replacement(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch that makes a spec the wanted one: kubectl apply keeps what another tool has set."""
+    change: dict[str, Any] = dict.fromkeys(there.keys() - wanted.keys())
+    for name, value in wanted.items():
+        known = there.get(name)
+        change[name] = replacement(value, known) if isinstance(value, dict) and isinstance(known, dict) else value
+    return change
 
 
 def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hack.devcluster.apiserver import ApiServer
-from tests.apiserver.custom_resources import MINIMAL
+from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
 from tests.report.model_folders import write
@@ -23,6 +23,7 @@ from triton_plugin.push import receiver
 from triton_plugin.push.cluster import OPERATOR_SELECTOR, Claims
 from triton_plugin.push.files import collect, digest
 from triton_plugin.push.objects import LABELS, Target, pod
+from triton_plugin.run import replacement
 from triton_plugin.source import Cluster
 
 TARGET = Target("models", "team/xor")
@@ -218,3 +219,12 @@ def test_a_refusal_is_told_in_the_api_servers_words(
     assert main(arguments) == 1
     assert "exceeded quota" in capsys.readouterr().err
     assert kubectl.items("pods") == []
+
+
+def test_a_replacement_leaves_nothing_that_another_tool_has_set(claims: Claims, kubectl: Kubectl) -> None:
+    old = changed(MINIMAL, {"spec.suspend": True, "spec.serving": {"replicas": 3}})
+    kubectl("apply", "--server-side", "--field-manager=argocd", "-f", "-", body=old)
+    there = kubectl.get("td", "digits")["spec"]
+    Cluster(None, kubectl.namespace).patch("digits", {"spec": replacement(MINIMAL["spec"], there)})
+    kubectl("apply", "-f", "-", body=MINIMAL)
+    assert kubectl.get("td", "digits")["spec"] == changed(MINIMAL, {"spec.serving.replicas": 1})["spec"]

@@ -3,12 +3,16 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import yaml
 
 from triton_plugin.__main__ import main
 from triton_plugin.commands import run as commands
 from triton_plugin.errors import FolderError
+from triton_plugin.exits import Exit
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.run import start, update
@@ -109,6 +113,45 @@ def test_an_update_finds_the_digest_of_what_it_pushes_or_pushes_nothing(
     with pytest.raises(FolderError, match=words):
         update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
     assert written.read_text() == text
+
+
+class Namespace:
+    """A namespace with the object net, of which another tool has set some fields."""
+
+    namespace = "shared"
+    kubectl = None
+
+    def __init__(self) -> None:
+        self.spec = {"suspend": True, "serving": {"replicas": 3, "pod": {"a": 1}}, "models": [{"name": "old"}]}
+
+    def child(self, *_: object) -> dict[str, object]:
+        return {"spec": self.spec}
+
+    def patch(self, name: str, change: dict[str, dict[str, object]]) -> None:
+        assert name == "net"
+        self.spec = _merged(self.spec, change["spec"])
+
+
+def _merged(there: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """A JSON merge patch (RFC 7386)."""
+    merged = dict(there)
+    for name, value in change.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merged(merged.get(name) or {}, value) if isinstance(value, dict) else value
+    return merged
+
+
+def test_force_leaves_nothing_of_the_spec_that_was_there(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another tool has set, such as suspend, is in no annotation of kubectl apply, which would keep it."""
+    namespace, pushed = Namespace(), SimpleNamespace(sha256=OTHER)
+    monkeypatch.setattr(commands, "cluster", lambda _: namespace)
+    monkeypatch.setattr(commands, "push_files", lambda *_: pushed)
+    monkeypatch.setattr(commands, "apply", lambda *_: "configured")
+    monkeypatch.setattr(commands, "watch_object", lambda *_: Exit.FAILED)
+    main(["run", str(written.parent / "net.onnx"), "--force"])
+    assert namespace.spec == yaml.safe_load(written.read_text())["spec"]
 
 
 @pytest.mark.parametrize(

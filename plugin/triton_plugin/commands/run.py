@@ -19,9 +19,10 @@ from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
-from triton_plugin.run import CLAIM, apply, complete_yaml, start, update
+from triton_plugin.run import CLAIM, apply, complete_yaml, replacement, start, update
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
+from triton_plugin.validation.validate import deployments
 
 SAID_BY_FILE = ("dataset", "gpu", "max_batch_size", "p99_latency", "threshold")
 """Options that say what is in the object."""
@@ -79,6 +80,9 @@ def run(options: argparse.Namespace) -> Exit:
         return "" if uri else push_files(source, options, path, wanted.source).sha256
 
     def apply_file(object_file: Path) -> str:
+        if options.force and (there := source.child(TRITON_DEPLOYMENT, name)) is not None:
+            (body,) = deployments(object_file.read_text(encoding="utf-8"))
+            source.patch(name, {"spec": replacement(body["spec"], there.get("spec", {}))})
         return apply(source.kubectl, object_file)
 
     if options.update:
