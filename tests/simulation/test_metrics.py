@@ -80,7 +80,8 @@ def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Clu
     failed = serving.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "ThresholdNotMet")
     assert failed["message"] == (
-        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is min 0.99"
+        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is min 0.99; that is of 64 samples,"
+        " and spec.accuracy.maxSamples bounds these"
     )
     assert failed["metrics"] == [{"metric": "accuracy", "value": "0.98"}]
     assert (serving.serving(), serving.condition("Stalled")["status"]) == (before, "True")

@@ -11,6 +11,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import MOST_ASKED, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
+from triton_converters.load import server_tensors
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
 from triton_converters.model_config import data_types
@@ -76,7 +77,10 @@ class Called:
             wanted = request.requested_output_names() or set(self.model.outputs)
             names = [each for each in self.model.outputs if each in wanted]
             names = names[::-1] if self.is_reversed else names
-            tensors = [Tensor(each, _sent(outputs[each], each, self.halves)) for each in names]
+            tensors = [
+                Tensor(each, server_tensors.answered(self.step, _sent(outputs[each], each, self.halves)))
+                for each in names
+            ]
         except ValueError as error:
             return InferenceResponse(error=TritonError(f"model {name}: {error}"))
         except StageError as error:
@@ -93,6 +97,7 @@ class Called:
             raise ValueError(f"it has no output {unknown[0]}; it has: {', '.join(self.model.outputs)}")
         arrays = {each.name(): _received(each.as_numpy(), each.name(), self.halves) for each in request.inputs()}
         self._check_rows(arrays)
+        arrays = {**server_tensors.received(self.step, self.model, arrays)}
         known = self.model.declared if isinstance(self.model, DeclaresInputs) else ()
         for each in known:
             _check_declared(each, arrays[each.name])

@@ -10,7 +10,7 @@ from triton_converters.contract.conversion_requests import EnsembleCode, ModelCo
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
-from triton_converters.load import framework
+from triton_converters.load import framework, server_tensors
 from triton_converters.load.called import Called
 from triton_converters.load.framework import Framework
 from triton_converters.load.triton_python import PythonStep
@@ -96,8 +96,7 @@ class Ensemble:
         """Return the ensemble's outputs; raises what the members raise, with the member's name."""
         tensors = dict(inputs)
         for passage in self.passages(inputs):
-            outputs = passage.member.step.outputs
-            tensors |= {outputs[name]: array for name, array in passage.outputs.items() if name in outputs}
+            tensors |= _passed_on(passage.member.step, passage.outputs)
         return {name: tensors[name] for name in self.outputs}
 
     def passages(self, inputs: Arrays) -> tuple[Passage, ...]:
@@ -107,7 +106,8 @@ class Ensemble:
         """
         tensors, passed = dict(inputs), []
         for member in self.members:
-            given = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
+            found = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
+            given = server_tensors.received(member.step, member.model, found)
             try:
                 outputs = member.model(given)
             except StageError as error:
@@ -115,8 +115,13 @@ class Ensemble:
                     error.reason, f"model {member.step.model}: {error.message}", final=error.final
                 ) from error
             passed.append(Passage(member, given, outputs))
-            tensors |= {tensor: outputs[name] for name, tensor in member.step.outputs.items()}
+            tensors |= _passed_on(member.step, outputs)
         return tuple(passed)
+
+
+def _passed_on(step: Step, outputs: Arrays) -> Arrays:
+    """Return the ensemble's tensors that a step makes."""
+    return {tensor: server_tensors.answered(step, outputs[name]) for name, tensor in step.outputs.items()}
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:

@@ -129,6 +129,9 @@ def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: M
     passed = judgement.reason is Reason.PASSED
     assert attempt.profile is not None
     message = attempt.profile.message if passed else judgement.message
+    if judgement.reason is Reason.THRESHOLD_NOT_MET:
+        samples = attempt.profile.samples - len(calibration(attempt.profile.samples, context.calibration_samples))
+        message += f"; that is of {samples} samples, and spec.accuracy.maxSamples bounds these"
     return judged_attempt.in_state("Passed" if passed else "Failed", Trouble(judgement.reason, message))
 
 

@@ -1,0 +1,27 @@
+"""Tensors as they are between the models of a server: one of the batch dimension alone has another one there, of 1."""
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import Step
+from triton_converters.contract.formats import AS_GIVEN
+from triton_converters.load.framework import Framework
+from triton_converters.load.graph_inputs import DeclaresInputs
+
+
+def received(step: Step, model: Framework, inputs: Arrays) -> Arrays:
+    """Return what a model gets of a server's tensors: its config.pbtxt has ``reshape`` where its graph has one less.
+
+    What a model takes is known of graphs alone.
+    """
+    declared = model.declared if _is_network(step) and isinstance(model, DeclaresInputs) else ()
+    bare = {each.name for each in declared if len(each.dims) == 1}
+    return {name: array[:, 0] if name in bare and array.shape[1:] == (1,) else array for name, array in inputs.items()}
+
+
+def answered(step: Step, array: Array) -> Array:
+    """Return what a server has of an answer, for the next model and for clients."""
+    return array[:, None] if _is_network(step) and array.ndim == 1 else array
+
+
+def _is_network(step: Step) -> bool:
+    """Whether config.pbtxt is made of what the model answers, and has a batch dimension."""
+    return step.code.format not in AS_GIVEN and step.code.max_batch_size > 0
