@@ -44,6 +44,25 @@ def test_models_that_are_asked_are_models_without_a_step(tmp_path: Path) -> None
     assert not [each for each in said if each.startswith(("TODO", "Check"))]
 
 
+@pytest.mark.parametrize(("largest", "dims", "is_told"), [(4, "1, -1", True), (1, "1, -1", False), (4, "-1, 1", False)])
+def test_batches_are_doubted_that_an_asked_model_cannot_take(
+    tmp_path: Path, largest: int, dims: str, is_told: bool
+) -> None:
+    single = f"""platform: "onnxruntime_onnx"
+      input [ {{ name: "ids" data_type: TYPE_INT64 dims: [ {dims} ] }} ]
+      output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1, 3 ] }} ]"""
+    texts = {
+        **cascade(asks("small")),
+        "models/small/config.pbtxt": single,
+        "models/cascade/config.pbtxt": STEP.replace("size: 4", f"size: {largest}"),
+    }
+    words = (
+        f"Check: cascade: it takes batches of {largest}, and model 'small', which it asks, takes one sample (input"
+        " 'ids'): unless its code asks for each sample, write 1 for both maxBatchSize, its own and the ensemble's."
+    )
+    assert (words in told(tmp_path, texts, "models/cascade")) == is_told
+
+
 def test_a_python_model_and_those_that_it_asks_need_no_choice(tmp_path: Path) -> None:
     texts = {name: text for name, text in cascade(asks("small"), asks("large")).items() if "other" not in name}
     assert spec(tmp_path, texts)["ensemble"]["name"] == "cascade"

@@ -358,7 +358,7 @@ def _kind(value: Any) -> str:
 
 if (HERE / STEP).exists():
     _settings = json.loads((HERE / STEP).read_text(encoding="utf-8"))
-    # The backend has put the folder of this file on the path.
+    sys.path.append(str(HERE))
     _environment = importlib.import_module(ENVIRONMENT)
     _environment.read_hub(Place(HERE / SOURCE, _settings["file"]).folder / HUB)
     _environment.enter(HERE, PACKAGES, int(_settings["threads"]))
