@@ -106,7 +106,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [100]}},
         {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [100], "distribution": "Constant"}},
     ),
-    "performance.inputShapes": ([], [{"input": "INPUT__0", "dims": [8, 8, 8]}]),
+    "performance.inputShapes": ([], [{"input": "INPUT__0", "dims": [1, 8, 8]}]),
     "performance.sharedMemory": ("System", "None"),
     "performance.activeDeadlineSeconds": (3600, 60),
     f"{MEASUREMENT}.mode": ("CountWindows", "TimeWindows"),

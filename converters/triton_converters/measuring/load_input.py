@@ -17,6 +17,7 @@ from triton_converters.claim_store.dump import Array, read_inputs
 from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.input_shapes import shapes_fault
 from triton_converters.contract.measurement_requests import InputShape, Load, Sweep
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Mix, Signature, Tensor
@@ -62,20 +63,8 @@ class LoadInput:
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
     """Raise StageError(InvalidSpec) if a shape of spec.performance.inputShapes does not fit the signature."""
-    by_name = {tensor.name: tensor for tensor in signature.inputs}
-    for shape in shapes:
-        tensor = by_name.get(shape.input)
-        if tensor is None:
-            message = f"the model has no input {shape.input!r}; it has: {', '.join(by_name)}"
-            raise _invalid(message)
-        dims = tensor.served_dims
-        fits = len(dims) == len(shape.dims) and all(
-            declared in (-1, asked) for declared, asked in zip(dims, shape.dims, strict=True)
-        )
-        if not fits:
-            raise _invalid(
-                f"{list(shape.dims)} does not fit input {shape.input}, whose dimensions are {list(dims)} (-1: varies)"
-            )
+    if fault := shapes_fault(shapes, signature):
+        raise StageError(Reason.INVALID_SPEC, fault)
 
 
 def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -> str:
@@ -201,7 +190,3 @@ def _values(step: dict[str, Any], data_type: str) -> Array:
         return strings(objects(step["content"], (len(step["content"]),)))
     raw = base64.b64decode(step["content"]["b64"])
     return of_wire(raw) if data_type == BYTES else numpy.frombuffer(raw, dtype=numpy_type(data_type).newbyteorder("<"))
-
-
-def _invalid(message: str) -> StageError:
-    return StageError(Reason.INVALID_SPEC, f"spec.performance.inputShapes: {message}")

@@ -5,6 +5,8 @@ The inputs are the dataloader's or, without one, generated from what the model's
 
 from dataclasses import dataclass
 
+from triton_converters.contract.input_shapes import shapes_fault
+from triton_converters.contract.measurement_requests import InputShape
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_operator.context import Context
@@ -35,6 +37,11 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     if result is not None:
         if refusal := rehearsal_refusal(context, result):
             condition = Statement("Converted", False, refusal.reason, f"reference: {refusal.message}")
+            return progress.wait_with(condition, job_run.effects, stalled=True)
+        shapes = [InputShape(each.input, tuple(each.dims)) for each in context.spec.performance.input_shapes]
+        if fault := shapes_fault(shapes, result.signature):
+            # The profiles would find it out too, after all conversions.
+            condition = Statement("Converted", False, Reason.INVALID_SPEC, fault)
             return progress.wait_with(condition, job_run.effects, stalled=True)
         dump = Dump(progress.source, work.key, result, job_run.image_id)
         return progress.advance_to(Referred, effects=progress.effects + job_run.effects, dump=dump)
