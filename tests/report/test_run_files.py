@@ -185,4 +185,5 @@ def test_nothing_is_pushed_that_a_rollback_keeps_from_being_served(
     said = capsys.readouterr().err
     assert "the TritonDeployment net is rolled back to revision 0123456789abcdef" in said
     assert "kubectl triton rollback net --to-latest" in said
+    assert "TODO" not in said, "what an object of the folder would lack is not said of one that exists"
     assert written.read_text() == text

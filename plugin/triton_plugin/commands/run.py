@@ -55,7 +55,8 @@ def run(options: argparse.Namespace) -> Exit:
     path = Path(options.model_files)
     _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
-    for each in (*notices(folder), *misspelled(folder, object_options(options))):
+    # --update keeps the object's file, which may hold what is not found in the folder.
+    for each in () if options.update else (*notices(folder), *misspelled(folder, object_options(options))):
         say(each, sys.stderr)
     name = options.name or object_name(folder.name)
     if name != object_name(name):
