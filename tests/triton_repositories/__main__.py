@@ -23,7 +23,7 @@ from tests.triton_repositories import made
 from tests.triton_repositories.images import ANYBODY, INSIDE, SAVED_MODEL, Images, run
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW
+from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
 from triton_plugin.arguments import write
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, notices, object_name
@@ -33,6 +33,7 @@ from triton_plugin.subject import parse
 from triton_plugin.triton_repository import pbtxt
 from triton_plugin.triton_repository.distributions import normal
 
+TORCHSCRIPT = ".pt"
 STAGES = ("source", "packages", "reference", "convert")
 """The Jobs that run; their packages are installed from the index that this machine's pip trusts."""
 
@@ -107,14 +108,8 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
         added.append(name)
-    for name, program in repository.saved_models.items():
-        (source / name).mkdir(parents=True)
-        (source / name / SAVED_MODEL).touch()
-        if chosen.images:
-            (source / name).chmod(ANYBODY)
-            (source / name / SAVED_MODEL).chmod(ANYBODY)
-            made_by = (f"/src/tests/triton_repositories/{program}", f"{INSIDE}/{(source / name).relative_to(place)}")
-            subprocess.run(run(CONVERTER_TENSORFLOW, place, "python3", *made_by), check=True)
+    for name, program in repository.networks.items():
+        _make_network(source / name, program, place if chosen.images else None)
         added.append(name)
     options = ObjectOptions(name=place.name, source=f"pvc://models/{place.name}")
     try:
@@ -140,6 +135,20 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen
     else:
         tried = _tried(text, place, chosen.images)
     return Row(repository, pipeline, not any("TODO" in each for each in said), words, tried)
+
+
+def _make_network(file: Path, program: str, place: Path | None) -> None:
+    """Let a program write a network in its framework's image, which sees ``place``; without one, leave a name."""
+    is_torch = file.suffix == TORCHSCRIPT
+    written = [file] if is_torch else [file, file / SAVED_MODEL]
+    written[-1].parent.mkdir(parents=True, exist_ok=True)
+    written[-1].touch()
+    if place is None:
+        return
+    for each in written:
+        each.chmod(ANYBODY)
+    made_by = (f"/src/tests/triton_repositories/{program}", f"{INSIDE}/{file.relative_to(place)}")
+    subprocess.run(run(CONVERTER if is_torch else CONVERTER_TENSORFLOW, place, "python3", *made_by), check=True)
 
 
 def _tried(text: str, place: Path, in_images: bool) -> str:

@@ -19,8 +19,9 @@ class Repository:
     """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Texts by their paths: what comes with the weights, and is not in the repository either."""
-    saved_models: Mapping[str, str] = field(default_factory=dict)
-    """The programs that make SavedModels, by the folders of these. Only TensorFlow can, and init reads names alone."""
+    networks: Mapping[str, str] = field(default_factory=dict)
+    """The programs that make SavedModels and TorchScript, by their paths. Only their frameworks can, and init reads
+    names alone."""
 
     @property
     def short(self) -> str:
@@ -76,7 +77,7 @@ REPOSITORIES = (
         # The folder of the server, whose requirements.txt is for its steps.
         "TritonServer",
         ("model_repository/pipeline",),
-        saved_models={"model_repository/od/1/model.savedmodel": "detector.py"},
+        networks={"model_repository/od/1/model.savedmodel": "detector.py"},
     ),
     Repository(
         "rizwanishaq/triton-inference-server-examples",
@@ -132,5 +133,6 @@ REPOSITORIES = (
         ".",
         ("ensemble/hf_pipeline/text_ensemble", "conda-python-backend/nlp/sentiment"),
         data=_hub("ensemble/hf_pipeline/preprocess/1", "distilbert-base-uncased", _TOKENIZER),
+        networks={"ensemble/hf_pipeline/torch_classifier/1/model.pt": "classifier.py"},
     ),
 )
