@@ -21,9 +21,10 @@ from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import Cluster
 from triton_converters.contract.conversion_requests import ConvertRequest
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.measurement_requests import ProfileRequest
-from triton_converters.contract.results import Signature, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.model_config import model
 from triton_converters.model_config.model import Execution
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, StepStatus
@@ -113,8 +114,13 @@ def requests(folder: Path) -> tuple[Any, ...]:
     """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
     seen = []
 
+    signature = SIGNATURES.get(folder.relative_to(FOLDER).parts[0])
+
     def script(stage: str, candidate: str, request: Any) -> Script:
         seen.append(request)
+        if stage == "reference" and signature is not None:
+            result = ReferenceResult(signature, 64, 8, 1.0)
+            return Script(answer=Outcome("reference", request.key, result).to_json())
         return GOOD
 
     spec = spec_of(folder)
