@@ -210,7 +210,7 @@ def leave(make: Callable[[Path], object], name: str = "batches") -> Callable[[],
     """Return an attack that leaves something in place of what the publisher reads, and says that all is well."""
 
     def act() -> None:
-        names = {"inputs": ["INPUT__0"], "outputs": ["OUTPUT__0"], "open_axes": {}}
+        names = {"inputs": ["INPUT__0"], "outputs": ["OUTPUT__0"], "open_axes": {}, "contradicted": {}}
         (INCOMING / "dump.json").write_text(json.dumps({"names": names, "members": [], "seconds": 1.0}))
         make(INCOMING / name)
         say_success()
