@@ -97,7 +97,7 @@ FULL: JSON = {
             "protocol": "grpc",
             "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},
             "online": {"batchSize": 1, "concurrency": {"start": 16, "end": 256, "step": 16}},
-            "inputShapes": [{"input": "INPUT__0", "dims": [3, 224, 224]}],
+            "inputShapes": [{"input": "INPUT__0", "dims": [1, 8, 8]}],
             "measurement": {
                 "mode": "CountWindows",
                 "requestCount": 50,
