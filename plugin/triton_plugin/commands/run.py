@@ -15,6 +15,7 @@ from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import misspelled, notices, object_name
 from triton_plugin.location import add_location
+from triton_plugin.model_folder import ModelFolder
 from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
@@ -55,9 +56,7 @@ def run(options: argparse.Namespace) -> Exit:
     path = Path(options.model_files)
     _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
-    # --update keeps the object's file, which may hold what is not found in the folder.
-    for each in () if options.update else (*notices(folder), *misspelled(folder, object_options(options))):
-        say(each, sys.stderr)
+    _warn(folder, options)
     name = options.name or object_name(folder.name)
     if name != object_name(name):
         raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
@@ -96,6 +95,13 @@ def run(options: argparse.Namespace) -> Exit:
         here = None if uri or not path.is_dir() else path.resolve()
         say(f"\n{first_request(source.subject(name), here)}")
     return status
+
+
+def _warn(folder: ModelFolder, options: argparse.Namespace) -> None:
+    """Say what an object of the folder would lack; --update keeps the object's file, which may hold it."""
+    if not options.update:
+        for each in (*notices(folder), *misspelled(folder, object_options(options))):
+            say(each, sys.stderr)
 
 
 def _check_follows(known: Mapping[str, Any], name: str) -> None:
