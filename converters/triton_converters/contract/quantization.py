@@ -55,3 +55,8 @@ def calibration(samples: int, asked: int) -> frozenset[int]:
     """
     order = sorted(range(samples), key=lambda number: number * GOLDEN_RATIO % 1.0)
     return frozenset(order[: min(asked, samples // 2)])
+
+
+def judged_samples(samples: int, asked: int) -> int:
+    """Return how many samples metrics are computed of. ``asked``: as of `calibration`; 0: nothing is calibrated."""
+    return samples - len(calibration(samples, asked))

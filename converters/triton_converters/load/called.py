@@ -97,7 +97,7 @@ class Called:
             raise ValueError(f"it has no output {unknown[0]}; it has: {', '.join(self.model.outputs)}")
         arrays = {each.name(): _received(each.as_numpy(), each.name(), self.halves) for each in request.inputs()}
         self._check_rows(arrays)
-        arrays = {**server_tensors.received(self.step, self.model, arrays)}
+        arrays = server_tensors.received(self.step, self.model, arrays)
         known = self.model.declared if isinstance(self.model, DeclaresInputs) else ()
         for each in known:
             _check_declared(each, arrays[each.name])

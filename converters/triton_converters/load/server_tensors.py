@@ -7,7 +7,7 @@ from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 
 
-def received(step: Step, model: Framework, inputs: Arrays) -> Arrays:
+def received(step: Step, model: Framework, inputs: Arrays) -> dict[str, Array]:
     """Return what a model gets of a server's tensors: its config.pbtxt has ``reshape`` where its graph has one less.
 
     What a model takes is known of graphs alone.

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from triton_converters.contract.accuracy import Accuracy
-from triton_converters.contract.quantization import calibration
+from triton_converters.contract.quantization import judged_samples
 from triton_converters.contract.results import MeasureResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
@@ -270,7 +270,7 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,
     )
-    samples = profile.samples - len(calibration(profile.samples, context.calibration_samples))
+    samples = judged_samples(profile.samples, context.calibration_samples)
     return serving, accuracy_status(_decisive_first(attempt.accuracy), samples), performance
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.quantization import calibration
+from triton_converters.contract.quantization import calibration, judged_samples
 from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
@@ -130,7 +130,7 @@ def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: M
     assert attempt.profile is not None
     message = attempt.profile.message if passed else judgement.message
     if judgement.reason is Reason.THRESHOLD_NOT_MET:
-        samples = attempt.profile.samples - len(calibration(attempt.profile.samples, context.calibration_samples))
+        samples = judged_samples(attempt.profile.samples, context.calibration_samples)
         message += f"; that is of {samples} samples, and spec.accuracy.maxSamples bounds these"
     return judged_attempt.in_state("Passed" if passed else "Failed", Trouble(judgement.reason, message))
 

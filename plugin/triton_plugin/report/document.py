@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.quantization import calibration
+from triton_converters.contract.quantization import judged_samples
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SCENARIOS, ConvertResult
 from triton_operator.api.measured_status import (
@@ -293,7 +293,7 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
     thresholds = [each.asked() for each in subject.spec.accuracy.thresholds]
     images = subject.status.images
     asked = subject.spec.calibration_samples if images is not None and images.quantizes else 0
-    samples = profile.samples - len(calibration(profile.samples, asked))
+    samples = judged_samples(profile.samples, asked)
     return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, samples)
 
 

@@ -259,6 +259,8 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
 def _ask_alone(model: Ensemble, incoming: Path) -> None:
     """Run samples alone, of which a step asked another model together: INT8 needs to know whose rows calibrate."""
     unclear = {each.start for called in model.called.values() for each in called.unclear}
+    if not unclear:
+        return
     start, left = 0, evidence.ALONE_SAMPLES
     for batch in read_batches(incoming):
         for index in range(min(left, len(batch.ids))) if start in unclear else ():
