@@ -23,7 +23,7 @@ def pages() -> dict[Path, str]:
 
 def _sources() -> str:
     """Return the table of conversions and of the images that run them."""
-    # Tables, Python steps and ensembles: docs/ensembles.md. A repository: docs/formats.md.
+    # Tables and ensembles: docs/ensembles.md. Steps: docs/python-steps.md. A repository: docs/formats.md.
     targets = [name for name in FORMATS if name not in AS_GIVEN]
     head = f"| Source | {' | '.join(f'`{name}`' for name in targets)} | Image of its Jobs |\n"
     rows = ""

@@ -110,7 +110,7 @@ def notices(folder: ModelFolder) -> Iterator[str]:
     if folder.steps:
         yield (
             f"Python steps are left out: {_file_list(list(folder.steps))}. To serve them, write a model of format"
-            " triton-python for each, and connect all by `ensemble` (docs/ensembles.md)."
+            " triton-python for each, and connect all by `ensemble` (docs/python-steps.md)."
         )
 
 

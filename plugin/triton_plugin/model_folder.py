@@ -133,7 +133,8 @@ def _only_model(folder: Path, models_of_folder: list[Model], path: str, form: st
         raise FolderError(
             f"{folder} contains no model but Python steps ({', '.join(steps[:MOST_STEPS])}), and nothing that tells"
             " their inputs and outputs; put each into a folder of a Triton repository, such as NAME/1/model.py with"
-            " NAME/config.pbtxt, or write spec.models with format triton-python and spec.ensemble (docs/ensembles.md)"
+            " NAME/config.pbtxt, or write spec.models with format triton-python, and spec.ensemble"
+            " (docs/python-steps.md)"
         )
     if not models_of_folder:
         raise _no_model(folder)

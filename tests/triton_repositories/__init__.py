@@ -1,1 +1,1 @@
-"""Twelve public Triton repositories, each as one object (docs/ensembles.md)."""
+"""Twelve public Triton repositories, each as one object (docs/triton-repositories.md)."""

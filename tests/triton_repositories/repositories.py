@@ -1,4 +1,4 @@
-"""The repositories of docs/ensembles.md, in the order of the rule, and what is added to each before it is tried."""
+"""The repositories of docs/triton-repositories.md, in the order of the rule, and what each gets before its try."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

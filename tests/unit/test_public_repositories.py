@@ -10,7 +10,7 @@ from tests.triton_repositories import made
 from tests.triton_repositories.repositories import REPOSITORIES
 from triton_plugin.triton_repository import pbtxt
 
-PAGE = Path(__file__).parents[2] / "docs/ensembles.md"
+PAGE = Path(__file__).parents[2] / "docs/triton-repositories.md"
 CONFIG = """
 max_batch_size: 8
 input [ { name: "ids" data_type: TYPE_INT64 dims: [ -1 ] }, { name: "mask" data_type: TYPE_INT64 dims: [ -1 ] } ]

@@ -86,7 +86,7 @@ def _lacking(model: ModelFiles, chosen: Sequence[_Chosen], told: Told) -> str:
     if OF_TORCH & {each.name for each in known}:
         message = (
             "PyTorch is installed with its libraries for GPUs, some gigabytes, which a step on the CPU never uses: name"
-            " PyTorch's index of builds for CPUs in spec.conversion.indexSecretRef (docs/ensembles.md, Packages of a"
+            " PyTorch's index of builds for CPUs in spec.conversion.indexSecretRef (docs/python-steps.md, Packages of a"
             " step)"
         )
         told.doubts.append((model.name, message))
