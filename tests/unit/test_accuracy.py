@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,24 @@ def test_all_bounds_of_a_threshold_must_hold() -> None:
     assert found.message == (
         "m of the served outputs is 0.8 (framework 0.9), but the threshold is min 0.5, max 0.95, maxDegradation 0.05"
     )
+
+
+@pytest.mark.parametrize(
+    ("framework", "bound", "more"),
+    [
+        (0.972, 90, " (accuracy seems to be a fraction: write 0.9 for 90 %)"),
+        (1, 99.99999, " (accuracy seems to be a fraction: write 0.9999999 for 99.99999 %)"),
+        (0.972, 0.99, ""),
+        (0.972, 1, ""),
+        (0.972, 101, ""),
+        (82.5, 90, ""),
+        (-3, 2, ""),
+    ],
+)
+def test_a_minimum_in_percent_of_a_fraction_is_told(framework: float, bound: float, more: str) -> None:
+    values = {"accuracy": framework}
+    found = judged(values, {"accuracy": framework - 0.1}, minimum("accuracy", bound))
+    assert found.message.endswith(f"but the threshold is min {bound:g}{more}")
 
 
 def test_every_metric_outside_its_threshold_is_named() -> None:

@@ -58,13 +58,15 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         return missing
     framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
     bound = {threshold.metric for threshold in thresholds}
+    bounded = [_judged(each, framework[each.metric], served[each.metric]) for each in thresholds]
     accuracy = [
-        *(_judged(each, framework[each.metric], served[each.metric]) for each in thresholds),
+        *bounded,
         *(Accuracy(name, framework[name], served[name], "", True) for name in result.metrics if name not in bound),
     ]
     finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
-    if failed := [each for each in accuracy if not each.passed]:
-        return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(map(_words, failed)))
+    failed = [(each, asked) for each, asked in zip(bounded, thresholds, strict=True) if not each.passed]
+    if failed:
+        return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(_words(*each) for each in failed))
     return Verdict(finite)
 
 
@@ -120,12 +122,17 @@ def _judged(threshold: Threshold, framework: float, served: float) -> Accuracy:
     return Accuracy(threshold.metric, framework, served, ", ".join(words for words, _ in asked), passed)
 
 
-def _words(failed: Accuracy) -> str:
+def _words(failed: Accuracy, asked: Threshold) -> str:
     served, framework = map(_figure, (failed.served, failed.framework))
-    return (
-        f"{failed.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
-        f" {failed.threshold}"
-    )
+    words = f"{failed.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
+    return f"{words} {failed.threshold}{_in_percent(failed.framework, asked)}"
+
+
+def _in_percent(framework: float, asked: Threshold) -> str:
+    """Return what to write for a minimum in percent of what seems to be a fraction; empty: it is not such a pair."""
+    if asked.min is None or not 0 <= framework <= 1 < asked.min <= 100:
+        return ""
+    return f" ({asked.metric} seems to be a fraction: write {asked.min / 100:.12g} for {asked.min:.12g} %)"
 
 
 def _figure(value: float) -> str:
