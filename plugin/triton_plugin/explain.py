@@ -37,7 +37,7 @@ def explain(subject: Subject) -> str:
         _soak(subject, outcome),
         # How it was chosen, with the figures of private servers.
         _filled_fields(subject),
-        _unverified_inputs(subject),
+        _verified(subject),
         _choice(subject),
         _searches(subject),
         _other_candidates(subject, outcome),
@@ -208,11 +208,10 @@ def _config_settings(repository: FromRepository) -> Iterator[str]:
     yield from (f"without {each}" for each in repository.left_out)
 
 
-def _unverified_inputs(subject: Subject) -> str:
-    """Return what the gates could not verify because the inputs were generated; empty if they were not."""
+def _verified(subject: Subject) -> str:
+    """Return what passed the gates, what these could not judge, and what the reference warned of; empty: none has."""
     condition = subject.condition("Verified")
-    has_generated_inputs = condition is not None and condition.reason == Reason.GENERATED_INPUTS
-    return _sentence(f"Verified: {_message(subject, 'Verified')}") if has_generated_inputs else ""
+    return _sentence(f"Verified: {condition.message}") if condition is not None and condition.status == "True" else ""
 
 
 def _choice(subject: Subject) -> str:

@@ -191,7 +191,16 @@ def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     made = report(subject)
     assert f"## Accuracy\n\n{words}." in as_markdown(made, with_plots=False)
     assert f"<p>{words}.</p>" in as_html(made)
-    assert "Verified:" not in explain(ready())
+
+
+def test_what_the_reference_warns_of_is_told_with_a_dataloader_too() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    assert verified["reason"] != "GeneratedInputs"
+    verified["message"] = words = "1 of 1 candidates passed every gate: onnx-fp32; output y of boxes is served with -1"
+    assert explain(parse(body, results)).count(f"\n\nVerified: {words}.\n\n") == 1
+    verified["status"] = "False"
+    assert "\n\nVerified: " not in explain(parse(body, results))
 
 
 def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:
