@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -257,8 +258,11 @@ def _judged(case: Case, variant: Variant, precision: str, tell: Tell) -> Iterato
 def main() -> None:
     """Print a subject's rows in a precision as JSON, a line each; what does not apply is a string."""
     name, precision = sys.argv[1:]
-    for row in rows(subjects.BY_NAME[name], precision, lambda text: print(json.dumps(text), flush=True)):
-        print(json.dumps(asdict(row)), flush=True)
+    tell = partial(print, file=sys.stdout, flush=True)
+    # The reference prints how far it is.
+    with redirect_stdout(sys.stderr):
+        for row in rows(subjects.BY_NAME[name], precision, lambda text: tell(json.dumps(text))):
+            tell(json.dumps(asdict(row)))
 
 
 if __name__ == "__main__":

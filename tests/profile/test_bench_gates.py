@@ -1,13 +1,15 @@
 """The benchmark of the gates: its rules make what they say, and its truth is the clients'."""
 
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from bench.gates import right
+from bench.gates import right, run
 from bench.gates.decisions import Decision, Truth, above, exact, higher, loudness, top1, truth
 from bench.gates.surgery import Surgery
 from bench.gates.trial import batched
@@ -199,3 +201,18 @@ def test_what_a_finite_mask_hides_does_not_make_an_output_loud() -> None:
     assert not truth({"y": hidden}, {"y": wrong}, (), ()).is_wrong
     assert truth({"y": hidden}, {"y": wrong}, (), (), hidden=-1e3).is_wrong
     assert not truth({"y": hidden}, {"y": hidden}, (), (), hidden=-1e3).is_wrong
+
+
+def test_what_a_stage_prints_is_no_row(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def rows(_: object, precision: str, tell: Callable[[str], None]) -> Iterator[Row]:
+        print("reference: the framework answers samples")
+        tell("outputs swapped: does not apply")
+        yield judged
+
+    judged = row(wrong=True, reason="OutputsDiffer")
+    monkeypatch.setattr(run, "rows", rows)
+    monkeypatch.setattr(sys, "argv", ["run", "vit", "fp32"])
+    run.main()
+    told, read = map(json.loads, capsys.readouterr().out.splitlines())
+    assert told == "outputs swapped: does not apply"
+    assert Row(**read) == judged
