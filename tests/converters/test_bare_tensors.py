@@ -13,6 +13,8 @@ from tests.converters.test_python_ensemble import parsed
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 
 SOURCE, KEY, REVISION = "d" * 64, "0123456789abcdef", "f" * 16
@@ -39,10 +41,12 @@ class TritonPythonModel:
         answer = pb_utils.InferenceRequest(model_name="top", inputs=[scores], requested_output_names=["label"]).exec()
         label = answer.output_tensors()[0].as_numpy()
         assert label.shape[1:] == (1,), label.shape
+        given = label
         again = pb_utils.InferenceRequest(
-            model_name="next", inputs=[pb_utils.Tensor("label", label)], requested_output_names=["after"]
+            model_name="next", inputs=[pb_utils.Tensor("label", given)], requested_output_names=["after"]
         ).exec()
-        assert not again.has_error(), again.error().message()
+        if again.has_error():
+            raise pb_utils.TritonModelException(again.error().message())
         return pb_utils.InferenceResponse([pb_utils.Tensor("after", again.output_tensors()[0].as_numpy())])
 """
 DATALOADER = """
@@ -93,6 +97,13 @@ ASKS = Step(
     ),
 )
 
+ASKING_ENSEMBLE = ModelCode(
+    "ensemble",
+    Entrypoint("", {}),
+    4,
+    EnsembleCode((SCORES,), (AFTER,), (ASKS,), tuple(Step(name, {}, {}, network(name)) for name in ("top", "next"))),
+)
+
 
 @pytest.fixture
 def source(mount: Path) -> Path:
@@ -135,14 +146,13 @@ def test_what_a_network_answers_has_one_dimension_after_the_batch_for_the_next_m
 
 
 def test_so_it_has_for_a_step_that_asks(source: Path) -> None:
-    code = ModelCode(
-        "ensemble",
-        Entrypoint("", {}),
-        4,
-        EnsembleCode(
-            (SCORES,), (AFTER,), (ASKS,), tuple(Step(name, {}, {}, network(name)) for name in ("top", "next"))
-        ),
-    )
-    assert refer(code).signature.outputs == (AFTER,)
+    assert refer(ASKING_ENSEMBLE).signature.outputs == (AFTER,)
     for batch in read_batches(layout.reference_directory(KEY)):
         numpy.testing.assert_array_equal(batch.outputs["AFTER"], batch.inputs["SCORES"].argmax(1)[:, None] + 1)
+
+
+def test_a_step_that_asks_with_the_batch_alone_is_refused_as_by_a_server(source: Path) -> None:
+    (source / "asks/step.py").write_text(ASKING.replace("given = label", "given = label[:, 0]"))
+    with pytest.raises(StageError, match=r"model next: input label is \[4\], but a server takes \[4, 1\]") as failed:
+        refer(ASKING_ENSEMBLE)
+    assert failed.value.reason is Reason.FRAMEWORK_FAILED

@@ -118,6 +118,9 @@ class Called:
         if size > largest:
             advice = "ask in parts, or set config.maxBatchSize of the model"
             raise ValueError(f"the request has {size} rows, but the largest batch has {largest}: {advice}")
+        # config.pbtxt cannot declare fewer dimensions, and a server compares their number with the request's.
+        if bare := [name for name, array in arrays.items() if array.ndim == 1]:
+            raise ValueError(f"input {bare[0]} is [{size}], but a server takes [{size}, 1]: add a last dimension of 1")
 
     def _keep(self, inputs: Arrays, outputs: Arrays) -> None:
         if len(self.asked) == MOST_ASKED:
