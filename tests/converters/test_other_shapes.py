@@ -151,8 +151,7 @@ def test_a_size_that_comes_late_and_is_no_output_of_the_ensemble_is_served_and_t
     assert {batch.outputs["letters"].shape[1] for batch in kept} == {7}, "no batch with the other size"
 
 
-def test_what_a_file_declares_itself_is_served_as_it_is_answered(source: Path) -> None:
-    declared = """
+COMPLETES = """
     @staticmethod
     def auto_complete_config(config):
         config.add_input({"name": "word", "data_type": "TYPE_STRING", "dims": [1]})
@@ -160,11 +159,18 @@ def test_what_a_file_declares_itself_is_served_as_it_is_answered(source: Path) -
         config.add_output({"name": "lengths", "data_type": "TYPE_INT64", "dims": [1]})
         return config
 """
-    changed(source, "class TritonPythonModel:\n", f"class TritonPythonModel:{declared}")
+
+
+def declaring_itself(source: Path) -> ModelCode:
+    changed(source, "class TritonPythonModel:\n", f"class TritonPythonModel:{COMPLETES}")
     own = split()
-    undeclared = replace(own.code, declared=None)
-    code = whole((COUNTS,), replace(own, outputs={"letters": "LETTERS"}, code=undeclared), COUNTED)
-    result = refer(code)
+    return whole(
+        (COUNTS,), replace(own, outputs={"letters": "LETTERS"}, code=replace(own.code, declared=None)), COUNTED
+    )
+
+
+def test_what_a_file_declares_itself_is_served_as_it_is_answered(source: Path) -> None:
+    result = refer(declaring_itself(source))
     assert result.warnings == ("output letters of model split is not as its file declares it, so it is served as [-1]",)
     assert [each.dims for each in member().outputs] == [(-1,), (1,)]
 
@@ -246,7 +252,7 @@ def serve(dims: int) -> list[str]:
     version = layout.model_repository(REVISION) / "split" / "1"
     outputs = [("letters", "TYPE_FP32", dims), ("lengths", "TYPE_INT64", 1)]
     tensors = [{"name": name, "data_type": kind, "dims": [size]} for name, kind, size in outputs]
-    config = f'{{"max_batch_size": 4, "output": {tensors}}}'.replace("'", '"')
+    config = f'{{"name": "split", "max_batch_size": 4, "output": {tensors}}}'.replace("'", '"')
     argv = [sys.executable, "-c", SERVER, str(version), config]
     ran = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
@@ -256,6 +262,13 @@ def serve(dims: int) -> list[str]:
 def test_the_server_passes_every_size_and_tells_the_step_what_its_author_declared(source: Path) -> None:
     refer()
     served()
+    assert serve(-1) == ["[[2.0, 2.0]]", f"[{[9.0] * 7}]"], "seven letters at most, as declared"
+
+
+def test_the_server_tells_the_step_what_its_file_declares_itself(source: Path) -> None:
+    code = declaring_itself(source)
+    refer(code)
+    assert served(code)["split"] == [[-1], [1]]
     assert serve(-1) == ["[[2.0, 2.0]]", f"[{[9.0] * 7}]"], "seven letters at most, as declared"
 
 

@@ -217,7 +217,7 @@ def test_the_revision_holds_what_a_server_loads(source: Path) -> None:
         "config.pbtxt", "warmup/word",
     ]  # fmt: skip
     settings = json.loads((models / "count" / "1" / "step.json").read_text())
-    assert settings == {"file": "count/step.py", "threads": 2}
+    assert settings == {"file": "count/step.py", "threads": 2, "completes": True}
     config = parsed(models / "count")
     assert (config.backend, config.max_batch_size, config.parameters["scale"].string_value) == ("python", 4, "2")
     assert [(each.name, list(each.dims)) for each in (*config.input, *config.output)] == [

@@ -81,12 +81,18 @@ def _regular(paths: Iterable[Path], root: Path) -> list[Path]:
 
 
 def write_settings(
-    directory: Path, file: str, threads: int, declared: Mapping[str, Sequence[int]] = MappingProxyType({})
+    directory: Path,
+    file: str,
+    threads: int,
+    declared: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    completes: bool = False,
 ) -> None:
     """Write what the program reads first, next to it.
 
     ``threads``: those of an instance's libraries; 0: no bound. ``declared``: the dimensions that the spec declares of
-    the outputs that are served with others, by their names; the step's code is told these.
+    the outputs that are served with others, by their names; the step's code is told these. ``completes``: the file
+    declares its tensors itself, and its code is told those.
     """
     settings = {"file": file, "threads": threads} | ({wrapper.DECLARED: dict(declared)} if declared else {})
+    settings |= {wrapper.COMPLETES: True} if completes else {}
     write_file(directory / wrapper.STEP, json.dumps(settings).encode())

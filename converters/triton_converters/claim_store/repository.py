@@ -86,7 +86,9 @@ def write_model_directory(
     if request.format == TRITON_PYTHON:
         code = request.model.entrypoint
         threads = int(config.parameters.get(STEP_THREADS, "0"))
-        python_step.write_settings(version, code.path, threads, _served_otherwise(request.model.declared, signature))
+        declared = request.model.declared
+        otherwise = _served_otherwise(declared, signature)
+        python_step.write_settings(version, code.path, threads, otherwise, completes=declared is None)
         config = replace(config, parameters={**code.arguments, **config.parameters})
     # TensorRT inside ONNX Runtime builds its engines in the first requests: without a warm-up a pod is ready before.
     warms_up = request.config.warmup or request.accelerator == "trt"

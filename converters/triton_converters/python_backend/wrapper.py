@@ -35,6 +35,8 @@ ENVIRONMENT = "_triton_step_environment"
 """The module next to this file that prepares the interpreter; a module of the user's is hardly called so."""
 DECLARED = "declared"
 """In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
+COMPLETES = "completes"
+"""In ``step.json``: whether the file declares its tensors itself, by ``auto_complete_config``."""
 IN_REFERENCE = "/packages"
 """Where the reference has the packages."""
 MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
@@ -194,14 +196,13 @@ class TritonPythonModel:
         """Load the user's file, and let it initialize. Raises TritonModelException, which refuses the model."""
         backend = sys.modules[BACKEND]
         self._name, config = args["model_name"], json.loads(args["model_config"])
-        written = args
-        if self._given is None and DECLARED in _settings:
-            written = {**args, "model_config": _as_written(config, _settings[DECLARED])}
         self._batched = config["max_batch_size"] > 0
         self._outputs = {each["name"]: each for each in config["output"]}
         try:
             _check_single(self._name, config)
             self._loaded = self._given or Loaded(self._name, Place(HERE / SOURCE, _settings["file"]))
+            # In a reference, the configuration is as it was written.
+            written = args if self._given else {**args, "model_config": json.dumps(_as_written(self._loaded, config))}
             self._model = self._loaded.call(self._loaded.model)
             if hasattr(self._model, "initialize"):
                 self._loaded.call(self._model.initialize, self._loaded.place.arguments(written))
@@ -326,10 +327,14 @@ def _check_single(name: str, config: Mapping[str, Any]) -> None:
         raise StepError(f"step {name}: its configuration is decoupled, but a step gives each request one response")
 
 
-def _as_written(config: Mapping[str, Any], declared: Mapping[str, list[int]]) -> str:
-    """Return the configuration as JSON, with the sizes of outputs that the file's author declared."""
+def _as_written(loaded: Loaded, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the sizes that the author declared, in the spec or by the file itself."""
+    if _settings.get(COMPLETES):
+        own = loaded.completed({**config, "input": [], "output": []})
+        return {**config, "input": own["input"], "output": own["output"]}
+    declared = _settings.get(DECLARED, {})
     outputs = [{**each, "dims": declared.get(each["name"], each["dims"])} for each in config["output"]]
-    return json.dumps({**config, "output": outputs})
+    return {**config, "output": outputs}
 
 
 def _with_dimension(tensors: Mapping[str, Any], names: Sequence[str]) -> Any:
