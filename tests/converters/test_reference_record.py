@@ -141,6 +141,13 @@ def test_the_log_tells_how_many_samples_are_answered(
     assert latest_line("reference", f"{log}epoch 3\n") == last, "the plugin shows it while the Job runs"
 
 
+def test_the_log_counts_a_request_without_a_batch_dimension_as_the_bound_does(
+    dump: Dump, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dump(total, "[(5, 3), (6, 3)]", max_batch_size=0)[1] == 2
+    assert "reference: 2 samples answered" in capsys.readouterr().out.splitlines()[-1]
+
+
 def test_batches_of_one_buffer_are_judged_as_they_were_given(dump: Dump, tmp_path: Path) -> None:
     assert dump(total, "", loader_text=REUSED)[1:] == (3, 3)
     assert [batch.inputs["x"][0].tolist() for batch in read_batches(tmp_path / "dump")] == [

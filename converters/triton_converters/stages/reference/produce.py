@@ -104,7 +104,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _tell(model, range(start))
             _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
-        progress.add(len(batch.ids))
+        progress.add(count)
     progress.end()
     _tell(model, range(0))
     _record_sizes(model, request, source, incoming)
