@@ -10,12 +10,14 @@ from onnx import TensorProto, helper
 from tests.converters.conversions import ensemble_conversion
 from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.test_python_ensemble import parsed
-from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.dump import Array, Arrays, read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
+from triton_converters.load import framework
+from triton_converters.load.ensemble import Ensemble, Member
 
 SOURCE, KEY, REVISION = "d" * 64, "0123456789abcdef", "f" * 16
 STEP = """
@@ -156,3 +158,24 @@ def test_a_step_that_asks_with_the_batch_alone_is_refused_as_by_a_server(source:
     with pytest.raises(StageError, match=r"model next: input label is \[4\], but a server takes \[4, 1\]") as failed:
         refer(ASKING_ENSEMBLE)
     assert failed.value.reason is Reason.FRAMEWORK_FAILED
+
+
+class Table:
+    """Code: nothing declares what it takes."""
+
+    inputs, outputs, open_axes, path, source = ("label",), ("row",), dict[str, tuple[int, ...]](), "table.py", Path()
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        return {"row": numpy.arange(15.0).reshape(5, 3)[inputs["label"]]}
+
+
+def test_code_that_declares_no_shapes_gets_what_the_network_before_it_answers(source: Path) -> None:
+    """As its author connects them in Python; config.pbtxt then has ``reshape`` for it, too."""
+    row = Tensor("ROW", "FP32", (3,))
+    table = Step("table", {"label": "LABEL"}, {"row": "ROW"}, ModelCode("pyt", Entrypoint("table.py", {}), 4))
+    code = EnsembleCode((SCORES,), (LABEL, row), (TOP, table))
+    top = framework.load(source, TOP.code, "onnx")
+    answer = Ensemble((Member(TOP, top), Member(table, Table())), {}, code, source)
+    scores = numpy.eye(5, dtype=numpy.float32)[[3, 1]]
+    assert answer({"SCORES": scores})["LABEL"].tolist() == [[3], [1]]
+    assert answer({"SCORES": scores})["ROW"].tolist() == [[9.0, 10.0, 11.0], [3.0, 4.0, 5.0]]

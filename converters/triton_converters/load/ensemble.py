@@ -104,10 +104,11 @@ class Ensemble:
 
         Raises the StageError of a member's loader, with the member's name.
         """
-        tensors, passed = dict(inputs), []
+        tensors, passed, bare = dict(inputs), [], set[str]()
         for member in self.members:
             found = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
-            given = server_tensors.received(member.step, member.model, found)
+            alone = {name for name, tensor in member.step.inputs.items() if tensor in bare}
+            given = server_tensors.received(member.step, member.model, found, alone)
             try:
                 outputs = member.model(given)
             except StageError as error:
@@ -116,6 +117,8 @@ class Ensemble:
                 ) from error
             passed.append(Passage(member, given, outputs))
             tensors |= _passed_on(member.step, outputs)
+            made = member.step.outputs.items()
+            bare |= {tensor for name, tensor in made if server_tensors.is_bare(member.step, outputs[name])}
         return tuple(passed)
 
 

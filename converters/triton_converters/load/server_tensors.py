@@ -1,5 +1,7 @@
 """Tensors as they are between the models of a server: one of the batch dimension alone has another one there, of 1."""
 
+from collections.abc import Collection
+
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import Step
 from triton_converters.contract.formats import AS_GIVEN
@@ -7,19 +9,27 @@ from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 
 
-def received(step: Step, model: Framework, inputs: Arrays) -> dict[str, Array]:
-    """Return what a model gets of a server's tensors: its config.pbtxt has ``reshape`` where its graph has one less.
+def received(step: Step, model: Framework, inputs: Arrays, bare: Collection[str] = ()) -> dict[str, Array]:
+    """Return what a model gets of a server's tensors: its config.pbtxt has ``reshape`` where it takes one less.
 
-    What a model takes is known of graphs alone.
+    A graph says what it takes. Code does not, so it gets what its author connects in Python. ``bare``: the inputs that
+    a network answered so.
     """
-    declared = model.declared if _is_network(step) and isinstance(model, DeclaresInputs) else ()
-    bare = {each.name for each in declared if len(each.dims) == 1}
-    return {name: array[:, 0] if name in bare and array.shape[1:] == (1,) else array for name, array in inputs.items()}
+    if not _is_network(step):
+        return dict(inputs)
+    declared = model.declared if isinstance(model, DeclaresInputs) else ()
+    taken = {each.name for each in declared if len(each.dims) == 1} if declared else bare
+    return {name: array[:, 0] if name in taken and array.shape[1:] == (1,) else array for name, array in inputs.items()}
+
+
+def is_bare(step: Step, array: Array) -> bool:
+    """Whether an answer has the batch dimension alone, and another one on a server."""
+    return _is_network(step) and array.ndim == 1
 
 
 def answered(step: Step, array: Array) -> Array:
     """Return what a server has of an answer, for the next model and for clients."""
-    return array[:, None] if _is_network(step) and array.ndim == 1 else array
+    return array[:, None] if is_bare(step, array) else array
 
 
 def _is_network(step: Step) -> bool:
