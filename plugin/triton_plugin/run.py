@@ -96,13 +96,23 @@ def update(
     """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
 
     ``options``: the object's name, and the source that ``push`` pushes to. Raises FolderError before anything is sent:
-    there is no such file, it holds anything else than that object, which the cluster would get too, or its source has
-    not one digest, or is another.
+    there is no such file, it holds anything else than that object, which the cluster would get too, it keeps an earlier
+    revision, or its source has not one digest, or is another.
     """
     _check_no_link(file)
+    if not file.exists():
+        raise FolderError(
+            f"{file}, by which --update serves, does not exist; type it without --update to write it, and with --force"
+            " if the cluster has the object"
+        )
     text, body = _object(file, options.name)
     given = body.get("spec")
-    source = given.get("source") if isinstance(given, dict) else None
+    source, rollout = (given.get(each) if isinstance(given, dict) else None for each in ("source", "rollout"))
+    if revision := isinstance(rollout, dict) and rollout.get("revision"):
+        raise FolderError(
+            f"{file} keeps revision {revision} by spec.rollout.revision, so what --update pushes would not be served;"
+            " first remove that line"
+        )
     digests = [each[0].removeprefix(each[1]) for each in DIGEST.finditer(text)]
     if not isinstance(source, dict) or digests != [source.get("sha256")]:
         raise FolderError(
