@@ -213,6 +213,48 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.models.0": STEP | {"requirements": "requirements.txt"}, "spec.serving": {"image": "example/mine:1"}},
         "requirements of a model are installed for the installation's own server image: remove serving.image",
     ),
+    "paths of another format": (
+        {"spec.models.1.mountPath": "/models/dense/1"},
+        "mountPath and scratchPaths are for code of format triton-python: remove them",
+    ),
+    "paths to write to of another format": (
+        {"spec.models.1.scratchPaths": ["/cache"]},
+        "mountPath and scratchPaths are for code of format triton-python: remove them",
+    ),
+    **{
+        f"a step's folder at {path!r}": ({"spec.models.0": STEP | {"mountPath": path}}, "in body should match")
+        for path in ("models", "/", "/models/", "/models/../opt", "/a:b", "/caché", "/a\n", "/a/b/c/d/e/f/g/h/i", "/.a")
+    },
+    **{
+        f"a step that writes to {path}": (
+            {"spec.models.0": STEP | {"scratchPaths": ["/cache", path]}},
+            "a path must not be in one of the folders bin, boot, dev, etc,",
+        )
+        for path in ("/opt/tritonserver", "/usr", "/repository/x", "/incoming", "/data", "/dev/shm/x", "/tmp/x")
+    },
+    "five paths of a step": (
+        {"spec.models.0": STEP | {"scratchPaths": ["/a", "/b", "/c", "/d", "/e"]}},
+        "must have at most 4 items",
+    ),
+    "a path of a step twice": ({"spec.models.0": STEP | {"scratchPaths": ["/a", "/a"]}}, "Duplicate value"),
+    **{
+        f"paths {' and '.join(first + second)}": (
+            {
+                "spec.models.0": STEP | {"mountPath": first[0], "scratchPaths": first[1:]},
+                "spec.models.1": {**STEP, "name": "dense", "scratchPaths": second},
+            },
+            "no path of mountPath and scratchPaths may be, or lie in, another one of any model",
+        )
+        for first, second in (
+            (["/a", "/a"], ["/b"]),
+            (["/a", "/a/b"], ["/c"]),
+            (["/a/b", "/a"], ["/c"]),
+            (["/a"], ["/a"]),
+            (["/a"], ["/b", "/a/b/c"]),
+            (["/a/b", "/c"], ["/a", "/d"]),
+            (["/a", "/b/c/d"], ["/b", "/b/c"]),
+        )
+    },
     "two frameworks": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:1]},
@@ -226,7 +268,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_python_step_declares_its_tensors_or_leaves_that_to_its_class(kubectl_shared: Kubectl) -> None:
     declared = a_declaring() | {"arguments": {"scale": "2", "price": "$(PRICE)"}}
     needing = STEP | {"requirements": "steps/requirements.txt"}
-    for step in (STEP, needing, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
+    scratch = ["/models/sparse/12", "/models/s", "/cache", "/optional"]
+    fixed = STEP | {"mountPath": "/models/sparse/1", "scratchPaths": scratch}
+    for step in (STEP, needing, fixed, declared, declared | {"config": {"parameters": {"intra_op_thread_count": "2"}}}):
         body = changed(BODY, {"spec.models.0": step})
         kubectl_shared("create", "--validate=strict", "--dry-run=server", "-f", "-", body=body)
 

@@ -26,6 +26,8 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load.framework import load
+from triton_converters.stages.convert import prepare as converting
+from triton_converters.stages.reference import prepare as referring
 from triton_converters.stages.reference import soundness
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
@@ -225,6 +227,36 @@ def test_the_revision_holds_what_a_server_loads(source: Path) -> None:
         ("counts", [-1]),
     ]
     assert (models / "count" / "warmup" / "word").read_bytes() == b"\x03\0\0\0aab"
+
+
+def test_the_folder_of_a_steps_file_is_where_a_server_mounts_it(source: Path) -> None:
+    refer()
+    convert()
+    folder = layout.step_folder("f" * 16, "count", "count/step.py")
+    assert sorted(each.name for each in folder.iterdir()) == ["near.py", "step.py"]
+
+
+def test_a_folder_that_is_to_be_mounted_and_is_not_there_is_no_empty_one(source: Path) -> None:
+    def at(path: str, mount_path: str) -> ModelCode:
+        step = replace(STEPS[0], code=replace(code(path, scale="2"), mount_path=mount_path))
+        assert WHOLE.ensemble is not None
+        return replace(WHOLE, ensemble=replace(WHOLE.ensemble, steps=(step, *STEPS[1:])))
+
+    def prepare(model: ModelCode, convert: bool) -> None:
+        request = ReferenceRequest(KEY, SOURCE, model, Entrypoint("data.py", {}), 64, needs_labels=False)
+        if convert:
+            converting.run(ensemble_conversion(model, "words", KEY, {}, key="e" * 16, source=SOURCE), source)
+        else:
+            referring.run(request, source)
+
+    refer()
+    for convert in (False, True):
+        prepare(at("count/step.py", "/models/count/1"), convert)
+        prepare(at("other/step.py", ""), convert)
+        with pytest.raises(StageError) as error:
+            prepare(at("other/step.py", "/models/count/1"), convert)
+        assert error.value.reason is Reason.ENTRYPOINT_MISSING
+        assert error.value.message == "the source has no file 'other/step.py'"
 
 
 def test_a_step_may_pass_a_tensor_on_under_its_name(source: Path) -> None:

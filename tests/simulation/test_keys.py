@@ -72,6 +72,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "accuracy.maxSamples": (256, 100, 4),
     "models.0.arguments": ({}, {"depth": "50"}),
     "models.0.requirements": ("", "requirements.txt", "steps/requirements.txt"),
+    "models.0.mountPath": (None, "/models/a/1", "/models/b/1"),
+    "models.0.scratchPaths": ([], ["/cache"], ["/cache", "/work"]),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
     "models.0.onnx": ({}, {"opset": 13}, {"exporter": "Dynamo"}, {"optimized": True}),
     f"{TENSOR_RT}.workspace": ("1Gi", "2Gi"),

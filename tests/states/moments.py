@@ -146,6 +146,9 @@ MOMENTS: dict[str, State] = {
     )
     .where(settings=replace(SETTINGS, allowed_python_steps=True, sources_egress=(WEB,)))
     .until_active("convert"),
+    "fixed-paths": a_deployment_of(a_step(mountPath="/models/first/1", scratchPaths=["/cache", "/data-cache/hub"]))
+    .where(settings=replace(SETTINGS, allowed_python_steps=True))
+    .until_has("Ready"),
     "resnet50-on-an-a100": a_deployment_of(nvidias_resnet50.SPEC)
     .where(gpu_product_exists=True)
     .until_active("profile"),

@@ -51,6 +51,22 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.models.0": STEP | {"entrypoint": "__pycache__/step.py"}},
         "spec.models.0: the file of format triton-python is in a folder __pycache__",
     ),
+    "a path of the server's programs": (
+        {"spec.models.0": STEP | {"mountPath": "/opt/tritonserver"}},
+        "spec.models.0.mountPath: a path must not be in one of the folders bin, boot, dev, etc",
+    ),
+    "a path that is ours, to write to": (
+        {"spec.models.0": STEP | {"scratchPaths": ["/cache", "/repository/x"]}},
+        "spec.models.0.scratchPaths.1: a path must not be in one of the folders bin, boot, dev, etc",
+    ),
+    "a path with a colon": (
+        {"spec.models.0": STEP | {"mountPath": "/cache:/etc"}},
+        "spec.models.0.mountPath: String should match pattern",
+    ),
+    "five paths to write to": (
+        {"spec.models.0": STEP | {"scratchPaths": ["/a", "/b", "/c", "/d", "/e"]}},
+        "spec.models.0.scratchPaths: List should have at most 4 items",
+    ),
     "a parameter of TensorFlow for a model in ONNX": (
         {CONFIG: {"parameters": {"TF_NUM_INTRA_THREADS": "2", "enable_mem_arena": "0"}}},
         "spec.models.0: config.parameters must not have TF_NUM_INTRA_THREADS: docs/formats.md lists what may be set",

@@ -26,7 +26,7 @@ NEW_IMAGES_ONLY = {
     "snapshot": "no result that is kept depends on it",
 }
 """Stages that the installation's image runs, whatever the object is pinned to, and why. 2bb6dae5 need not know them."""
-NEW_MOMENTS = {"int8", "python-step", "packages-of-a-python-step"}
+NEW_MOMENTS = {"int8", "python-step", "packages-of-a-python-step", "fixed-paths"}
 """Moments of what only newer images are asked: test_int8.py and test_python_steps.py show that those of 2bb6dae5 are
 not."""
 PINNED = {"example/converter:1", "example/converter-gpu:1", "example/converter-tensorflow:1"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.publish import temporary_directory
-from triton_converters.claim_store.repository import MODELS, VERSION, Conversion, publish, write_model_directory
+from triton_converters.claim_store.repository import MODELS, Conversion, publish, write_model_directory
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import HPS
@@ -41,7 +41,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part], signature: 
             write_model_directory(directory / MODELS, part.request, part.signature, part.conversion, part.example)
         ensemble = directory / MODELS / request.model_name
         # Triton wants a version directory of an ensemble too, which stays empty.
-        (ensemble / VERSION).mkdir(parents=True)
+        (ensemble / layout.VERSION).mkdir(parents=True)
         code = replace(request.model.ensemble, outputs=signature.outputs)
         text = render_ensemble(request.model_name, code, request.model.max_batch_size)
         (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
@@ -58,7 +58,7 @@ def _served(key: str, part: Part) -> embedding_tables.ServedTables:
     assert request.hps is not None
     return embedding_tables.ServedTables(
         name=request.model_name,
-        version=layout.model_repository(key) / request.model_name / VERSION,
+        version=layout.model_repository(key) / request.model_name / layout.VERSION,
         tables=embedding_tables.read_index(layout.candidate_directory(request.conversion_key)),
         max_batch_size=part.signature.max_batch_size,
         instances=request.config.instances,

@@ -1,12 +1,12 @@
 """result.json: the outcome of a stage, in the directory of its key; a stage that has one does not run again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
+from triton_converters.contract.conversion_requests import ConvertRequest, ModelCode, ReferenceRequest
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
@@ -61,6 +61,17 @@ def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) ->
         published_source(digest)
     if request.packages:
         published_packages(request.packages)
+
+
+def check_step_folders(source: str, models: Iterable[ModelCode]) -> None:
+    """Raise StageError(EntrypointMissing) if a step's folder is mounted and its file is not in the published source.
+
+    The kubelet would make an empty folder there, in what never changes. ``models``: an ensemble counts as its models.
+    """
+    root = layout.source_directory(source)
+    for each in (part for model in models for part in model.parts if part.mount_path):
+        if not (root / each.entrypoint.path).is_file():
+            raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {each.entrypoint.path!r}")
 
 
 def published_packages(key: str) -> Path:

@@ -17,7 +17,7 @@ from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file
 
-MODELS, VERSION = "models", "1"
+MODELS = "models"
 """Folders of a revision, as in layout.model_repository."""
 STEP_THREADS = "intra_op_thread_count"
 """The parameter that says how many threads a Python step's libraries compute with; without it there is no bound."""
@@ -77,7 +77,7 @@ def write_model_directory(
     """Write ``<models>/<model>/``: config.pbtxt, the version with the converted files, and warm-up samples."""
     candidate = layout.candidate_directory(request.conversion_key)
     model = models / request.model_name
-    version = model / VERSION
+    version = model / layout.VERSION
     version.mkdir(parents=True)
     for file in conversion.files:
         (version / file).parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
     """Return the path of a revision's served file or directory."""
-    return layout.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
+    return layout.model_repository(revision) / model_name / layout.VERSION / FORMATS[format_name].file
 
 
 def _first_sample(example: Batch, signature: Signature) -> Arrays:

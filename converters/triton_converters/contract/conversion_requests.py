@@ -101,6 +101,15 @@ class ModelCode:
     """The model's name in Triton, which only code of format ``triton-python`` is told; empty: another format."""
     calls: tuple[str, ...] = ()
     """Names in Triton of the models of the ensemble that code of format ``triton-python`` asks by itself."""
+    mount_path: str = ""
+    """The absolute path at which code of format ``triton-python`` finds the folder of its file too; empty: at none."""
+    scratch_paths: tuple[str, ...] = ()
+    """The absolute paths at which code of format ``triton-python`` finds directories that it may write to."""
+
+    @property
+    def parts(self) -> "tuple[ModelCode, ...]":
+        """The models of an ensemble, or the model itself."""
+        return tuple(each.code for each in self.ensemble.models) if self.ensemble else (self,)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,12 @@ repository claim. Operators before them set neither."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
+MOUNTS = (
+    *(MOUNT, SOURCE_MOUNT, WEIGHTS_MOUNT, PACKAGES_MOUNT, DATA_MOUNT, CREDENTIALS_MOUNT, INCOMING_MOUNT),
+    *(CONVERTERS_MOUNT, MARKS_MOUNT),
+)
+"""All of these mount paths, which lie at the root."""
+
 
 def source_directory(digest: str, root: Path = ROOT) -> Path:
     """Directory of the published source; ``digest`` is 64 hexadecimal digits."""
@@ -111,6 +117,17 @@ def revision_directory(key: str, root: Path = ROOT) -> Path:
 def model_repository(key: str, root: Path = ROOT) -> Path:
     """Value of tritonserver's --model-repository for a revision."""
     return revision_directory(key, root) / "models"
+
+
+VERSION = "1"
+"""The only version of each model of a revision."""
+STEP_SOURCE = "source"
+"""Folder of a Python step's version in which its author's files lie as in the source."""
+
+
+def step_folder(key: str, model: str, file: str, root: Path = ROOT) -> Path:
+    """Directory in a revision of the folder of a Python step's file; ``file``: its path below the source."""
+    return model_repository(key, root) / model / VERSION / STEP_SOURCE / Path(file).parent
 
 
 UNPUBLISHED = "__pycache__"

@@ -26,7 +26,7 @@ def offered(source: Path, models: Iterable[ModelCode]) -> Iterator[None]:
     anything is loaded. ``models``: an ensemble counts as its models. Raises StageError(ConversionUnsupported) if
     two steps have a model of the hub at different commits.
     """
-    steps = [each for model in models for each in _parts(model) if each.format == TRITON_PYTHON]
+    steps = [each for model in models for each in model.parts if each.format == TRITON_PYTHON]
     folders = sorted({(source / each.entrypoint.path).parent / HUB for each in steps})
     folders = [each for each in folders if each.is_dir()]
     before = {name: os.environ.get(name) for name in (*HUB_PLACES, *OFFLINE)}
@@ -41,10 +41,6 @@ def offered(source: Path, models: Iterable[ModelCode]) -> Iterator[None]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
-
-
-def _parts(model: ModelCode) -> Sequence[ModelCode]:
-    return [each.code for each in model.ensemble.models] if model.ensemble else [model]
 
 
 def _joined(folders: Sequence[Path], place: Path, source: Path) -> Path:

@@ -176,6 +176,10 @@ def step_rules() -> list[Rule]:
             f"{is_step} || !has(self.requirements) || self.requirements == ''",
             f"requirements of a model are only for format {TRITON_PYTHON}: set conversion.requirements, and remove it",
         ),
+        (
+            f"{is_step} || (!has(self.mountPath) && !has(self.scratchPaths))",
+            f"mountPath and scratchPaths are for code of format {TRITON_PYTHON}: remove them",
+        ),
     ]
 
 

@@ -11,6 +11,7 @@ from triton_converters.contract.results import Signature, Tensor
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.duration import Span, Within
 from triton_operator.api.ensemble import HpsOptions, StepTensor
+from triton_operator.api.fixed_paths import FixedPath
 from triton_operator.api.format_rules import (
     accelerator_rules,
     conversion_rules,
@@ -239,6 +240,17 @@ class Model(ApiType):
     """Names of other entries of `spec.models` that a model of format `triton-python` asks by itself, by
     `pb_utils.InferenceRequest(model_name=NAME, ...).exec()` or `async_exec()`. Such a model needs no step, and may have
     any format but `triton-python`. Default: none; a request to another model is refused."""
+    mount_path: FixedPath | None = None
+    """Absolute path, such as `/models/tokenizer/1`, at which the code of a model of format `triton-python` finds the
+    folder of its file too, read-only, in the reference and in every server. Only allowed for that format. Default:
+    none; the code finds its folder by `__file__` and by `args["model_repository"]`."""
+    scratch_paths: Annotated[
+        list[FixedPath], Field(max_length=4, json_schema_extra={"x-kubernetes-list-type": "set"})
+    ] = Field(default_factory=list)
+    """Absolute paths, such as `/cache`, at which the code of a model of format `triton-python` finds directories that
+    are empty when a pod starts, and that it may write to: up to 1Gi in a server, up to 10Gi in the reference, all
+    together. One server has those of all its models. Only allowed for that format. Default: none; `/tmp` is such a
+    directory everywhere."""
     io_precision: Literal["fp32"] = "fp32"
     """Ignored, and removed in a later release. Inputs and outputs have the types that the model's own graph, code or
     config.pbtxt declares, and all candidates have the same. Default: fp32."""

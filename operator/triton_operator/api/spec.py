@@ -12,6 +12,7 @@ from triton_converters.contract.formats import DECLARING
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
+from triton_operator.api.fixed_paths import apart_rule
 from triton_operator.api.format_rules import (
     HAS_GPU,
     image_rule,
@@ -78,6 +79,7 @@ class TritonDeploymentSpec(ApiType):
             image_rule(),
             *quantized_rules(),
             *requirements_rules(),
+            apart_rule(),
         )
     )
     suspend: bool = False

@@ -18,7 +18,7 @@ from triton_operator.candidates import server_image
 from triton_operator.candidates.combination import Combination, Member
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key, step_packages_key
-from triton_operator.jobs.reference import Dump, examples_key, model_code, served_code, user_volumes
+from triton_operator.jobs.reference import Dump, examples_key, model_code, model_volumes, served_code
 from triton_operator.jobs.source import data_digest, weights_digest
 from triton_operator.jobs.threads import thread_parameters
 from triton_operator.observed.failures import Damage
@@ -51,7 +51,7 @@ def work_and_damages(
             for member in request.members
         ),
     )
-    volumes, mounts = user_volumes(context, dump.source)
+    volumes, mounts = model_volumes(context, dump.source)
     inputs = (layout.source_directory(dump.source.digest), layout.reference_directory(dump.key))
     work = Work[ConvertRequest, ConvertResult](
         stage="convert",

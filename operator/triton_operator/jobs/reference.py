@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from triton_converters.contract import layout, uris
@@ -16,9 +17,12 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.source import data_digest, weights_digest
-from triton_operator.resources.pod import claim_volume, input_mount
+from triton_operator.resources import fixed_paths
+from triton_operator.resources.pod import JOB_TEMPORARY, claim_volume, input_mount
 from triton_operator.resources.work import UserCode, Work
 
+Volumes = tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]
+"""Volumes and mounts."""
 LABELS = ("needs_labels",)
 """The field of a request that changes no batch: labels are kept if there are any, whether they are needed or not."""
 
@@ -37,7 +41,7 @@ class Dump:
 def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequest, ReferenceResult]:
     """Return the Job's work. Its key covers everything that can change the framework's outputs."""
     request = names.request_with_key("reference", _full_request(context, source), *surroundings(context))
-    volumes, mounts = user_volumes(context, source)
+    volumes, mounts = model_volumes(context, source)
     return Work(
         stage="reference",
         request=request,
@@ -152,6 +156,8 @@ def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
         declared=model.declared,
         name=model.name if model.is_step else "",
         calls=tuple(model.calls),
+        mount_path=model.mount_path or "",
+        scratch_paths=tuple(sorted(model.scratch_paths)),
     )
 
 
@@ -175,9 +181,15 @@ def _fill_placeholders(value: str, paths: Mapping[str, str]) -> str:
     return value
 
 
-def user_volumes(
-    context: Context, source: SourceResult
-) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+def model_volumes(context: Context, source: SourceResult) -> Volumes:
+    """Return volumes and mounts of a container that runs the models, and with them the code of Python steps."""
+    volumes, mounts = user_volumes(context, source)
+    root = layout.source_directory(source.digest)
+    folders = fixed_paths.mounts(context.spec, lambda model: root / Path(model.code).parent)
+    return (*volumes, *fixed_paths.volumes(context.spec, JOB_TEMPORARY)), (*mounts, *folders)
+
+
+def user_volumes(context: Context, source: SourceResult) -> Volumes:
     """Return volumes and mounts of the dataset, and mounts of the weights and the packages, if the spec has them."""
     volumes, mounts = [], []
     if context.spec.mounted_dataset is not None:

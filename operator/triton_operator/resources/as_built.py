@@ -15,9 +15,10 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.text import printable, shortened
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
+from triton_operator.api.fixed_paths import is_free
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
-from triton_operator.resources import pod
+from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, POD_UID, RESTRICTIONS, UNWRITTEN
 
 Template = Mapping[str, Any]
@@ -120,7 +121,11 @@ def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
     server = {
         "name": SERVER,
         "args": _serves(key),
-        "volumeMounts": _all(lambda mount: mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _holds_engines(mount)),
+        "volumeMounts": _all(
+            lambda mount: (
+                mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _holds_engines(mount) or _is_of_a_step(key, mount)
+            )
+        ),
         "ports?": _all(lambda port: isinstance(port, dict) and set(port) == {"name", "containerPort"}),
         "lifecycle?": {"preStop": {"sleep": _is_free}},
     } | {f"{probe}?": PROBE for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
@@ -181,12 +186,14 @@ VOLUMES = (
     {"name": "tmp", "emptyDir": {"sizeLimit": _is_text}},
 )
 
+OTHERS = (pod.ENGINES, {"name": fixed_paths.SCRATCH, "emptyDir": {"sizeLimit": pod.SERVER_TEMPORARY}})
+
 
 def _volumes(template: Template) -> tuple[Any, ...]:
-    """The shapes of the volumes: a server that keeps engines in its pod has one more."""
+    """The shapes of the volumes: that of engines, and that which steps write to, only some servers have."""
     spec = template.get("spec")
     volumes = spec.get("volumes") if isinstance(spec, dict) else None
-    return (*VOLUMES, pod.ENGINES) if isinstance(volumes, list) and pod.ENGINES in volumes else VOLUMES
+    return (*VOLUMES, *(each for each in OTHERS if isinstance(volumes, list) and each in volumes))
 
 
 def _all(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -258,6 +265,20 @@ def _holds_engines(mount: Any) -> bool:
     path, caches = str(mount["subPath"]), _below(layout.ROOT / "caches")
     inside = path.startswith(f"{caches}/") and not {"", ".", ".."} & set(path.split("/"))
     return inside and mount["name"] == REPOSITORY and mount["mountPath"] == str(layout.MOUNT / path)
+
+
+def _is_of_a_step(key: str, mount: Any) -> bool:
+    """Whether an entry mounts a folder of the revision, or an empty one, at a path that a step's code may name."""
+    fields = set(mount) if isinstance(mount, dict) else set()
+    if not {"name", "mountPath", "subPath"} <= fields or not all(map(_is_text, (mount["mountPath"], mount["subPath"]))):
+        return False
+    path, below = mount["mountPath"], mount["subPath"]
+    if not is_free(path):
+        return False
+    if mount["name"] == fixed_paths.SCRATCH:
+        return fields == {"name", "mountPath", "subPath"} and path == f"/{below}"
+    inside = below.startswith(f"{_below(layout.model_repository(key))}/") and not {"", ".", ".."} & {*below.split("/")}
+    return mount == {"name": REPOSITORY, "mountPath": path, "subPath": below, "readOnly": True} and inside
 
 
 def _below(directory: Any) -> str:

@@ -17,7 +17,7 @@ from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pod import RUN
-from triton_operator.resources import pod
+from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.private_server import private_image
 from triton_operator.resources.server import check_container
@@ -187,6 +187,7 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
         *([_converters_volume()] if copied else []),
         *([_client_volume(), pod.shared_memory_volume(context)] if server is not None else []),
         *([pod.ENGINES] if engines else []),
+        *(fixed_paths.volumes(context.spec, pod.SERVER_TEMPORARY) if server is not None else ()),
     ]
     return Containers(first, _publish(context, work), volumes)
 

@@ -13,7 +13,7 @@ from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
-from triton_operator.resources import pod
+from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.deployment import Parts
 
 Container = dict[str, Any]
@@ -145,7 +145,8 @@ def server_container(context: Context, revision: Attempt, own_engines: bool) -> 
     Of the claim it sees its revision. If it compiles engines, it writes them to a volume of its pod; without
     ``own_engines``, to a directory of the claim, the only one that it may write to.
     """
-    mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
+    steps = fixed_paths.mounts(context.spec, lambda model: layout.step_folder(revision.key, model.name, model.code))
+    mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY, *steps]
     if cache := revision.engine_cache:
         mounts.append(pod.engines_mount(cache) if own_engines else pod.cache_mount(cache))
     env = pod.variables(context.server_pod)
@@ -229,6 +230,7 @@ def _pod(context: Context, first: list[Container], containers: list[Container], 
             pod.shared_memory_volume(context),
             pod.temporary_volume(pod.SERVER_TEMPORARY),
             *([pod.ENGINES] if own_engines else []),
+            *fixed_paths.volumes(context.spec, pod.SERVER_TEMPORARY),
         ],
     }
 

@@ -5,7 +5,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from triton_converters.claim_store.replay import check_inputs, published_packages
+from triton_converters.claim_store.replay import check_inputs, check_step_folders, published_packages
 from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
@@ -14,13 +14,18 @@ from triton_converters.stages.convert.parts import TIMING_CACHE, gpu, known_timi
 
 
 def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
-    """Return the conversion keys that are missing; raises StageError(ResultMissing) if source or reference is."""
+    """Return the conversion keys that are missing.
+
+    Raises StageError: ResultMissing if source or reference is missing; EntrypointMissing if the source lacks the file
+    of a step whose folder is mounted.
+    """
     for part in parts(request):
         signature(part)
     keys = dict.fromkeys(part.conversion_key for part in parts(request))
     missing = tuple(key for key in keys if find_intact(layout.candidate_directory(key), key) is None)
     if missing:
         check_inputs(request)
+        check_step_folders(request.source, [part.model for part in parts(request)])
         for part in parts(request):
             if part.step_packages:
                 published_packages(part.step_packages)

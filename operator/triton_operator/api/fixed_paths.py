@@ -1,0 +1,58 @@
+"""The absolute paths that the code of a Python step names: which of them a pod may have, and how they keep apart."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from triton_converters.contract import layout
+from triton_converters.contract.uris import SEGMENT
+from triton_operator.api.schema import rules
+
+SYSTEM = (
+    *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "opt", "proc", "root", "run", "sbin"),
+    *("srv", "sys", "tmp", "usr", "var"),
+)
+"""Folders at the root of an image or a node. Triton, our programs and their Python are in `opt` and `usr`."""
+TAKEN = (*SYSTEM, *sorted(mount.name for mount in layout.MOUNTS))
+"""The folders at the root in which no path may lie: so none hides a program, or what the operator mounts."""
+LONGEST = 255
+PATTERN = rf"^(/{SEGMENT}){{1,8}}$"
+_FORM = re.compile(PATTERN.strip("^$"))
+IN_TAKEN = f"a path must not be in one of the folders {', '.join(TAKEN)} of the root: choose another, or edit the code"
+OVERLAP = (
+    "no path of mountPath and scratchPaths may be, or lie in, another one of any model, because one server has all of"
+    " them: name each once"
+)
+
+
+def is_free(path: str) -> bool:
+    """Whether a pod may have something mounted at the path, as a spec may say."""
+    return len(path) <= LONGEST and _FORM.fullmatch(path) is not None and path.split("/")[1] not in TAKEN
+
+
+def _checked(path: str) -> str:
+    """Refuse what the CRD refuses, in objects that are older than its rule too."""
+    if not is_free(path):
+        raise ValueError(IN_TAKEN)
+    return path
+
+
+FixedPath = Annotated[
+    str,
+    StringConstraints(max_length=LONGEST, pattern=PATTERN),
+    AfterValidator(_checked),
+    Field(json_schema_extra=rules((f"!self.matches('^/({'|'.join(TAKEN)})(/|$)')", IN_TAKEN))),
+]
+"""A path that may be mounted."""
+
+
+def apart_rule() -> tuple[str, str]:
+    """Return the rule of a spec that no path of its models is or lies in another one."""
+
+    def paths(model: str) -> str:
+        mount, scratch = f"{model}.mountPath", f"{model}.scratchPaths"
+        return f"((has({mount}) ? [{mount}] : []) + (has({scratch}) ? {scratch} : []))"
+
+    one = f"{paths('o')}.exists_one(q, (p + '/').startsWith(q + '/'))"
+    return f"self.models.all(m, {paths('m')}.all(p, self.models.exists_one(o, {one})))", OVERLAP
