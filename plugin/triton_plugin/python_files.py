@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from triton_plugin import hub_names, literal_paths
+from triton_plugin import hub_names, literal_paths, model_requests
 from triton_plugin.errors import FolderError
 
 LONGEST = 2**20
@@ -19,8 +19,6 @@ CATCHING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseEx
 """What catches the failure of an import."""
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 """Matches what may be the name of a model."""
-REQUEST = "InferenceRequest"
-"""The class of a request to another model, in Triton's Python contract."""
 CONTRACT = re.compile(rb"get_model|get_dataloader_fn|MetricsCalculator|TritonPythonModel")
 """Matches the content of what may be one of the user's files (docs/user-files.md)."""
 
@@ -45,8 +43,8 @@ class Module:
     """The ends of paths that it joins, as far as they are literal, and their lines."""
     words: frozenset[str] = frozenset()
     """The texts that may be the name of a model."""
-    requested: tuple[str, ...] = ()
-    """The model of each request that it makes to another one; empty: the name is computed."""
+    requests: tuple[model_requests.ModelRequest, ...] = ()
+    """The requests that it makes to other models."""
     downloads: tuple[hub_names.Download, ...] = ()
     """The calls in it that read from the Hugging Face hub."""
 
@@ -184,23 +182,9 @@ def _module(parsed: ast.Module) -> Module:
             for node in ast.walk(parsed)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and WORD.fullmatch(node.value)
         ),
-        tuple(_requested(node) for node in ast.walk(parsed) if _is_request(node)),
+        tuple(model_requests.requests(parsed)),
         tuple(hub_names.downloads(parsed)),
     )
-
-
-def _is_request(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    called = node.func
-    return REQUEST in (getattr(called, "attr", ""), getattr(called, "id", ""))
-
-
-def _requested(node: ast.AST) -> str:
-    """Return the name of the model that a request is made for; empty: it is no text in the code."""
-    given = (each.value for each in getattr(node, "keywords", ()) if each.arg == "model_name")
-    name = next(given, None)
-    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
 
 
 def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:

@@ -44,23 +44,122 @@ def test_models_that_are_asked_are_models_without_a_step(tmp_path: Path) -> None
     assert not [each for each in said if each.startswith(("TODO", "Check"))]
 
 
-@pytest.mark.parametrize(("largest", "dims", "is_told"), [(4, "1, -1", True), (1, "1, -1", False), (4, "-1, 1", False)])
-def test_batches_are_doubted_that_an_asked_model_cannot_take(
-    tmp_path: Path, largest: int, dims: str, is_told: bool
-) -> None:
-    single = f"""platform: "onnxruntime_onnx"
-      input [ {{ name: "ids" data_type: TYPE_INT64 dims: [ {dims} ] }} ]
-      output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1, 3 ] }} ]"""
-    texts = {
-        **cascade(asks("small")),
-        "models/small/config.pbtxt": single,
+ONE_ROW = """platform: "onnxruntime_onnx"
+  input [ { name: "ids" data_type: TYPE_INT64 dims: [ 1, -1 ] } ]
+  output [ { name: "y" data_type: TYPE_FP32 dims: [ 1, 3 ] } ]"""
+BATCHING = "dynamic_batching { preferred_batch_size: [ 2, 4 ] max_queue_delay_microseconds: 500 }\n"
+
+
+def single(*code: str, largest: int = 4, asked: str = ONE_ROW) -> dict[str, str]:
+    """A step that takes batches, and asks a model of one sample."""
+    return {
+        **cascade(*(code or (asks("small"),))),
+        "models/small/config.pbtxt": asked,
         "models/cascade/config.pbtxt": STEP.replace("size: 4", f"size: {largest}"),
     }
+
+
+def checks(folder: Path, texts: dict[str, str], path: str = "models/cascade") -> list[str]:
+    return [each for each in told(folder, texts, path) if each.startswith("Check")]
+
+
+@pytest.mark.parametrize(
+    ("largest", "asked", "takes"),
+    [
+        (4, ONE_ROW, "input 'ids'"),
+        (8, NET.replace("size: 16", "size: 1"), "max_batch_size 1"),
+        (1, ONE_ROW, ""),
+        (4, ONE_ROW.replace("1, -1", "-1, 1"), ""),
+        (4, ONE_ROW.replace("1, -1", "1"), "input 'ids'"),
+        (4, ONE_ROW.replace("1, -1 ] }", '-1, 5 ] }, { name: "threshold" data_type: TYPE_FP32 dims: [ 1 ] }'), ""),
+        (4, NET, ""),
+    ],
+    ids=["one row", "batches of one", "no batches", "rows of one", "one number", "a threshold", "batches"],
+)
+def test_a_step_that_asks_a_model_of_one_sample_takes_one(tmp_path: Path, largest: int, asked: str, takes: str) -> None:
+    texts = single(largest=largest, asked=asked)
+    made = spec(tmp_path, texts, "models/cascade")
+    written = 1 if takes else largest
+    assert made["models"][0]["config"]["maxBatchSize"] == made["ensemble"]["maxBatchSize"] == written
     words = (
-        f"Check: cascade: it takes batches of {largest}, and model 'small', which it asks, takes one sample (input"
-        " 'ids'): unless its code asks for each sample, write 1 for both maxBatchSize, its own and the ensemble's."
+        f"Check: cascade: it takes batches of {largest}, and model 'small', which it asks, takes one sample ({takes}):"
+        " 1 is written for its maxBatchSize and the ensemble's; if its code asks for each sample, write"
+        f" {largest} back, and {largest} for the ensemble."
     )
-    assert (words in told(tmp_path, texts, "models/cascade")) == is_told
+    assert checks(tmp_path, texts) == ([words] if takes else [])
+
+
+def test_batches_of_one_prefer_no_size(tmp_path: Path) -> None:
+    texts = single()
+    texts["models/cascade/config.pbtxt"] += BATCHING
+    step = spec(tmp_path, texts, "models/cascade")["models"][0]
+    assert step["config"] == {"maxBatchSize": 1, "dynamicBatching": {"maxQueueDelay": "500us"}}
+    left = "Left out: cascade: dynamic_batching.preferred_batch_size: its batches are of 1."
+    assert left in told(tmp_path, texts, "models/cascade")
+
+
+def test_an_ensemble_has_batches_that_its_step_takes(tmp_path: Path) -> None:
+    texts = {**CLASSIFIER, "models/labels/1/model.py": PLAIN_STEP + asks("small")}
+    texts |= {"models/small/config.pbtxt": ONE_ROW, "models/small/1/model.onnx": "graph"}
+    made = spec(tmp_path, texts, "models/classifier")
+    assert made["ensemble"]["maxBatchSize"] == 1
+    batches = {each["name"]: each["config"]["maxBatchSize"] for each in made["models"]}
+    assert batches == {"tokenizer": 8, "network": 16, "labels": 1, "small": 0}
+    (words,) = checks(tmp_path, texts, "models/classifier")
+    assert words.startswith("Check: labels: it takes batches of 8, and model 'small'")
+
+
+LOOPS = """
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            {body}
+    def ask(self, given):
+        {method}
+"""
+ONE = "pb_utils.InferenceRequest(model_name='small', inputs=[]).exec()"
+
+
+@pytest.mark.parametrize(
+    ("body", "method", "is_kept"),
+    [
+        (f"for row in rows(request): {ONE}", "pass", True),
+        (f"[{ONE} for row in rows(request)]", "pass", True),
+        (f"[box async for row in rows(request) for box in {ONE}]", "pass", True),
+        ("self.ask(request)", f"return [{ONE} for row in given]", True),
+        ("for row in request: self.ask(row)", f"return {ONE}", True),
+        ("[self.pool.submit(self.ask, each) for each in request]", f"return {ONE}", True),
+        (ONE, "pass", False),
+        (f"for box in {ONE}: pass", "pass", False),
+        (f"[box for box in {ONE}]", "pass", False),
+        ("self.ask(request)", f"return {ONE} or self.ask(given)", False),
+        ("self.pool.map(self.ask, request)", f"return {ONE}", False),
+        (f"{ONE}, [{ONE} for row in request]", "pass", False),
+        (f"{ONE}, [self.cursor.execute(row) for row in request]", "pass", False),
+        ("self.ask(request), [self.ask(row) for row in request]", f"return {ONE}", False),
+    ],
+)
+def test_batches_are_kept_where_the_code_seems_to_ask_for_each_sample(
+    tmp_path: Path, body: str, method: str, is_kept: bool
+) -> None:
+    texts = {**single(), "models/cascade/1/model.py": LOOPS.format(body=body, method=method)}
+    made = spec(tmp_path, texts, "models/cascade")
+    assert made["models"][0]["config"]["maxBatchSize"] == made["ensemble"]["maxBatchSize"] == (4 if is_kept else 1)
+    (words,) = checks(tmp_path, texts)
+    soft = "so 4 is kept; if it does not, write 1 for its maxBatchSize and the ensemble's."
+    assert words.endswith(soft) == is_kept
+
+
+def test_one_request_outside_of_nested_loops_decides(tmp_path: Path) -> None:
+    nested = "def each(requests): return [pb_utils.InferenceRequest(model_name='small') for a in requests for b in a]\n"
+    assert spec(tmp_path, single(nested, asks("large")), "models/cascade")["ensemble"]["maxBatchSize"] == 4
+    assert spec(tmp_path, single(nested, asks("small")), "models/cascade")["ensemble"]["maxBatchSize"] == 1
+    texts = single(nested, asks("large")) | {"models/large/config.pbtxt": ONE_ROW}
+    (words,) = checks(tmp_path, texts)
+    assert words.startswith("Check: cascade: it takes batches of 4, and model 'large', which it asks")
+    computed = ASKS.format("small", "name", "exec")
+    assert spec(tmp_path, single(nested, computed), "models/cascade")["ensemble"]["maxBatchSize"] == 1
 
 
 def test_a_python_model_and_those_that_it_asks_need_no_choice(tmp_path: Path) -> None:

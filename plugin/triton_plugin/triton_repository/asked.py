@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_plugin.python_files import REQUEST, Modules, used_names
+from triton_plugin.model_requests import REQUEST
+from triton_plugin.python_files import Modules, used_names
 
 EXECUTES = frozenset({"exec", "async_exec"})
 
@@ -27,12 +28,22 @@ def asked(file: str, modules: Modules) -> Asked:
     used = frozenset(name for each in own for name in used_names(each))
     if REQUEST not in used or not used & EXECUTES:
         return Asked((), frozenset(), False)
-    requested = [name for each in own for name in each.requested]
+    requested = [request.model for each in own for request in each.requests]
     names = tuple(sorted({name for name in requested if name}))
     # A request may be made by a function that gets the class.
     is_computed = not names or not all(requested)
     words = frozenset(word for each in own for word in each.words) if is_computed else frozenset()
     return Asked(names, words, is_computed)
+
+
+def asks_in_nested_loops(file: str, name: str, modules: Modules) -> bool:
+    """Whether the code of a step visibly makes each request to a model in a loop within another one.
+
+    ``file``: path of that code below the source. ``name``: the model's; a request whose name is computed may be to it.
+    """
+    own = (modules[each] for each in imported(file, modules) if each in modules)
+    found = [request for each in own for request in each.requests if request.model in ("", name)]
+    return bool(found) and all(each.is_nested for each in found)
 
 
 def imported(file: str, modules: Modules) -> list[str]:

@@ -1,10 +1,9 @@
 """The models that Python steps ask by themselves: ``calls`` of an entry, and the entries of those models. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from triton_converters.contract.text import quoted
-from triton_plugin.triton_repository import pbtxt
 from triton_plugin.triton_repository.asked import asked
 from triton_plugin.triton_repository.files import ENSEMBLE, PYTHON, ModelFiles, Repository
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
@@ -29,24 +28,9 @@ def called(repository: Repository, steps: Sequence[tuple[ModelFiles, Entry]], to
             if (other := _allowed(repository, model, name, told)) is not None:
                 largest = entry["config"]["maxBatchSize"]
                 added[name] = member(other, name, NEWEST, largest, (), repository, told)
-                told.doubts += ((model.name, each) for each in _single(other, largest))
         if found:
             entry["calls"] = list(found)
     return list(added.values())
-
-
-def _single(asked_model: ModelFiles, largest: int) -> Iterator[str]:
-    """Yield a sentence if a step takes batches of ``largest`` samples, and the model that it asks takes one sample."""
-    config = asked_model.config or {}
-    single = [
-        pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if pbtxt.words(each, "dims")[:1] == ["1"]
-    ]
-    if largest > 1 and single and not pbtxt.number(config, "max_batch_size"):
-        yield (
-            f"it takes batches of {largest}, and model {quoted(asked_model.name)}, which it asks, takes one sample"
-            f" (input {names(single)}): unless its code asks for each sample, write 1 for both maxBatchSize, its own"
-            " and the ensemble's"
-        )
 
 
 def _names(repository: Repository, model: ModelFiles, file: str, told: Told) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from triton_converters.contract.text import quoted
 from triton_operator.api.ensemble import MODELS
 from triton_plugin.errors import FolderError
 from triton_plugin.triton_repository import pbtxt, tensors
+from triton_plugin.triton_repository.batches import largest_batch
 from triton_plugin.triton_repository.calls import called
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
@@ -115,8 +116,8 @@ def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry
         "inputMap": [{"input": each["name"], "tensor": each["name"]} for each in taken],
         "outputMap": [{"output": each["name"], "tensor": each["name"]} for each in outputs],
     }
-    largest = pbtxt.number(config, "max_batch_size")
     models = [entry, *called(repository, [(model, entry)], told)]
+    largest = largest_batch(repository, [(model, entry)], pbtxt.number(config, "max_batch_size"), told)
     return _ensemble(model.name, largest, taken, outputs, [step]), models
 
 
@@ -148,7 +149,9 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
             }
         )
     asking = [(step.model, entry) for step, entry in zip(steps, models, strict=True)]
-    return _ensemble(chosen.name, largest, inputs, outputs, made), [*models, *called(repository, asking, told)]
+    models += called(repository, asking, told)
+    largest = largest_batch(repository, asking, largest, told)
+    return _ensemble(chosen.name, largest, inputs, outputs, made), models
 
 
 def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) -> Entry:
