@@ -66,10 +66,9 @@ def run(options: argparse.Namespace) -> Exit:
         sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
         return Exit.OK
     source = cluster(options)
-    # --force reads it just before it is replaced.
-    known = None if options.force else source.child(TRITON_DEPLOYMENT, name)
+    known = source.child(TRITON_DEPLOYMENT, name)
     # The name may be that of a folder within a repository that somebody else wrote.
-    if known is not None and not options.update:
+    if not (options.force or options.update) and known is not None:
         raise FolderError(
             f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --update to push its files"
             " again, --force to replace its spec, too, or choose another name: --name NAME"
