@@ -7,6 +7,7 @@ models that it asks.
 
 import argparse
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from triton_converters.load.triton_python import load
 from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON
 from triton_converters.user.user_code import call, running
 
+TEXTS = "OSU"
+"""NumPy's kinds of arrays that hold text or bytes."""
 SHOWN = 200
 """Characters of an output's values that are printed."""
 
@@ -53,7 +56,11 @@ def _save(outputs: Arrays, path: Path) -> int:
     if unkept := [name for name, array in outputs.items() if array.dtype.hasobject]:
         print(f"nothing is saved: {', '.join(unkept)} holds bytes, which a .npz file cannot keep", file=sys.stderr)
         return 1
-    numpy.savez(path, allow_pickle=False, **outputs)
+    try:
+        numpy.savez(path, allow_pickle=False, **outputs)
+    except OSError as error:
+        print(f"nothing is saved: {error}; mount a folder that may be written to", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -101,10 +108,18 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _given(options: argparse.Namespace) -> Arrays:
-    """Return the arrays of the file, or the inputs of the dataloader's first batch, by name."""
+    """Return the arrays of the file, or the inputs of the dataloader's first batch, by name.
+
+    Raises StageError(DataloaderInvalid) for a file that holds no arrays, or a batch that is none.
+    """
     if options.data is not None:
-        with numpy.load(options.data, allow_pickle=False) as arrays:
-            return dict(arrays)
+        try:
+            with numpy.load(options.data, allow_pickle=False) as arrays:
+                return dict(arrays)
+        # A file with one array, or none, is returned or refused in several ways.
+        except (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            message = f"{options.data} is no .npz file with arrays by name, as --save and numpy.savez write it"
+            raise StageError(Reason.DATALOADER_INVALID, message) from error
     folder, path = options.folder.resolve(), options.dataloader
     stage: dict[str, int | str] = {"batch_size": 1, "precision": "fp32", "output_format": "ensemble"}
     loader = Entrypoint(path, dict(options.dataloader_argument))
@@ -117,19 +132,17 @@ def _given(options: argparse.Namespace) -> Arrays:
 
 
 def _input(name: str, given: Arrays, taken: Mapping[str, str], declared: Signature) -> Array:
-    """Return the array of an input, in its declared type. Raises StageError(DataloaderInvalid)."""
+    """Return the array of an input. Raises StageError(DataloaderInvalid) if it has another type than declared."""
     source = taken.get(name, name)
     if source not in given:
         message = f"nothing gives input {name}: there are {', '.join(given) or 'no arrays'}; write --take {name}=ARRAY"
         raise StageError(Reason.DATALOADER_INVALID, message)
-    kind = next((each.data_type for each in declared.inputs if each.name == name), BYTES)
-    if kind == BYTES:
-        return given[source]
-    try:
-        return given[source].astype(NUMPY_BY_TRITON[kind], casting="same_kind")
-    except TypeError as error:
-        message = f"{source} is {given[source].dtype}, and input {name} is declared as {kind}"
-        raise StageError(Reason.DATALOADER_INVALID, message) from error
+    array, kind = given[source], next((each.data_type for each in declared.inputs if each.name == name), "")
+    fits = array.dtype.kind in TEXTS if kind == BYTES else array.dtype.name == NUMPY_BY_TRITON.get(kind)
+    if kind and not fits:
+        message = f"{source} is {array.dtype}, and input {name} is declared as {kind}: give it in that type"
+        raise StageError(Reason.DATALOADER_INVALID, message)
+    return array
 
 
 if __name__ == "__main__":

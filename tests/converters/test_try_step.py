@@ -66,6 +66,17 @@ def test_arrays_of_a_file_are_the_samples_of_a_later_step(write_source: WriteSou
             "DataloaderInvalid: TEXT is <U4, and input word is declared as FP32",
         ),
         (
+            {},
+            (*DECLARED, *LOADED, "--take", "word=REST"),
+            "DataloaderInvalid: REST is float64, and input word is declared as BYTES",
+        ),
+        (
+            {},
+            ("--input", "word:FP32:1", *DECLARED[2:], *LOADED, "--take", "word=REST"),
+            "DataloaderInvalid: REST is float64, and input word is declared as FP32: give it in that type",
+        ),
+        ({}, (*DECLARED, "--data", "none.npz"), "DataloaderInvalid: none.npz is no .npz file with arrays by name"),
+        (
             {"steps/count.py": STEP.replace("np.float32", "np.float64")},
             (*DECLARED, *LOADED, "--take", "word=TEXT"),
             "FrameworkFailed: ",
@@ -73,7 +84,16 @@ def test_arrays_of_a_file_are_the_samples_of_a_later_step(write_source: WriteSou
         ({"steps/count.py": "import none_such\n"}, (*DECLARED, *LOADED), "none_such"),
         ({"dataloader.py": LOADER.replace(", None)]", ")]")}, (*DECLARED, *LOADED), "the first batch is not (ids,"),
     ],
-    ids=["no array", "another type", "a wrong output", "no package", "no batch"],
+    ids=[
+        "no array",
+        "another type",
+        "numbers for text",
+        "wider numbers",
+        "no file",
+        "a wrong output",
+        "no package",
+        "no batch",
+    ],
 )
 def test_what_fails_is_told_as_a_job_tells_it(
     write_source: WriteSource, files: dict[str, str], options: tuple[str, ...], words: str
@@ -104,3 +124,10 @@ def test_bytes_that_no_file_of_arrays_keeps_are_told(write_source: WriteSource, 
     assert (found.returncode, list(tmp_path.glob("o.npz"))) == (1, [])
     assert r"output length: object[1, 1] [[b'\xff\x00']]" in found.stdout
     assert "nothing is saved: length holds bytes" in found.stderr
+
+
+def test_a_place_that_cannot_be_written_to_is_told(write_source: WriteSource, tmp_path: Path) -> None:
+    found = tried(write_source(FILES), *DECLARED, *LOADED, "--take", "word=TEXT", "--save", str(tmp_path / "no/o.npz"))
+    assert found.returncode == 1
+    assert "output length: float32[1, 1]" in found.stdout
+    assert found.stderr.startswith("nothing is saved: [Errno 2]")
