@@ -118,7 +118,7 @@ def test_an_update_finds_the_digest_of_what_it_pushes_or_pushes_nothing(
 def test_an_update_without_the_objects_file_says_how_to_write_it(written: Path) -> None:
     written.unlink()
     with pytest.raises(FolderError, match=r"net\.yaml, by which --update serves, does not exist; type it without"):
-        update(NET, written, pytest.fail, pytest.fail, pytest.fail)
+        update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
 
 
 def test_an_update_of_a_file_that_names_a_revision_pushes_nothing(written: Path) -> None:
@@ -126,7 +126,7 @@ def test_an_update_of_a_file_that_names_a_revision_pushes_nothing(written: Path)
     text = written.read_text().replace("spec:\n", "spec:\n  rollout: {revision: 0123456789abcdef}\n", 1)
     written.write_text(text)
     with pytest.raises(FolderError, match=r"net\.yaml keeps revision 0123456789abcdef by spec\.rollout\.revision"):
-        update(NET, written, pytest.fail, pytest.fail, pytest.fail)
+        update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
     assert written.read_text() == text
 
 
