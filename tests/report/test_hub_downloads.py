@@ -108,6 +108,20 @@ def test_only_the_hub_s_own_layout_is_left_out_of_the_code(tmp_path: Path) -> No
     assert sorted(parse(tmp_path)) == ["huggingface/models.py", "models--a/b.py"]
 
 
+def test_a_push_sends_no_token_of_the_hub(tmp_path: Path) -> None:
+    """Who set HF_HOME to this folder, and typed `hf auth login`, has them here."""
+    write(tmp_path, {f"huggingface/{name}": "hf_x" for name in ("token", "stored_tokens", "hub/x")})
+    write(tmp_path, {"token": "a word", "a/token": "another"})
+    found = collect(tmp_path)
+    assert {each.name for each in found.files} == {"a/token", "huggingface/hub/x", "token"}
+    why = "(a token of the Hugging Face hub)"
+    assert found.left_out == (f"huggingface/stored_tokens {why}", f"huggingface/token {why}")
+    assert {each.name for each in collect(tmp_path / "huggingface").files} == {"hub/x"}
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/huggingface").symlink_to("../a")
+    assert "elsewhere/huggingface/token" not in {each.name for each in collect(tmp_path).files}
+
+
 def test_a_push_sends_the_hub_s_files_once(tmp_path: Path) -> None:
     """Links in snapshots lead to blobs: each file would be two."""
     cache = tmp_path / "huggingface/models--me--net"

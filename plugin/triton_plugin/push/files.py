@@ -9,6 +9,7 @@ from pathlib import Path
 
 from triton_converters.contract import uris
 from triton_plugin.errors import FolderError
+from triton_plugin.hub_names import HUB
 from triton_plugin.push.receiver import digest_of
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found", ".triton-operator"})
@@ -16,6 +17,8 @@ BLOBS, SNAPSHOTS = "blobs", "snapshots"
 """Folders of a model in a Hugging Face cache: the content of its files, and links to it under the files' names."""
 SHARED = ".huggingface-shared-blobs"
 """Marks the folder of a cache with the content that models share, to which their own blobs link (huggingface_hub 2)."""
+TOKENS = frozenset({"token", "stored_tokens"})
+"""Files of a folder `huggingface` with who may read what in the hub: it is a HF_HOME of somebody's, too."""
 CHUNK = 1 << 20
 """Bytes that are sent at once, so that progress is seen, and a file of any size needs little memory."""
 
@@ -67,6 +70,8 @@ def collect(path: Path) -> Files:
             name, real = prefix + entry.name, Path(os.path.realpath(entry))
             if entry.name in IGNORED or entry.name.startswith(".."):
                 left_out.append(name)
+            elif entry.name in TOKENS and HUB in (Path(name).parent.name, directory.name):
+                left_out.append(f"{name} (a token of the Hugging Face hub)")
             elif _is_doubled(entry):
                 left_out.append(f"{name} (what links in snapshots lead to is sent in their place)")
             elif reason := _left_out(entry, real, root, above):
