@@ -17,6 +17,7 @@ SYSTEM = (
 TAKEN = (*SYSTEM, *sorted(mount.name for mount in layout.MOUNTS))
 """The folders at the root in which no path may lie: so none hides a program, or what the operator mounts."""
 LONGEST = 255
+"""Most characters of a path."""
 PATTERN = rf"^(/{SEGMENT}){{1,8}}$"
 _FORM = re.compile(PATTERN.strip("^$"))
 IN_TAKEN = f"a path must not be in one of the folders {', '.join(TAKEN)} of the root: choose another, or edit the code"
