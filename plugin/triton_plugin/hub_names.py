@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from triton_plugin.constants import Constants, constants, text
+
 HUB = "huggingface"
 """Folder next to a step's file with what it loads from the hub, as the hub's libraries keep it."""
 MODEL = "models--"
@@ -46,7 +48,7 @@ class Download:
 
 def downloads(module: ast.Module) -> Iterator[Download]:
     """Yield the calls, whether their names are text or names that the file gives to one text."""
-    constants = _constants(module)
+    known = constants(module)
     has_pipeline = any(
         isinstance(node, ast.ImportFrom)
         and (node.module or "").partition(".")[0] == "transformers"
@@ -58,7 +60,7 @@ def downloads(module: ast.Module) -> Iterator[Download]:
             continue
         called = _called(node.func, has_pipeline)
         if called in CALLS:
-            yield _download(called, node, constants)
+            yield _download(called, node, known)
 
 
 def is_kept(path: PurePosixPath) -> bool:
@@ -78,12 +80,12 @@ def _called(function: ast.expr, has_pipeline: bool) -> str:
     return "" if is_other else function.attr
 
 
-def _download(called: str, node: ast.Call, constants: Mapping[str, str]) -> Download:
+def _download(called: str, node: ast.Call, known: Constants) -> Download:
     position, keywords = CALLS[called]
     named = {each.arg: each.value for each in node.keywords}
     given = [*node.args[position : position + 1], *(named[each] for each in keywords if each in named)]
-    name = _text(given[0], constants) if given else ""
-    revision = _text(named["revision"], constants) if "revision" in named else ""
+    name = text(given[0], known) if given else ""
+    revision = text(named["revision"], known) if "revision" in named else ""
     # What it computes, and what is kept in another place, nobody can tell.
     is_known = NAME.fullmatch(name) and not {"cache_dir", "cache_folder", "local_dir", "repo_type", None} & set(named)
     if "revision" in named and not REVISION.fullmatch(revision):
@@ -91,29 +93,3 @@ def _download(called: str, node: ast.Call, constants: Mapping[str, str]) -> Down
     if called in OF_SENTENCES and "/" not in name:
         name = f"sentence-transformers/{name}"
     return Download(called, name if is_known else "", revision if is_known else "", node.lineno)
-
-
-def _constants(module: ast.Module) -> dict[str, str]:
-    """Return the names that the file gives to a text, and to nothing else."""
-    found: dict[str, set[str]] = {}
-    for node in ast.walk(module):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = getattr(node, "value", None)
-        for each in targets:
-            if name := _name(each):
-                found.setdefault(name, set()).add(_text(value, {}))
-    return {name: texts.pop() for name, texts in found.items() if len(texts) == 1}
-
-
-def _name(node: ast.AST | None) -> str:
-    """Return the name of a variable, or of a field such as ``self.name``; empty: it is something else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
-
-
-def _text(node: ast.AST | None, constants: Mapping[str, str]) -> str:
-    """Return a text; empty: it is none, or not known."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    return constants.get(_name(node), "")

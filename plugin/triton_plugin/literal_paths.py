@@ -5,10 +5,14 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from triton_plugin.constants import constants, text
+
 _PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
 """Matches an absolute path."""
 Path = tuple[str, int]
 """A path, and its line."""
+MAKING = ("makedirs", "mkdir")
+"""The functions that make a directory."""
 WRITING = frozenset("wax")
 """What a mode of ``open`` has if the file need not be there."""
 
@@ -18,7 +22,7 @@ def opened(module: ast.Module) -> Iterator[Path]:
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open" and node.args:
             mode = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "mode")]
-            if (path := _text(node.args[0])) and not WRITING & set("".join(map(_text, mode))):
+            if (path := text(node.args[0], {})) and not WRITING & set("".join(text(each, {}) for each in mode)):
                 yield path, node.lineno
 
 
@@ -27,8 +31,26 @@ def absolute(module: ast.Module) -> Iterator[str]:
     added = {id(node.right) for node in ast.walk(module) if isinstance(node, ast.BinOp)}
     added |= {id(each) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for each in node.values[1:]}
     for node in ast.walk(module):
-        if isinstance(node, ast.expr) and id(node) not in added and _PLACE.fullmatch(_text(node)):
-            yield _text(node)
+        if isinstance(node, ast.expr) and id(node) not in added and _PLACE.fullmatch(text(node, {})):
+            yield text(node, {})
+
+
+def made(module: ast.Module) -> Iterator[str]:
+    """Yield the absolute paths of the directories that it makes, by ``os`` or ``pathlib``."""
+    known = constants(module)
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call) or _called(node.func) not in MAKING:
+            continue
+        whose = getattr(node.func, "value", None)
+        given = whose.args if isinstance(whose, ast.Call) and _called(whose.func) == "Path" else node.args
+        path = text(given[0], known) if given else ""
+        if _PLACE.fullmatch(path):
+            yield path.rstrip("/")
+
+
+def _called(function: ast.expr) -> str:
+    """Return the name of a function or a method; empty: it has none."""
+    return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
 def joined(module: ast.Module) -> Iterator[Path]:
@@ -43,11 +65,11 @@ def joined(module: ast.Module) -> Iterator[Path]:
             parts = node.args if is_of_path else []
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             parts = _divided(node)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _PLACE.fullmatch(_text(node.right)):
-            yield _text(node.right).strip("/"), node.lineno
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _PLACE.fullmatch(text(node.right, {})):
+            yield text(node.right, {}).strip("/"), node.lineno
         end: list[str] = []
-        while parts and (text := _text(parts[-1])):
-            end.insert(0, text)
+        while parts and (last := text(parts[-1], {})):
+            end.insert(0, last)
             parts = parts[:-1]
         if end and parts:
             yield str(PurePosixPath(*end)), node.lineno
@@ -60,8 +82,3 @@ def _divided(node: ast.expr) -> list[ast.expr]:
         parts.insert(0, node.right)
         node = node.left
     return [node, *parts]
-
-
-def _text(node: ast.expr) -> str:
-    """Return a literal text; empty: it is none."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

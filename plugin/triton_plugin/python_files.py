@@ -35,6 +35,8 @@ class Module:
     """The names that follow a dot anywhere in it."""
     places: frozenset[str] = frozenset()
     """The absolute paths of files among its texts."""
+    makes: frozenset[str] = frozenset()
+    """The absolute paths of the directories that it makes."""
     guarded: frozenset[str] = frozenset()
     """The dotted names that it imports only where it goes on without them."""
     opened: tuple[tuple[str, int], ...] = ()
@@ -173,6 +175,7 @@ def _module(parsed: ast.Module) -> Module:
         {(name, level): line for name, level, line, _ in reversed(imported)},
         frozenset(node.attr for node in ast.walk(parsed) if isinstance(node, ast.Attribute)),
         frozenset(literal_paths.absolute(parsed)),
+        frozenset(literal_paths.made(parsed)),
         frozenset(name for name, _, _, guarded in imported if guarded)
         - frozenset(name for name, _, _, guarded in imported if not guarded),
         tuple(literal_paths.opened(parsed)),

@@ -5,6 +5,7 @@ the code does with it.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
@@ -12,6 +13,7 @@ from triton_plugin.python_files import Modules, imports, used_names
 from triton_plugin.triton_repository.asked import below, imported
 from triton_plugin.triton_repository.downloads import downloads
 from triton_plugin.triton_repository.files import ModelFiles, Repository
+from triton_plugin.triton_repository.fixed_paths import FixedPaths, fixed_paths
 from triton_plugin.triton_repository.packages import is_foreign, packages
 from triton_plugin.triton_repository.told import NAMED, Told, names, place
 
@@ -24,17 +26,25 @@ SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 
 
-def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
-    """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports.
+@dataclass(frozen=True)
+class Needs:
+    """What a step's entry has to say, by its code."""
 
-    Returns the path of the requirements file with the packages that it needs, which may be one that is to be made;
-    empty: it needs none.
-    """
+    requirements: str
+    """Path of the requirements file with the packages that it needs, which may be one that is to be made; empty: it
+    needs none."""
+    paths: FixedPaths
+    """The absolute paths in it that a server can have."""
+
+
+def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> Needs:
+    """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports."""
     modules = repository.modules
     if file not in modules:
         told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
-        return ""
+        return Needs("", FixedPaths())
     own = imported(file, modules)
+    paths = fixed_paths(model, file, own, modules)
     used = frozenset(name for each in own for name in used_names(modules[each]))
     if CLASS not in used and not any(name == CLASS for name, _ in modules[file].definitions):
         told.faults.append((model.name, f"{quoted(file)} defines no class {CLASS}: add it"))
@@ -42,9 +52,9 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> s
         message = "it sends responses by itself (get_response_sender): return one response for each request"
         told.faults.append((model.name, message))
     told.doubts += ((model.name, each) for each in downloads(model, file, own, modules))
-    told.doubts += ((model.name, each) for each in _doubts(own, used, modules))
+    told.doubts += ((model.name, each) for each in _doubts(own, used, paths, modules))
     told.doubts += ((model.name, each) for each in _absent(model, own, modules))
-    return _packages(model, file, repository, told)
+    return Needs(_packages(model, file, repository, told), paths)
 
 
 def needs_packages(modules: Modules, files: Iterable[str]) -> bool:
@@ -58,7 +68,7 @@ def needs_packages(modules: Modules, files: Iterable[str]) -> bool:
 
 
 def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
-    """Tell what the step imports that neither the server nor its folder has; return as ``judge`` does."""
+    """Tell what the step imports that neither the server nor its folder has; return the path of its requirements."""
     folder, modules = PurePosixPath(file).parent, repository.modules
     local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in below(folder, modules)}
     foreign = [each for each in imports(modules, file) if is_foreign(each, SERVERS, local)]
@@ -102,8 +112,9 @@ def _has(model: ModelFiles, end: str) -> bool:
     return model.files is None or any(each == end or each.endswith(f"/{end}") for each in model.files)
 
 
-def _doubts(own: Iterable[str], used: frozenset[str], modules: Modules) -> Iterator[str]:
-    places = sorted(place for each in own for place in modules[each].places if _is_elsewhere(place))
+def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules: Modules) -> Iterator[str]:
+    named = {place for each in own for place in modules[each].places}
+    places = sorted(place for place in named if _is_elsewhere(place) and not paths.has(place))
     if places:
         yield (
             f"it names {names(places)}: on a server the step's files lie elsewhere; name them from"

@@ -10,6 +10,7 @@ from triton_converters.contract.text import quoted
 from triton_operator.api.format_rules import OF_TRITON
 from triton_plugin.triton_repository import code, pbtxt, tensors
 from triton_plugin.triton_repository.files import DEFAULTS, PYTHON, ModelFiles, Repository
+from triton_plugin.triton_repository.fixed_paths import MOUNT, SCRATCH
 from triton_plugin.triton_repository.pbtxt import Fields
 from triton_plugin.triton_repository.settings import batches_nothing, settings
 from triton_plugin.triton_repository.told import Told, judged, names
@@ -88,7 +89,7 @@ def _step(
 ) -> Entry:
     config = model.config or {}
     file = f"{model.path}/{version}/{pbtxt.word(config, 'default_model_filename', MODEL)}"
-    requirements = code.judge(model, file, repository, told)
+    needs = code.judge(model, file, repository, told)
     for is_fault, words in judged(config, OF_STEPS, SETTINGS):
         (told.faults if is_fault else told.left_out).append((model.name, words))
     if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in pbtxt.messages(config, "instance_group")):
@@ -96,8 +97,12 @@ def _step(
     inputs, outputs = (tensors.declared(model.name, config, side, told) for side in ("input", "output"))
     batch = pbtxt.number(config, "max_batch_size")
     entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file}
-    if requirements:
-        entry["requirements"] = requirements
+    if needs.requirements:
+        entry["requirements"] = needs.requirements
+    if needs.paths.mount:
+        entry[MOUNT] = needs.paths.mount
+    if needs.paths.scratch:
+        entry[SCRATCH] = list(needs.paths.scratch)
     if arguments := _arguments(model, config, told):
         entry["arguments"] = arguments
     if batches_nothing(config, batch):

@@ -13,6 +13,7 @@ from triton_plugin.triton_repository import pbtxt, tensors
 from triton_plugin.triton_repository.batches import largest_batch
 from triton_plugin.triton_repository.calls import called
 from triton_plugin.triton_repository.files import ENSEMBLE, ModelFiles, Repository
+from triton_plugin.triton_repository.fixed_paths import keep_apart
 from triton_plugin.triton_repository.members import NEWEST, Entry, member
 from triton_plugin.triton_repository.pbtxt import PbtxtError
 from triton_plugin.triton_repository.told import Made, Told, Words, judged, names
@@ -79,6 +80,7 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
         lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(told.faults))
         raise FolderError(f"{path} cannot become an object:\n  {lines}")
     ensemble, models = found
+    keep_apart(models)
     taken = {path, *repository.members, *repository.called}
     others = sorted(each.name for each in repository.models.values() if each.path not in taken)
     left_out = list(dict.fromkeys(told.left_out))

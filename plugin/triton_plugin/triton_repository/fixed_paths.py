@@ -1,0 +1,84 @@
+"""The absolute paths in a step's code that a server can have: ``mountPath`` and ``scratchPaths`` of its entry. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from triton_operator.api.fixed_paths import is_free
+from triton_plugin.python_files import Modules
+from triton_plugin.triton_repository.files import ModelFiles
+
+MOST_SCRATCH = 4
+"""The most paths that the CRD takes in ``scratchPaths``."""
+MOUNT, SCRATCH = "mountPath", "scratchPaths"
+
+
+@dataclass(frozen=True)
+class FixedPaths:
+    """The absolute paths of a step's code that a server can have."""
+
+    mount: str = ""
+    """Where the code finds the folder of its file; empty: at no path of its own."""
+    scratch: tuple[str, ...] = ()
+    """The directories that the code makes."""
+    there: frozenset[str] = frozenset()
+    """The paths in the code that are of files in the folder."""
+
+    def has(self, place: str) -> bool:
+        """Whether an absolute path in the code is there on a server."""
+        return place in self.there or any(_lies_in(place, each) for each in self.scratch)
+
+
+def fixed_paths(model: ModelFiles, file: str, own: Iterable[str], modules: Modules) -> FixedPaths:
+    """Return the paths that the CRD takes.
+
+    ``file``: path of the step's file below the source; ``own``: that and the files next to it that it imports.
+    """
+    found = [modules[each] for each in own]
+    mounts = {place: _mount(model, file, place) for each in found for place in each.places}
+    mount = min(filter(None, mounts.values()), default="")
+    there = frozenset(place for place, each in mounts.items() if mount and each == mount)
+    made = sorted({path for each in found for path in each.makes if is_free(path)})
+    apart = [path for path in _outermost(made) if not mount or not (_lies_in(path, mount) or _lies_in(mount, path))]
+    return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), there)
+
+
+def keep_apart(entries: Iterable[dict[str, Any]]) -> None:
+    """Leave each path to the first of the steps that name it, as the CRD wants it: all steps of a server have it."""
+    mounts: set[str] = set()
+    scratch: list[str] = []
+    for entry in entries:
+        if MOUNT in entry and entry[MOUNT] in mounts:
+            del entry[MOUNT]
+        mounts.add(entry.get(MOUNT, ""))
+        own = [path for path in entry.pop(SCRATCH, ()) if not any(_lies_in(path, each) for each in scratch)]
+        if own:
+            entry[SCRATCH] = own
+            scratch += own
+
+
+def _mount(model: ModelFiles, file: str, place: str) -> str:
+    """Return where a server has the folder of the file if the path is there; empty: it is that of another file."""
+    version = PurePosixPath(file).parent.name
+    parts = PurePosixPath(place).parts
+    for end in range(len(parts), 2, -1):
+        within = "/".join((version, *parts[end:]))
+        if parts[end - 2 : end] == (model.name, version) and within in (model.files or ()):
+            mount = str(PurePosixPath(*parts[:end]))
+            return mount if is_free(mount) else ""
+    return ""
+
+
+def _outermost(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that lie in no other; ``paths``: sorted."""
+    taken: list[str] = []
+    for path in paths:
+        if not any(_lies_in(path, each) for each in taken):
+            taken.append(path)
+            yield path
+
+
+def _lies_in(path: str, other: str) -> bool:
+    """Whether a path is another one, or lies in it."""
+    return PurePosixPath(path).is_relative_to(other)

@@ -1,0 +1,147 @@
+"""Absolute paths in the code of a Python step, as init makes fields of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.model_folders import write
+from tests.report.repositories import CLASSIFIER, PLAIN_STEP
+from triton_plugin.model_folder import read
+
+STEP = "models/labels/1/model.py"
+OTHERS = {"models/labels/1/data/words.txt": "", "models/labels/names.txt": "", "models/tokenizer/1/vocab.txt": ""}
+
+
+def found(root: Path, lines: str, **files: str) -> tuple[dict[str, Any], list[str]]:
+    """The paths of the step with these lines, and what init says of any."""
+    write(root, {**CLASSIFIER, **OTHERS, STEP: f"import os\nfrom pathlib import Path\n{lines}\n{PLAIN_STEP}", **files})
+    folder = read(root)
+    assert folder.pipeline is not None
+    (entry,) = (each for each in folder.pipeline.models if each["name"] == "labels")
+    fields = {name: each for name, each in entry.items() if name in ("mountPath", "scratchPaths")}
+    return fields, [each for _, each in folder.pipeline.doubts if "elsewhere" in each]
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("x = '/models/labels/1/data/words.txt'", "/models/labels/1"),
+        ("x = '/models/labels/1/data'", "/models/labels/1"),
+        ("x = os.path.join('/models/labels/1', 'data')", "/models/labels/1"),
+        ("x = '/workspace/repo/models/labels/1/data/'", "/workspace/repo/models/labels/1"),
+        ("x = ['/models/labels/1/data', '/models/labels/1/data/words.txt']", "/models/labels/1"),
+        ("x = '/labels/1/labels/1/data'", "/labels/1/labels/1"),
+    ],
+)
+def test_a_path_of_the_steps_own_folder_is_where_it_is_mounted(tmp_path: Path, line: str, path: str) -> None:
+    assert found(tmp_path, line) == ({"mountPath": path}, [])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/models/labels/1/data/none.txt",
+        "/models/labels/names.txt",
+        "/models/labels/2/data",
+        "/models/tokenizer/1/vocab.txt",
+        "/opt/models/labels/1/data",
+        "/home/me/models/labels/1/data",
+        "/data/labels/1/data",
+        "/.models/labels/1/data",
+        "/models/labels/1/../1/data",
+        "/a/b/c/d/e/f/g/labels/1/data",
+    ],
+)
+def test_any_other_path_is_left_to_its_author(tmp_path: Path, path: str) -> None:
+    fields, said = found(tmp_path, f"x = {path!r}")
+    assert fields == {}
+    assert len(said) == 1
+    assert repr(path) in said[0]
+
+
+def test_of_two_places_one_is_mounted(tmp_path: Path) -> None:
+    fields, said = found(tmp_path, "x = ['/m/labels/1/data', '/models/labels/1/data']")
+    assert fields == {"mountPath": "/m/labels/1"}
+    assert "'/models/labels/1/data'" in said[0]
+    assert "'/m/labels/1/data'" not in said[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "os.makedirs('/cache')",
+        "os.makedirs('/cache/', exist_ok=True)",
+        "os.mkdir('/cache')",
+        "Path('/cache').mkdir(parents=True)",
+        "CACHE = '/cache'\nos.makedirs(CACHE)",
+        "os.environ['HF_HOME'] = '/cache'\nos.makedirs(os.environ['HF_HOME'], exist_ok=True)",
+        "from os import environ, makedirs\nenviron['HF_HOME'] = '/cache'\nmakedirs(environ['HF_HOME'])",
+        "class A:\n    def b(self):\n        self.cache = '/cache'\n        os.makedirs(self.cache)",
+        "os.makedirs('/cache')\nos.makedirs('/cache/hub')\nx = '/cache/hub/file.txt'",
+    ],
+)
+def test_a_folder_that_the_code_makes_is_there(tmp_path: Path, line: str) -> None:
+    assert found(tmp_path, line) == ({"scratchPaths": ["/cache"]}, [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = '/cache'",
+        "os.makedirs('/opt/cache')",
+        "os.makedirs('/repository/cache')",
+        "os.makedirs('/home/cache')",
+        "os.makedirs(x); x = '/cache'; x = '/other'",
+        "os.environ['A'] = '/cache'\nos.makedirs(os.environ['B'])",
+        "os.makedirs(*['/cache'])",
+        "os.makedirs()",
+    ],
+)
+def test_a_folder_that_it_does_not_make_or_may_not_is_left_to_its_author(tmp_path: Path, line: str) -> None:
+    fields, said = found(tmp_path, line)
+    assert fields == {}
+    assert len(said) == ("'/" in line)
+
+
+def test_a_folder_of_every_system_is_there_without_a_word(tmp_path: Path) -> None:
+    assert found(tmp_path, "os.makedirs('/tmp/cache')") == ({}, [])
+
+
+def test_four_folders_are_there_and_a_fifth_is_left_to_its_author(tmp_path: Path) -> None:
+    fields, said = found(tmp_path, "".join(f"os.makedirs('/c{number}')\n" for number in range(5)))
+    assert fields == {"scratchPaths": ["/c0", "/c1", "/c2", "/c3"]}
+    assert "'/c4'" in said[0]
+
+
+@pytest.mark.parametrize("path", ["/models/labels/1/new", "/models"])
+def test_a_folder_that_it_makes_where_its_own_is_mounted_is_left_to_its_author(tmp_path: Path, path: str) -> None:
+    fields, said = found(tmp_path, f"x = '/models/labels/1/data'\nos.makedirs({path!r})")
+    assert fields == {"mountPath": "/models/labels/1"}
+    assert f"it names {path!r}: on" in said[0]
+
+
+def test_a_file_next_to_the_step_counts_too(tmp_path: Path) -> None:
+    near = {"models/labels/1/near.py": "import os\nos.makedirs('/cache')\nx = '/models/labels/1/data'"}
+    fields, said = found(tmp_path, "import near", **near)
+    assert (fields, said) == ({"mountPath": "/models/labels/1", "scratchPaths": ["/cache"]}, [])
+
+
+def test_two_steps_have_a_folder_once(tmp_path: Path) -> None:
+    making = f"import os\nos.makedirs('/cache')\nos.makedirs('/second')\n{PLAIN_STEP}"
+    fields, _ = found(tmp_path, "os.makedirs('/cache/hub')", **{"models/tokenizer/1/model.py": making})
+    folder = read(tmp_path)
+    assert folder.pipeline is not None
+    assert [each.get("scratchPaths") for each in folder.pipeline.models] == [["/cache", "/second"], None, None]
+    assert fields == {}
+
+
+def test_a_model_that_is_served_twice_has_its_folder_mounted_once(tmp_path: Path) -> None:
+    name = "models/classifier/config.pbtxt"
+    mapped = 'input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "S" }'
+    again = f'{{ model_name: "labels" {mapped} }}'
+    found(tmp_path, "x = '/models/labels/1/data'", **{name: CLASSIFIER[name].replace("step [", f"step [ {again},")})
+    folder = read(tmp_path)
+    assert folder.pipeline is not None
+    mounts = {each["name"]: each.get("mountPath") for each in folder.pipeline.models}
+    assert (mounts["labels"], mounts["labels_2"]) == ("/models/labels/1", None)
