@@ -19,8 +19,9 @@ import yaml
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.objects import SETTINGS
-from tests.triton_repositories import made
-from tests.triton_repositories.images import ANYBODY, INSIDE, SAVED_MODEL, Images, run
+from tests.triton_repositories import fixed_paths, made
+from tests.triton_repositories.fixed_paths import ANYBODY
+from tests.triton_repositories.images import INSIDE, SAVED_MODEL, Images, run
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
 from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
@@ -54,7 +55,8 @@ class Row:
 
 def command(folder: Path, stage: str, request: Any) -> list[str]:
     """Return the program that runs a Job in this machine's Python."""
-    return [sys.executable, "-m", "tests.triton_repositories.job", str(folder), stage, request.to_json()]
+    job = [sys.executable, "-m", "tests.triton_repositories.job", str(folder), stage, request.to_json()]
+    return fixed_paths.seeing(folder, fixed_paths.mounts(folder, stage, request), job)
 
 
 def main() -> int:

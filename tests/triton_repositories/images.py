@@ -4,15 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hack.deploy.command import ROOT
+from tests.triton_repositories import fixed_paths
+from tests.triton_repositories.fixed_paths import ANYBODY
 from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
 
 SERVER = "tritonserver-cpu"
 INSIDE, SAVED_MODEL = "/trial", "saved_model.pb"
-ANYBODY = 0o777
 TOOLS, AUTHORITIES = "tools", "authorities.pem"
 COPY_TOOLS = "from triton_converters.stages.packages.prepare import copy_tools; from pathlib import Path; copy_tools"
 """The server's image has no pip: a packages Job brings its own."""
@@ -20,9 +22,11 @@ USER = "1000:1000"
 """As in a pod: a step that writes next to its files, or makes a folder in the root, fails."""
 
 
-def run(image: str, folder: Path, *command: str) -> list[str]:
-    """Return the program that runs a command in an image, which sees ``folder`` as INSIDE."""
-    options = ["--user", USER, "--mount", f"{ROOT}:/src:ro", "--mount", f"{folder}:{INSIDE}"]
+def run(image: str, folder: Path, *command: str, mounts: Sequence[str] = ()) -> list[str]:
+    """Return the program that runs a command in an image, which sees ``folder`` as INSIDE, and ``mounts``."""
+    options = ["--user", USER]
+    for each in (f"{ROOT}:/src:ro", f"{folder}:{INSIDE}", *mounts):
+        options += ["--mount", each]
     options += ["--env", f"PYTHONPATH=/src/converters:/src:{INSIDE}/{TOOLS}"]
     if bundle := os.environ.get("PIP_CERT"):
         shutil.copyfile(bundle, folder / AUTHORITIES)
@@ -51,4 +55,4 @@ class Images:
             copy = run(self.image, self.folder, "python3", "-c", f"{COPY_TOOLS}(Path('{INSIDE}/{TOOLS}'))")
             subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)
         program = ("python3", "-m", "tests.triton_repositories.job", INSIDE, stage, request.to_json())
-        return run(image, self.folder, *program)
+        return run(image, self.folder, *program, mounts=fixed_paths.mounts(self.folder, stage, request))

@@ -1,13 +1,18 @@
 """The runner of public repositories: its list is that of the page, and its graphs are what configurations declare."""
 
 import re
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
 import onnxruntime
 
-from tests.triton_repositories import made
+from hack.deploy.command import ROOT
+from tests.converters.test_python_ensemble import STEPS
+from tests.triton_repositories import fixed_paths, made
 from tests.triton_repositories.repositories import REPOSITORIES
+from triton_converters.contract.conversion_requests import Entrypoint, ReferenceRequest
 from triton_plugin.triton_repository import pbtxt
 
 PAGE = Path(__file__).parents[2] / "docs/triton-repositories.md"
@@ -22,6 +27,25 @@ def test_the_list_is_that_of_the_page() -> None:
     rows = re.findall(r"^\| ([\w.-]+/[\w.-]+) \| ([0-9a-f]{12}) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(each.name, each.commit) for each in REPOSITORIES]
     assert len(rows) == 12
+
+
+def test_a_job_sees_the_paths_that_its_steps_name_and_leaves_none(tmp_path: Path) -> None:
+    source = tmp_path / "repository/.triton-operator/sources" / ("d" * 64)
+    (source / "steps").mkdir(parents=True)
+    (source / "steps/words.txt").write_text("found")
+    code = replace(STEPS[0].code, entrypoint=Entrypoint("steps/one.py", {}))
+    named = replace(code, mount_path="/fixed-models/one/1", scratch_paths=("/fixed-cache",))
+    request = ReferenceRequest("0" * 16, "d" * 64, named, None, 1, needs_labels=False)
+    mounts = fixed_paths.mounts(tmp_path, "reference", request)
+    reading = (
+        "cp /fixed-models/one/1/words.txt /fixed-cache/copy; touch /fixed-models/one/1/x /fixed; cat /fixed-cache/*"
+    )
+    seen = fixed_paths.seeing(tmp_path, mounts, ["/bin/sh", "-c", reading])
+    ran = subprocess.run(seen, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (ran.stdout, ran.stderr.count("Read-only file system")) == ("found", 2)
+    assert [each.name for each in Path("/").iterdir() if each.name.startswith("fixed")] == []
+    assert fixed_paths.mounts(tmp_path, "packages", None) == []
+    assert fixed_paths.seeing(tmp_path, [], ["true"]) == ["true"]
 
 
 def test_a_made_graph_has_the_declared_tensors_and_varies_with_its_input() -> None:
