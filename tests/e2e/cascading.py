@@ -16,6 +16,22 @@ from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
 NAME = "cascade"
+FIXED = {"mountPath": "/fixed/cascade/1", "scratchPaths": ["/fixed-cache"]}
+NAMES_PATHS = """
+
+from pathlib import Path
+
+with Path("/fixed/cascade/1/note.txt").open(encoding="utf-8") as note:
+    Path("/fixed-cache/made").mkdir(exist_ok=True)
+    Path("/fixed-cache/made/note.txt").write_text(note.read(), encoding="utf-8")
+for path in ("/fixed/cascade/1/new", "/fixed/new", "/new"):
+    try:
+        Path(path).touch()
+    except OSError:
+        continue
+    raise RuntimeError(f"{path} was written")
+"""
+"""What the sample's step does besides: it fails wherever it lacks its paths, or may write to more than it should."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +48,15 @@ def run(suite: Suite) -> Cascade:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(shutil.copytree(SAMPLES / NAME, Path(name) / NAME))
         shutil.copytree(SAMPLES / "digits", folder, dirs_exist_ok=True)
+        (folder / "cascade/note.txt").write_text("read", encoding="utf-8")
+        with (folder / "cascade/cascade.py").open("a", encoding="utf-8") as step:
+            step.write(NAMES_PATHS)
         pushed = plugin.run(suite.busy, "push", str(folder), f"pvc://models/{NAME}")
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
     body = yaml.safe_load((SAMPLES / f"{NAME}.yaml").read_text(encoding="utf-8"))
     applied = Applied(suite.busy, suite.watch, body, NAME)
     conversion = {"pod": LIGHT["conversion"]["pod"]}
-    changes = {**LIGHT, "source": {"uri": f"pvc://models/{NAME}"}, "conversion": conversion}
+    changes = {**LIGHT, "model": FIXED, "source": {"uri": f"pvc://models/{NAME}"}, "conversion": conversion}
     state = applied.wait_ready(applied.apply(changes)).state
     asked = suite.workbench.python("cascade.py", f"{NAME}.{suite.busy.namespace}", f"/models/{NAME}")
     return Cascade(state, json.loads(asked))
