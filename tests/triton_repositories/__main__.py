@@ -106,9 +106,9 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen
         file.parent.mkdir(parents=True)
         file.write_bytes(made.graph(pbtxt.read(text.encode())))
         added.append(str(file.relative_to(source)))
-    for name, text in repository.data.items():
+    for name, content in repository.data.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_text(text, encoding="utf-8")
+        (source / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         added.append(name)
     for name, program in repository.networks.items():
         _make_network(source / name, program, place if chosen.images else None)

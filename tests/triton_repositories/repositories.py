@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tests.triton_repositories import hub_models
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -17,8 +19,8 @@ class Repository:
     """Every ensemble, and every Python model that is in none, below ``folder``."""
     graphs: Mapping[str, str] = field(default_factory=dict)
     """The config.pbtxt, as text, by its folder: a model whose whole folder is elsewhere. It is not written."""
-    data: Mapping[str, str] = field(default_factory=dict)
-    """Texts by their paths: what comes with the weights, and is not in the repository either."""
+    data: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Contents by their paths: what comes with the weights, and is not in the repository either."""
     networks: Mapping[str, str] = field(default_factory=dict)
     """The programs that make SavedModels and TorchScript, by their paths. Only their frameworks can, and init reads
     names alone."""
@@ -37,7 +39,7 @@ _VOCABULARY = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\ncat\ngood\nit\npeople\nrai
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def _hub(step: str, name: str, files: Mapping[str, str]) -> dict[str, str]:
+def _hub(step: str, name: str, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
     """A model of the Hugging Face hub, made by us, as it lies next to a step's file."""
     folder = f"{step}/huggingface/models--{name.replace('/', '--')}"
     return {
@@ -111,6 +113,16 @@ REPOSITORIES = (
             "sentiment_distilbert_multilingual",
             "summarization_bart_large_cnn",
         ),
+        data={
+            **_hub("classification_bart_large_mnli/1", "facebook/bart-large-mnli", hub_models.bart()),
+            **_hub("summarization_bart_large_cnn/1", "facebook/bart-large-cnn", hub_models.bart()),
+            **_hub("ner_wikineural_multilingual/1", "Babelscape/wikineural-multilingual-ner", hub_models.bert()),
+            **_hub(
+                "sentiment_distilbert_multilingual/1",
+                "lxyuan/distilbert-base-multilingual-cased-sentiments-student",
+                hub_models.distilbert(),
+            ),
+        },
     ),
     Repository(
         "151ali/triton-inference-server-examples",

@@ -1,16 +1,20 @@
 """The runner of public repositories: its list is that of the page, and its graphs are what configurations declare."""
 
+import json
+import math
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy
 import onnxruntime
+import pytest
 
 from hack.deploy.command import ROOT
 from tests.converters.test_python_ensemble import STEPS
-from tests.triton_repositories import fixed_paths, made
+from tests.triton_repositories import fixed_paths, hub_models, made
 from tests.triton_repositories.repositories import REPOSITORIES
 from triton_converters.contract.conversion_requests import Entrypoint, ReferenceRequest
 from triton_plugin.triton_repository import pbtxt
@@ -46,6 +50,22 @@ def test_a_job_sees_the_paths_that_its_steps_name_and_leaves_none(tmp_path: Path
     assert [each.name for each in Path("/").iterdir() if each.name.startswith("fixed")] == []
     assert fixed_paths.mounts(tmp_path, "packages", None) == []
     assert fixed_paths.seeing(tmp_path, [], ["true"]) == ["true"]
+
+
+@pytest.mark.parametrize("make", [hub_models.distilbert, hub_models.bert, hub_models.bart])
+def test_a_made_model_of_the_hub_has_all_the_weights_that_its_file_tells(make: Callable[[], hub_models.Files]) -> None:
+    files = make()
+    content = files["model.safetensors"]
+    assert isinstance(content, bytes)
+    end = 8 + int.from_bytes(content[:8], "little")
+    tensors = {name: told for name, told in json.loads(content[8:end]).items() if name != "__metadata__"}
+    assert sum(4 * math.prod(each["shape"]) for each in tensors.values()) == len(content) - end
+    assert max(each["data_offsets"][1] for each in tensors.values()) == len(content) - end
+    config = json.loads(files["config.json"])
+    tokens = json.loads(files["vocab.json"]) if "vocab.json" in files else str(files["vocab.txt"]).split("\n")
+    (words,) = (told for name, told in tensors.items() if "word_embeddings" in name or "shared" in name)
+    assert len(set(tokens)) == config["vocab_size"] == words["shape"][0]
+    assert files == make()
 
 
 def test_a_made_graph_has_the_declared_tensors_and_varies_with_its_input() -> None:
