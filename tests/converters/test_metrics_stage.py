@@ -96,6 +96,11 @@ def test_every_set_of_outputs_has_its_metrics(claim: Path, capfd: pytest.Capture
     assert [path.name for path in directory.iterdir()] == ["result.json"]
 
 
+def test_without_candidates_the_frameworks_metrics_are_computed_alone(claim: Path) -> None:
+    """So it is judged before anything is converted, also by images that are older than the operator."""
+    assert run_metrics(request(required=("top1",))) == MetricsResult(("odd", "samples", "top1"), (None, 6.0, 1.0), ())
+
+
 def test_samples_that_calibrate_are_left_out_of_every_set(claim: Path) -> None:
     keep("right", SCORES)
     left_out = calibration(6, 2)

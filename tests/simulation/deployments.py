@@ -14,6 +14,9 @@ def candidate(name: str) -> Body:
 
 CANDIDATES = [candidate(name) for name in ("ts-trace-fp32", "ts-script-fp32", "onnx-fp32", "onnx-fp16")]
 
+DEGRADATION: Body = {"thresholds": [{"metric": "accuracy", "maxDegradation": 0.05}]}
+"""A gate that the framework cannot miss, so that no Job computes its metrics alone."""
+
 
 def a_spec(**fields: Any) -> Body:
     """Four candidates on CPU, a threshold and a latency budget; keywords replace fields."""

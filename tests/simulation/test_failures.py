@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import ORDER, STEP, Cluster
-from tests.simulation.deployments import CANDIDATES
+from tests.simulation.deployments import CANDIDATES, DEGRADATION
 from tests.simulation.edits import a_wider_batch, another_source
 from tests.simulation.walk.walking import why
 from tests.states.deployment import a_deployment
@@ -60,7 +60,7 @@ def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str) -> None:
-    cluster = a_deployment().faring(when(stage, FINAL)).settled().cluster()
+    cluster = a_deployment().asking(accuracy=DEGRADATION).faring(when(stage, FINAL)).settled().cluster()
     story = len(cluster.story)
     cluster.scripts = when(stage, GOOD)
     cluster.retry()
@@ -419,7 +419,7 @@ def test_results_deleted_by_hand_come_back(steps: int) -> None:
     cluster.delete("ConfigMap", "digits-results") if ("ConfigMap", "digits-results") in cluster.objects else None
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
-    assert len(cluster.story) == 14, "a finished Job says its result again"
+    assert len(cluster.story) == 15, "a finished Job says its result again"
 
 
 def test_everything_deleted_by_hand_ends_at_the_same_status(serving: Cluster) -> None:
@@ -438,7 +438,7 @@ def test_results_on_a_claim_that_is_gone_are_made_anew(serving: Cluster) -> None
     serving.delete("PersistentVolumeClaim", "digits-repository")
     story = list(serving.story)
     serving.settle()
-    assert serving.story == story + story[:11] + ["measure onnx-fp32"]
+    assert serving.story == story + story[:12] + ["measure onnx-fp32"]
     assert serving.status["serving"]["revision"] == revision
     assert serving.condition("Ready")["status"] == "True"
 
@@ -476,7 +476,7 @@ def test_a_named_claim_that_was_made_anew_has_none_of_the_results() -> None:
     cluster.step()
     named_claim(cluster, "shared")
     cluster.settle()
-    assert cluster.story == story + story[:11] + ["measure onnx-fp32"]
+    assert cluster.story == story + story[:12] + ["measure onnx-fp32"]
     assert cluster.condition("Ready")["status"] == "True"
 
 

@@ -71,10 +71,10 @@ def test_the_status_tells_what_the_graph_is_like() -> None:
 
 
 def test_what_calibrates_is_left_out_of_the_metrics_of_all_candidates() -> None:
-    cluster = until(asked("onnx-fp32", calibrationSamples=16).cluster(), "metrics")
-    (request,) = requests(cluster, "metrics", MetricsRequest)
-    assert len(request.candidates) == 2
-    assert request.calibration_samples == 16
+    cluster = asked("onnx-fp32", calibrationSamples=16).until_active("profile").until_active("metrics").cluster()
+    of_the_framework, request = requests(cluster, "metrics", MetricsRequest)
+    assert (len(of_the_framework.candidates), len(request.candidates)) == (0, 2)
+    assert of_the_framework.calibration_samples == request.calibration_samples == 16
     cluster.settle()
     words = "16 of 64 samples calibrate INT8, and no candidate's metrics are computed of them"
     assert words in cluster.condition("Verified")["message"]
@@ -82,9 +82,9 @@ def test_what_calibrates_is_left_out_of_the_metrics_of_all_candidates() -> None:
 
 
 def test_without_int8_nothing_is_left_out_nor_said() -> None:
-    cluster = until(a_deployment().one_candidate().cluster(), "metrics")
-    (request,) = requests(cluster, "metrics", MetricsRequest)
-    assert "calibration_samples" not in request.to_json()
+    cluster = a_deployment().one_candidate().until_active("profile").until_active("metrics").cluster()
+    for request in requests(cluster, "metrics", MetricsRequest):
+        assert "calibration_samples" not in request.to_json()
     cluster.settle()
     assert "INT8" not in cluster.condition("Verified")["message"]
     assert [each["samples"] for each in cluster.status["accuracy"]] == [64]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import Body, Cluster
+from tests.simulation.deployments import DEGRADATION
 from tests.simulation.edits import another_source
 from tests.states.deployment import a_deployment
 from triton_operator import names
@@ -108,7 +109,7 @@ def test_a_quota_for_one_job_is_enough() -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_job_that_is_suspended_in_the_middle_goes_on_later(stage: str) -> None:
-    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").cluster()
+    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").asking(accuracy=DEGRADATION).cluster()
     until(cluster, lambda: runs(cluster, stage))
     job = job_of(cluster, stage)
     job["spec"]["suspend"] = True

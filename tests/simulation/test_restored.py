@@ -9,7 +9,7 @@ from tests.states.deployment import a_deployment
 
 CLAIM = ("PersistentVolumeClaim", "digits-repository")
 READ = ["source", "server", "measure onnx-fp32", "service"]
-REPLAYED = ["source", "reference", "convert onnx-fp32", "profile onnx-fp32", "metrics"]
+REPLAYED = ["source", "reference", "metrics", "convert onnx-fp32", "profile onnx-fp32", "metrics"]
 
 
 def again(body: Body, cluster: Cluster) -> Body:

@@ -18,6 +18,7 @@ def test_a_new_object_becomes_ready_through_every_stage_in_order(serving: Cluste
     assert serving.story == [
         "source",
         "reference",
+        "metrics",
         "convert ts-trace-fp32",
         "convert ts-script-fp32",
         "convert onnx-fp32",

@@ -56,7 +56,7 @@ def found(searched: Cluster) -> Cluster:
 
 
 def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(searched: Cluster) -> None:
-    assert searched.story[11:] == [
+    assert searched.story[12:] == [
         "search onnx-fp32",
         "search onnx-fp32",
         "search onnx-fp16",

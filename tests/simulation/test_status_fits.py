@@ -25,14 +25,15 @@ def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> 
     monkeypatch.setattr(answers, "_result", lambda *arguments: change(usual(*arguments)))
 
 
-def computing(monkeypatch: pytest.MonkeyPatch, **values: float) -> None:
-    """Let the metrics Job compute these metrics of the framework's and of all served outputs."""
+def computing(monkeypatch: pytest.MonkeyPatch, framework: float | None = None, **values: float) -> None:
+    """Let the metrics Job compute these of all served outputs, and of the framework's unless each is ``framework``."""
     names, numbers = tuple(sorted(values)), tuple(values[name] for name in sorted(values))
 
     def change(result: Any) -> Any:
         if not isinstance(result, MetricsResult):
             return result
-        return MetricsResult(names, numbers, tuple(replace(each, values=numbers) for each in result.candidates))
+        own = numbers if framework is None else (framework,) * len(numbers)
+        return MetricsResult(names, own, tuple(replace(each, values=numbers) for each in result.candidates))
 
     answering(monkeypatch, change)
 
@@ -49,7 +50,7 @@ def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytes
 
 
 def test_a_metric_that_failed_is_shown_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    computing(monkeypatch, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
+    computing(monkeypatch, framework=0.98, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
     thresholds = [{"metric": f"a_good_{number:02}", "min": 0.95} for number in range(15)]
     cluster = (
         a_deployment()

@@ -123,6 +123,7 @@ CANARY = SOAKED.routed(canary=[5, 25, 50])
 MOMENTS: dict[str, State] = {
     "new-object": NEW,
     "running-the-framework": RUNNING_THE_FRAMEWORK,
+    "judging-the-framework": RUNNING_THE_FRAMEWORK.until_active("metrics"),
     "converting-in-parallel": CONVERTING,
     "profiling": PROFILING,
     "computing-the-metrics": COMPUTING,
@@ -203,6 +204,9 @@ MOMENTS: dict[str, State] = {
     .asking(conversion={"pod": {"resources": {"limits": {"memory": "64Mi"}}}})
     .faring(when("reference", Script(exit_code=137, killed="OOMKilled")))
     .until_has("OutOfMemory"),
+    "framework-misses-a-threshold": a_deployment()
+    .asking(accuracy={"thresholds": [{"metric": "accuracy", "min": 90}]})
+    .until_has("ThresholdNotMet"),
     "candidate-failed": a_deployment()
     .faring(when("convert", FINAL, "ts-script-fp32"))
     .until(lambda cluster: any(each.reason == FINAL.reason for each in cluster.events)),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.contract.accuracy import Threshold, Verdict, judge
+from triton_converters.contract.accuracy import Threshold, Verdict, judge, judge_framework
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 
@@ -105,3 +105,27 @@ def test_the_users_code_that_failed_for_one_candidate_is_its_reason() -> None:
 def test_a_result_without_the_candidate_fails_it() -> None:
     found = judge(MetricsResult(("m",), (1.0,), ()), PROFILE, [])
     assert (found.reason, PROFILE in found.message) == (Reason.RESULT_MISSING, True)
+
+
+def framework(*thresholds: Threshold, **values: float | None) -> Verdict:
+    """What is said of the framework's own metrics, before anything is served."""
+    return judge_framework(MetricsResult(tuple(values), tuple(values.values()), ()), thresholds)
+
+
+@given(st.floats(allow_nan=True), st.floats(allow_nan=False, allow_infinity=False))
+def test_the_framework_misses_a_bound_exactly_where_served_outputs_like_its_own_do(value: float, bound: float) -> None:
+    for threshold in (Threshold("m", bound, None, None), Threshold("m", None, bound, 0.0), minimum("f1", bound)):
+        sent = value if math.isfinite(value) else None
+        assert framework(threshold, m=sent).reason is judged({"m": value}, {"m": value}, threshold).reason
+
+
+def test_every_bound_that_the_framework_misses_is_named_with_its_figure() -> None:
+    assert framework(minimum("a", 90), minimum("b", 0.5), minimum("c", 0), a=0.9, b=None, c=1.0).message == (
+        "a of the framework's own outputs is 0.9, but the threshold is min 90; b of the framework's own outputs is"
+        " missing or not finite, but the threshold is min 0.5"
+    )
+
+
+def test_only_a_bound_on_the_metric_itself_is_absolute() -> None:
+    given = [Threshold("m", 0.0, None, None), Threshold("m", None, 0.0, None), Threshold("m", None, None, 0.0)]
+    assert [each.is_absolute for each in given] == [True, True, False]

@@ -66,7 +66,7 @@ def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
         ("convert", "Succeeded"): 3,
         ("convert", "ConversionFailed"): 1,
         ("profile", "Succeeded"): 3,
-        ("metrics", "Succeeded"): 1,
+        ("metrics", "Succeeded"): 2,
         ("measure", "Succeeded"): 1,
     }
     assert registry.get_sample_value("triton_operator_stage_seconds_count", {"stage": "convert"}) == 4

@@ -22,6 +22,11 @@ class Threshold:
     max_degradation: float | None
     """Largest |framework's value - served value|."""
 
+    @property
+    def is_absolute(self) -> bool:
+        """Whether the threshold bounds the metric itself, so that the framework may miss it too."""
+        return self.min is not None or self.max is not None
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -68,6 +73,19 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
     if failed:
         return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(_words(*each) for each in failed))
     return Verdict(finite)
+
+
+def judge_framework(result: MetricsResult, thresholds: Sequence[Threshold]) -> Verdict:
+    """Judge the framework's own outputs, as if they were served: a threshold that they miss is met by none like them.
+
+    The verdict has no `accuracy`, because nothing was served.
+    """
+    if missing := _missing(result.metrics, thresholds):
+        return missing
+    framework = _named(result.metrics, result.framework)
+    judged = [(_judged(each, framework[each.metric], framework[each.metric]), each) for each in thresholds]
+    failed = [_framework_words(*each) for each in judged if not each[0].passed]
+    return Verdict((), Reason.THRESHOLD_NOT_MET, "; ".join(failed)) if failed else Verdict(())
 
 
 def nearest_name(name: str, known: Collection[str]) -> str:
@@ -133,6 +151,11 @@ def _in_percent(framework: float, asked: Threshold) -> str:
     if asked.min is None or not 0 <= framework <= 1 < asked.min <= 100:
         return ""
     return f" ({asked.metric} seems to be a fraction: write {asked.min / 100:.12g} for {asked.min:.12g} %)"
+
+
+def _framework_words(failed: Accuracy, asked: Threshold) -> str:
+    words = f"{failed.metric} of the framework's own outputs is {_figure(failed.framework)}, but the threshold is"
+    return f"{words} {failed.threshold}{_in_percent(failed.framework, asked)}"
 
 
 def _figure(value: float) -> str:

@@ -29,6 +29,7 @@ from triton_operator.settings import Settings
 from triton_operator.stages import (
     convert,
     fitting,
+    framework,
     packages,
     permission,
     profile,
@@ -56,6 +57,7 @@ STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
     step(source.Sourced, skipping.refuse),
     step(source.Sourced, packages.install),
     step(source.Sourced, reference.refer),
+    step(reference.Referred, framework.judge),
     step(reference.Referred, convert.convert),
     step(reference.Referred, profile.profile),
     step(reference.Referred, search.search),

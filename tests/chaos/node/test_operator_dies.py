@@ -29,7 +29,8 @@ from triton_operator.resources.server import GRACE_SECONDS
 RUNS = 5
 WRITES = range(1, 25)
 """A run of one candidate makes more."""
-STAGES = ["convert", "measure", "metrics", "profile", "reference", "source"]
+STAGES = ["convert", "measure", "metrics", "metrics", "profile", "reference", "source"]
+"""Metrics are computed of the framework alone, and with the candidate."""
 NAME = "survivor"
 
 
