@@ -113,16 +113,44 @@ def framework(*thresholds: Threshold, **values: float | None) -> Verdict:
 
 
 @given(st.floats(allow_nan=True), st.floats(allow_nan=False, allow_infinity=False))
-def test_the_framework_misses_a_bound_exactly_where_served_outputs_like_its_own_do(value: float, bound: float) -> None:
+def test_what_the_framework_misses_no_candidate_like_it_meets(value: float, bound: float) -> None:
     for threshold in (Threshold("m", bound, None, None), Threshold("m", None, bound, 0.0), minimum("f1", bound)):
         sent = value if math.isfinite(value) else None
-        assert framework(threshold, m=sent).reason is judged({"m": value}, {"m": value}, threshold).reason
+        if framework(threshold, m=sent).reason is not Reason.PASSED:
+            assert framework(threshold, m=sent).reason is judged({"m": value}, {"m": value}, threshold).reason
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold"),
+    [
+        (0.8998, minimum("m", 0.9)),
+        (0.8911, minimum("m", 0.9)),
+        (-10.05, minimum("m", -10)),
+        (0.1005, Threshold("m", None, 0.1, None)),
+    ],
+)
+def test_a_near_miss_is_left_to_the_candidates(value: float, threshold: Threshold) -> None:
+    """One may be better than the framework by a rounding."""
+    assert framework(threshold, m=value).reason is Reason.PASSED
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold"),
+    [
+        (0.89, minimum("m", 0.9)),
+        (-10.2, minimum("m", -10)),
+        (0.102, Threshold("m", None, 0.1, None)),
+        (-1e-9, minimum("m", 0)),
+    ],
+)
+def test_a_plain_miss_of_the_framework_is_one(value: float, threshold: Threshold) -> None:
+    assert framework(threshold, m=value).reason is Reason.THRESHOLD_NOT_MET
 
 
 def test_every_bound_that_the_framework_misses_is_named_with_its_figure() -> None:
     assert framework(minimum("a", 90), minimum("b", 0.5), minimum("c", 0), a=0.9, b=None, c=1.0).message == (
-        "a of the framework's own outputs is 0.9, but the threshold is min 90; b of the framework's own outputs is"
-        " missing or not finite, but the threshold is min 0.5"
+        "a of the framework's own outputs is 0.9, but the threshold is min 90 (a seems to be a fraction: write 0.9 for"
+        " 90 %); b of the framework's own outputs is missing or not finite, but the threshold is min 0.5"
     )
 
 

@@ -5,11 +5,15 @@ The user's code computes the metrics, in a Job that knows no thresholds. So an e
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
+
+NEAR = 0.01
+"""Share of a bound by which the framework may miss it before any candidate is judged: the gates let a candidate differ
+as much, and so it may meet a bound that the framework just misses."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,22 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
 
 
 def judge_framework(result: MetricsResult, thresholds: Sequence[Threshold]) -> Verdict:
-    """Judge the framework's own outputs, as if they were served: a threshold that they miss is met by none like them.
+    """Judge the framework's own outputs: a bound that they miss by more than ``NEAR`` is met by no candidate.
 
     The verdict has no `accuracy`, because nothing was served.
     """
     if missing := _missing(result.metrics, thresholds):
         return missing
     framework = _named(result.metrics, result.framework)
-    judged = [(_judged(each, framework[each.metric], framework[each.metric]), each) for each in thresholds]
-    failed = [_framework_words(*each) for each in judged if not each[0].passed]
-    return Verdict((), Reason.THRESHOLD_NOT_MET, "; ".join(failed)) if failed else Verdict(())
+    failed = [
+        each
+        for each in thresholds
+        if not _judged(_widened(each), framework[each.metric], framework[each.metric]).passed
+    ]
+    if failed:
+        words = (_framework_words(framework[each.metric], each) for each in failed)
+        return Verdict((), Reason.THRESHOLD_NOT_MET, "; ".join(words))
+    return Verdict(())
 
 
 def nearest_name(name: str, known: Collection[str]) -> str:
@@ -153,9 +163,16 @@ def _in_percent(framework: float, asked: Threshold) -> str:
     return f" ({asked.metric} seems to be a fraction: write {asked.min / 100:.12g} for {asked.min:.12g} %)"
 
 
-def _framework_words(failed: Accuracy, asked: Threshold) -> str:
-    words = f"{failed.metric} of the framework's own outputs is {_figure(failed.framework)}, but the threshold is"
-    return f"{words} {failed.threshold}{_in_percent(failed.framework, asked)}"
+def _framework_words(framework: float, asked: Threshold) -> str:
+    bounds = _judged(asked, framework, framework).threshold
+    words = f"{asked.metric} of the framework's own outputs is {_figure(framework)}, but the threshold is {bounds}"
+    return f"{words}{_in_percent(framework, asked)}"
+
+
+def _widened(asked: Threshold) -> Threshold:
+    low = None if asked.min is None else asked.min - NEAR * abs(asked.min)
+    high = None if asked.max is None else asked.max + NEAR * abs(asked.max)
+    return replace(asked, min=low, max=high)
 
 
 def _figure(value: float) -> str:
