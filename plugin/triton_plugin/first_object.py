@@ -83,9 +83,10 @@ def _lines(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
             yield f"    - {{metric: {json.dumps(metric)}, min: {json.dumps(least)}}}"
     elif folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
+        yield "  # `min` bounds the served model's own figure; `maxDegradation` only its difference to the framework's."
         yield "  # accuracy:"
         yield "  #   thresholds:"
-        yield "  #   - {metric: accuracy, maxDegradation: 0.01}"
+        yield f"  #   - {{metric: accuracy, min: {TODO}, maxDegradation: 0.01}}"
     yield "  # Measured are batch sizes 1 and maxBatchSize, and requests in flight until a server is saturated, within"
     yield "  # a short time. To measure however long that takes:"
     yield "  # performance: {online: {concurrency: {start: 1}}}"
@@ -124,6 +125,13 @@ def misspelled(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
         if metric not in folder.words and (nearest := nearest_name(metric, folder.metric_words - parts)):
             file = folder.metrics[0].path
             yield f"Check the threshold {metric!r}: {file} does not name it, but has {nearest!r}; is it spelled right?"
+
+
+def undemanded(folder: ModelFolder, options: ObjectOptions) -> Iterator[str]:
+    """Yield a line if the object computes metrics, and serves whatever they are."""
+    if folder.metrics and folder.dataloaders and not options.thresholds:
+        file = folder.metrics[0].path
+        yield f"No threshold bounds the metrics of {file}, so any figure is served: demand a --threshold METRIC=MIN."
 
 
 def object_name(text: str) -> str:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
     assert spec["dataset"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
     assert "also found: older.pt" in text
-    assert "TODO" not in text
+    assert "# TODO" not in text
     assert "constraints" not in spec["selection"]
 
 
@@ -139,6 +140,19 @@ def test_a_graph_needs_no_dataloader_and_metrics_need_one(tmp_path: Path, form: 
     assert not {"dataloader", "metrics"} & set(spec)
     assert "Inputs are generated from what the model's graph declares" in text
     assert "thresholds" not in text
+
+
+def test_the_threshold_to_take_over_is_a_minimum_that_has_to_be_filled_in(tmp_path: Path) -> None:
+    FOLDERS["onnx"](tmp_path)
+    write(tmp_path, {"loader.py": LOADER, "metrics.py": METRICS})
+    text = first(tmp_path)[1]
+    assert not any(each.is_needed and "metric" in each.text for each in marks(text)), "nobody has to set a threshold"
+    taken = re.sub(r"  # (accuracy:|  thresholds:|  - {metric:)", r"  \1", text)
+    assert yaml.safe_load(taken)["spec"]["accuracy"]["thresholds"] == [
+        {"metric": "accuracy", "min": "TODO", "maxDegradation": 0.01}
+    ]
+    needed = [each.text for each in marks(taken) if each.is_needed]
+    assert "- {metric: accuracy, min: TODO, maxDegradation: 0.01}" in needed
 
 
 @pytest.mark.parametrize("form", ["onnx", "tf-savedmodel"])

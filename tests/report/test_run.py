@@ -209,6 +209,16 @@ def test_a_threshold_is_in_the_object(tmp_path: Path, capsys: pytest.CaptureFixt
     assert body["spec"]["accuracy"]["thresholds"] == [{"metric": "accuracy", "min": 0.9}, {"metric": "f1", "min": 0.01}]
 
 
+def test_run_tells_that_no_threshold_bounds_the_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"graph")
+    loader = "def get_dataloader_fn(batch_size: int): ...\n"
+    write(tmp_path, {"loader.py": loader, "metrics.py": "class MetricsCalculator:\n    pass\n"})
+    words = "No threshold bounds the metrics of metrics.py, so any figure is served: demand a --threshold METRIC=MIN."
+    for options, told in ([], True), (["--threshold", "accuracy=0.9"], False):
+        assert main(["run", str(tmp_path), "--dry-run", *options]) == 0
+        assert (words in capsys.readouterr().err) == told
+
+
 @pytest.mark.parametrize("least", ["0.9999999", "1234567.5", "1e-07", "1000000.0", "-3.0"])
 def test_a_threshold_keeps_all_its_digits(least: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "net.onnx").write_bytes(b"graph")

@@ -27,7 +27,8 @@ class MetricThreshold(ApiType):
     """Maximum value of the metric of the served outputs. Default: no bound."""
     max_degradation: PositiveOrZero | None = None
     """Maximum absolute difference between the metric of the served outputs and that of the reference. It counts
-    in both directions: a metric that is better by more than this fails too. Default: no bound."""
+    in both directions: a metric that is better by more than this fails too. A model that is as wrong in its
+    framework meets it: only `min` and `max` bound the metric itself. Default: no bound."""
 
     def asked(self) -> Threshold:
         """Return the threshold as the gate takes it."""

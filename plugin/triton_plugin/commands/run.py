@@ -13,7 +13,7 @@ from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import misspelled, notices, object_name
+from triton_plugin.first_object import misspelled, notices, object_name, undemanded
 from triton_plugin.location import add_location
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.push.files import collect, digest
@@ -100,7 +100,8 @@ def run(options: argparse.Namespace) -> Exit:
 def _warn(folder: ModelFolder, options: argparse.Namespace) -> None:
     """Say what an object of the folder would lack; --update keeps the object's file, which may hold it."""
     if not options.update:
-        for each in (*notices(folder), *misspelled(folder, object_options(options))):
+        wanted = object_options(options)
+        for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
             say(each, sys.stderr)
 
 
