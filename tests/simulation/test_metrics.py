@@ -186,14 +186,21 @@ def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Clu
     failed = serving.candidate("onnx-fp32")
     assert (failed["state"], failed["reason"]) == ("Failed", "ThresholdNotMet")
     assert failed["message"] == (
-        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is min 0.99; that is of 64 samples,"
-        " and spec.accuracy.maxSamples bounds these"
+        "accuracy of the served outputs is 0.98 (framework 0.98), but the threshold is min 0.99; that is of 64 samples"
     )
     assert failed["metrics"] == [{"metric": "accuracy", "value": "0.98"}]
     assert (serving.serving(), serving.condition("Stalled")["status"]) == (before, "True")
     serving.edit(accuracy=thresholds(min="0.95"))
     serving.settle()
     assert (serving.story, serving.condition("Ready")["status"]) == (story, "True")
+
+
+def test_a_missed_threshold_names_the_bound_of_the_samples_if_it_was_reached() -> None:
+    spec = a_spec(accuracy={"maxSamples": 64, "thresholds": [{"metric": "accuracy", "min": 0.99}]})
+    cluster = Cluster(spec, when("metrics", GOOD))
+    cluster.settle()
+    message = cluster.candidate("onnx-fp32")["message"]
+    assert message.endswith("; that is of 64 samples, and spec.accuracy.maxSamples bounds these")
 
 
 def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:

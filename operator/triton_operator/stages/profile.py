@@ -131,7 +131,10 @@ def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: M
     message = attempt.profile.message if passed else judgement.message
     if judgement.reason is Reason.THRESHOLD_NOT_MET:
         samples = judged_samples(attempt.profile.samples, context.calibration_samples)
-        message += f"; that is of {samples} samples, and spec.accuracy.maxSamples bounds these"
+        is_bounded = attempt.profile.samples >= context.spec.accuracy.max_samples
+        message += (
+            f"; that is of {samples} samples{', and spec.accuracy.maxSamples bounds these' if is_bounded else ''}"
+        )
     return judged_attempt.in_state("Passed" if passed else "Failed", Trouble(judgement.reason, message))
 
 
