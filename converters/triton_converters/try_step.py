@@ -117,7 +117,7 @@ def _given(options: argparse.Namespace) -> Arrays:
     if options.data is not None:
         try:
             with numpy.load(options.data, allow_pickle=False) as arrays:
-                return dict(arrays)
+                return {name: _kept(arrays, name) for name in arrays}
         # A file with one array, or none, is returned or refused in several ways.
         except (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
             message = f"{options.data} is no .npz file with arrays by name, as --save and numpy.savez write it"
@@ -131,6 +131,15 @@ def _given(options: argparse.Namespace) -> Arrays:
     if not isinstance(batch, tuple | list) or len(batch) != 3 or not isinstance(batch[1], Mapping):
         raise StageError(Reason.DATALOADER_INVALID, f"{path}: the first batch is not (ids, inputs, labels)")
     return {str(name): numpy.asarray(array) for name, array in batch[1].items()}
+
+
+def _kept(arrays: Mapping[str, Array], name: str) -> Array:
+    """Return an array of a .npz file. Raises StageError(DataloaderInvalid) for Python's objects."""
+    try:
+        return arrays[name]
+    except ValueError as error:
+        message = f'{name} holds objects, which are not read: save texts by numpy.array(texts, dtype="S") ({error})'
+        raise StageError(Reason.DATALOADER_INVALID, message) from error
 
 
 def _input(name: str, given: Arrays, taken: Mapping[str, str], declared: Signature) -> Array:

@@ -56,6 +56,17 @@ def test_arrays_of_a_file_are_the_samples_of_a_later_step(write_source: WriteSou
     assert found.stdout.splitlines()[-1] == "output length: float32[2, 1] [[2.0], [6.0]]"
 
 
+def test_texts_that_were_saved_as_objects_are_told_in_one_sentence(write_source: WriteSource, tmp_path: Path) -> None:
+    file = tmp_path / "in.npz"
+    numpy.savez(file, word=numpy.array([["a"], ["abc"]], dtype=object))
+    found = tried(write_source(FILES), *DECLARED, "--data", str(file))
+    assert found.returncode == 1
+    assert 'word holds objects, which are not read: save texts by numpy.array(texts, dtype="S")' in found.stderr
+    assert "Traceback" not in found.stderr
+    numpy.savez(file, word=numpy.array([["a"], ["abc"]], dtype="S"))
+    assert tried(write_source(FILES), *DECLARED, "--data", str(file)).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("files", "options", "words"),
     [
@@ -105,6 +116,7 @@ def test_what_fails_is_told_as_a_job_tells_it(
 
 IMPORTS = """
 import xml.dom.minidom
+__import__("json", fromlist=["dumps"])
 import numpy.linalg
 from parts.inner import NAME
 from . import beside
