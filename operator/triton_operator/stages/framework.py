@@ -41,12 +41,17 @@ def judge(context: Context, progress: Referred) -> Referred:
         return replace(progress, effects=progress.effects + job_run.effects)
     message = f"{verdict.message}; so no candidate was converted"
     if verdict.reason is Reason.THRESHOLD_NOT_MET:
-        samples = judged_samples(progress.dump.result.samples, context.calibration_samples)
         message += (
-            f"; that is of {samples} samples, and spec.accuracy.maxSamples bounds these; correct the metrics file, the"
-            " labels or the threshold, or improve the model"
+            f"; {of_samples(context, progress.dump.result.samples)}; correct the metrics file, the labels or the"
+            " threshold, or improve the model"
         )
     return progress.wait_with(Statement("Converted", False, verdict.reason, message), job_run.effects, stalled=True)
+
+
+def of_samples(context: Context, samples: int) -> str:
+    """Say of how many samples the metrics are, and whether the spec bounds them; ``samples``: those of the reference."""
+    bound = ", and spec.accuracy.maxSamples bounds these" if samples >= context.spec.accuracy.max_samples else ""
+    return f"that is of {judged_samples(samples, context.calibration_samples)} samples{bound}"
 
 
 def _has_begun_to_convert(context: Context, dump: Dump) -> bool:

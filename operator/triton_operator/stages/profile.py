@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.quantization import calibration, judged_samples
+from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
@@ -21,6 +21,7 @@ from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.trouble import Trouble
+from triton_operator.stages.framework import of_samples
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.repairing import record_damage
@@ -130,11 +131,7 @@ def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: M
     assert attempt.profile is not None
     message = attempt.profile.message if passed else judgement.message
     if judgement.reason is Reason.THRESHOLD_NOT_MET:
-        samples = judged_samples(attempt.profile.samples, context.calibration_samples)
-        is_bounded = attempt.profile.samples >= context.spec.accuracy.max_samples
-        message += (
-            f"; that is of {samples} samples{', and spec.accuracy.maxSamples bounds these' if is_bounded else ''}"
-        )
+        message += f"; {of_samples(context, attempt.profile.samples)}"
     return judged_attempt.in_state("Passed" if passed else "Failed", Trouble(judgement.reason, message))
 
 
