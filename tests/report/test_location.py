@@ -44,6 +44,13 @@ def test_the_place_stands_before_or_after_the_command(words: list[str]) -> None:
     assert (options.name, options.namespace, options.context, options.kubeconfig) == ("digits", "a", "b", "c")
 
 
+@pytest.mark.parametrize("command", ["init", "validate"])
+def test_a_command_that_asks_no_cluster_takes_the_place_too(command: str) -> None:
+    words = [command, "models", "-n", "a", "--context", "b", "--kubeconfig", "c"]
+    options: Any = parser(words).parse_args(words)
+    assert (options.namespace, options.context, options.kubeconfig) == ("a", "b", "c")
+
+
 def test_a_namespace_may_have_the_name_of_a_command() -> None:
     words = ["-n", "report", "watch", "digits"]
     assert parser(words).parse_args(words).namespace == "report"

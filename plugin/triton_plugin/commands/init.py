@@ -12,6 +12,7 @@ from triton_plugin.arguments import add_model, model_folder, object_options
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.kserve.first import first_object_from
+from triton_plugin.location import add_location
 from triton_plugin.marks import remarks
 from triton_plugin.run import valid_yaml
 from triton_plugin.terminal import say
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     parser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
+    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

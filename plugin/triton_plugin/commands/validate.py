@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from triton_plugin.exits import Exit
+from triton_plugin.location import add_location
 from triton_plugin.terminal import say
 from triton_plugin.validation.files import validate
 
@@ -16,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--filename", action="append", type=Path, default=[], metavar="FILE", help="the same, as kubectl takes it"
     )
+    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:
