@@ -47,6 +47,8 @@ class Module:
     """The texts that may be the name of a model."""
     requests: tuple[model_requests.ModelRequest, ...] = ()
     """The requests that it makes to other models."""
+    hashed: tuple[int, ...] = ()
+    """The lines that call Python's own ``hash``."""
     downloads: tuple[hub_names.Download, ...] = ()
     """The calls in it that read from the Hugging Face hub."""
 
@@ -186,8 +188,13 @@ def _module(parsed: ast.Module) -> Module:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and WORD.fullmatch(node.value)
         ),
         tuple(model_requests.requests(parsed)),
+        tuple(node.lineno for node in ast.walk(parsed) if isinstance(node, ast.Call) and _is_name(node.func, "hash")),
         tuple(hub_names.downloads(parsed)),
     )
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _required_arguments(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:

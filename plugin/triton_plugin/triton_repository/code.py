@@ -53,6 +53,7 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> N
         told.faults.append((model.name, message))
     told.doubts += ((model.name, each) for each in downloads(model, file, own, modules))
     told.doubts += ((model.name, each) for each in _doubts(own, used, paths, modules))
+    told.doubts += ((model.name, each) for each in _hashes(own, modules))
     told.doubts += ((model.name, each) for each in _absent(model, own, modules))
     return Needs(_packages(model, file, repository, told), paths)
 
@@ -122,6 +123,16 @@ def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules
         )
     if "cuda" in used:
         yield "it names cuda: a step runs on the CPU"
+
+
+def _hashes(own: Iterable[str], modules: Modules) -> Iterator[str]:
+    for each in own:
+        defined = any(name == "hash" for name, _ in modules[each].definitions)
+        for line in () if defined else modules[each].hashed[:1]:
+            yield (
+                f"it calls hash ({place(each, line)}), which is another number for the same text in each process: take"
+                " hashlib or zlib.crc32"
+            )
 
 
 def _is_elsewhere(place: str) -> bool:
