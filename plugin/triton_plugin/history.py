@@ -83,6 +83,34 @@ def rollback_effect(subject: Subject, name: str) -> str:
     )
 
 
+def latest_effect(subject: Subject) -> str:
+    """Return which revision serves once spec.rollout.revision is removed, in sentences; empty: it was not set."""
+    held, source, active = subject.spec.rollout.revision, subject.spec.source, _active_revision(subject)
+    if not held:
+        return ""
+    digest = f"sha256:{source.sha256}" if source.sha256 else ""
+    served = (
+        one_line(f"{name} (source {_short_source(each)})")
+        for name, each in subject.history.revisions.items()
+        if each != active
+        and digest in ("", each.source_digest)
+        and (digest or source.version in ("", each.source_version))
+    )
+    if (left := next(served, None)) is None:
+        named = _short(digest) or source.version or source.uri
+        return (
+            f" No other revision of the source that the spec names ({named}) is recorded, so the active one serves"
+            " until what the spec asks for has passed."
+        )
+    name = quote(subject.name)
+    return (
+        f" What the spec asks for has served before, unless it was edited since: revision {left}. It serves again as"
+        f" soon as its server is ready, and is not measured again. To stay with {held}, type: kubectl triton rollback"
+        f" {name} {quote(held)}. From there you serve a mended folder by: kubectl triton run FOLDER --name {name}"
+        " --update --to-latest."
+    )
+
+
 def patch(name: str | None) -> dict[str, object]:
     """Return the change of the object. ``name``: None clears the field."""
     return {"spec": {"rollout": {"revision": name}}}
@@ -174,9 +202,12 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         states = [ACTIVE] if each == active else []
         states += [HELD] if each == held_revision else []
         states += [DAMAGED] if each.key in subject.damaged else []
-        source, image = each.source_version or _short(each.source_digest), _short(each.image)
         time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
-        yield tuple(one_line([name, each.candidate, time, source, image, ", ".join(states)]))
+        yield tuple(one_line([name, each.candidate, time, _short_source(each), _short(each.image), ", ".join(states)]))
+
+
+def _short_source(revision: Revision) -> str:
+    return revision.source_version or _short(revision.source_digest)
 
 
 def _short(reference: str) -> str:

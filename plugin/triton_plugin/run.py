@@ -92,12 +92,14 @@ def update(
     push: Callable[[], str],
     apply: Callable[[Path], str],
     say: Callable[[str], None],
+    left: str = "",
 ) -> None:
     """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
 
-    ``options``: the object's name, and the source that ``push`` pushes to. Raises FolderError before anything is sent:
+    ``options``: the object's name, and the source that ``push`` pushes to. ``left``: the digest of the source that a
+    rollback left, which would serve again at once; empty: there is none. Raises FolderError before anything is applied:
     there is no such file, it holds anything else than that object, which the cluster would get too, it keeps an earlier
-    revision, or its source has not one digest, or is another.
+    revision, its source has not one digest, or is another, or what is pushed is what the rollback left.
     """
     _check_no_link(file)
     if not file.exists():
@@ -111,7 +113,8 @@ def update(
     if revision := isinstance(rollout, dict) and rollout.get("revision"):
         raise FolderError(
             f"{file} keeps revision {revision} by spec.rollout.revision, so what --update pushes would not be served;"
-            " first remove that line"
+            " remove that line, and type the command with --update --to-latest: the revision serves until what is"
+            " pushed has passed"
         )
     digests = [each[0].removeprefix(each[1]) for each in DIGEST.finditer(text)]
     if not isinstance(source, dict) or digests != [source.get("sha256")]:
@@ -125,6 +128,12 @@ def update(
             " `kubectl triton push`, write the digest into the file, and apply it"
         )
     digest = push()
+    if digest == left:
+        raise FolderError(
+            f"the folder still holds the files that the rollback of {options.name} left (sha256:{left[:8]}), which"
+            f" would serve again at once, so nothing is applied; mend them. If you mended {file} alone, apply it, and"
+            f" type `kubectl triton rollback {options.name} --to-latest`"
+        )
     file.write_text(DIGEST.sub(rf"\g<1>{digest}", text), encoding="utf-8")
     say(f"wrote the new digest into {file}")
     say(apply(file))
@@ -162,6 +171,14 @@ def replacement(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str
         known = there.get(name)
         change[name] = replacement(value, known) if isinstance(value, dict) and isinstance(known, dict) else value
     return change
+
+
+def following(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch that makes all changes of a file's spec, and names no earlier revision any more.
+
+    It is one write: what the rollback left would serve as soon as the name is gone and the source is still the old one.
+    """
+    return {**wanted, "rollout": {**(wanted.get("rollout") or {}), "revision": None}}
 
 
 def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:

@@ -13,7 +13,7 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
 from triton_plugin.errors import SubjectError
-from triton_plugin.history import rollback_revision, table
+from triton_plugin.history import latest_effect, rollback_revision, table
 from triton_plugin.subject import Subject, parse
 
 NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
@@ -154,6 +154,30 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
     assert (status, FakeCluster.patched) == (0, ("digits", {"spec": {"rollout": {"revision": wanted}}}))
     assert "make the same change in Git" in out
     assert (BEFORE in out) == (wanted is not None), "the list is shown with a choice"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            {"sha256": BEFORE * 4},
+            f"revision {BEFORE} (source sha256:11111111). It serves again as soon as its",
+        ),
+        ({"sha256": OLDEST * 4}, f"revision {OLDEST} (source sha256:22222222). It serves again"),
+        ({}, f"revision {BEFORE} (source sha256:11111111). It serves again"),
+        ({"sha256": NEWEST * 4}, "No other revision of the source that the spec names (sha256:00000000) is recorded"),
+        ({"version": "mended"}, "the spec names (mended) is recorded, so the active one serves until"),
+    ],
+)
+def test_the_end_of_a_rollback_says_what_serves_then(source: dict[str, str], words: str) -> None:
+    """What the rollback left needs no verdict any more, so it serves at once, wrong as it may be."""
+    found = subject(revision(NEWEST), revision(BEFORE), revision(OLDEST), named=NEWEST)
+    spec = found.spec.model_copy(update={"source": found.spec.source.model_copy(update=source)})
+    assert words in latest_effect(replace(found, spec=spec))
+
+
+def test_the_end_of_no_rollback_serves_nothing_else() -> None:
+    assert latest_effect(subject(revision(NEWEST))) == ""
 
 
 def test_a_line_end_in_the_history_makes_no_row() -> None:

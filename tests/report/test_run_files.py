@@ -125,7 +125,8 @@ def test_an_update_of_a_file_that_names_a_revision_pushes_nothing(written: Path)
     """The cluster's object may follow the latest, until the file is applied."""
     text = written.read_text().replace("spec:\n", "spec:\n  rollout: {revision: 0123456789abcdef}\n", 1)
     written.write_text(text)
-    with pytest.raises(FolderError, match=r"net\.yaml keeps revision 0123456789abcdef by spec\.rollout\.revision"):
+    words = r"net\.yaml keeps revision 0123456789abcdef by spec\.rollout\.revision.*--update --to-latest"
+    with pytest.raises(FolderError, match=words):
         update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
     assert written.read_text() == text
 
@@ -181,24 +182,83 @@ def test_an_update_refuses_what_the_objects_file_says(
     assert f"write into that file what {given[0]} says" in capsys.readouterr().err
 
 
+KEPT = "0123456789abcdef"
+
+
 class RolledBack:
-    """A namespace whose object is rolled back."""
+    """A namespace whose object is rolled back, and of which another tool has set some fields."""
 
     namespace = "vision"
+    kubectl = None
+
+    def __init__(self) -> None:
+        source = {"uri": NET.source, "sha256": SHA256}
+        self.spec: dict[str, Any] = {"suspend": True, "source": source, "rollout": {"revision": KEPT, "other": 1}}
+        self.writes: list[dict[str, Any]] = []
 
     def child(self, *_: object) -> dict[str, object]:
-        return {"spec": {"rollout": {"revision": "0123456789abcdef"}}}
+        return {"spec": self.spec}
+
+    def patch(self, name: str, change: dict[str, dict[str, object]]) -> None:
+        assert name == "net"
+        self.spec = _merged(self.spec, change["spec"])
+        self.writes.append(self.spec)
+
+    def apply(self, *_: object) -> str:
+        self.writes.append({})
+        return "configured"
+
+
+@pytest.fixture
+def rolled_back(monkeypatch: pytest.MonkeyPatch) -> RolledBack:
+    namespace = RolledBack()
+    monkeypatch.setattr(commands, "cluster", lambda _: namespace)
+    monkeypatch.setattr(commands, "push_files", lambda *_: SimpleNamespace(sha256=OTHER))
+    monkeypatch.setattr(commands, "apply", namespace.apply)
+    monkeypatch.setattr(commands, "watch_object", lambda *_: Exit.FAILED)
+    return namespace
 
 
 def test_nothing_is_pushed_that_a_rollback_keeps_from_being_served(
-    written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A rolled back object is Ready, so a nightly run would end well each time."""
     text = written.read_text()
-    monkeypatch.setattr(commands, "cluster", lambda _: RolledBack())
+    monkeypatch.setattr(commands, "push_files", lambda *_: pytest.fail("it is pushed"))
     assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
     said = capsys.readouterr().err
-    assert "the TritonDeployment net is rolled back to revision 0123456789abcdef" in said
-    assert "kubectl triton rollback net --to-latest" in said
+    assert f"the TritonDeployment net is rolled back to revision {KEPT}" in said
+    assert "add --to-latest: that revision then serves until what is pushed has passed" in said
+    assert "rollback net" not in said, "what was rolled back from would serve at once"
     assert "TODO" not in said, "what an object of the folder would lack is not said of one that exists"
-    assert written.read_text() == text
+    assert (written.read_text(), rolled_back.writes) == (text, [])
+
+
+def test_one_write_has_the_new_digest_and_no_earlier_revision(
+    written: Path, rolled_back: RolledBack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two writes, what was rolled back from would serve."""
+    main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"])
+    first, *others = rolled_back.writes
+    assert (first["source"]["sha256"], first["rollout"]) == (OTHER, {"other": 1})
+    assert first["suspend"] is True, "what another tool has set stays, as by kubectl apply"
+    assert first["models"] == yaml.safe_load(written.read_text())["spec"]["models"]
+    assert others == [{}], "kubectl apply then notes what the file holds"
+    assert f"revision {KEPT} serves until what is pushed has passed" in capsys.readouterr().out
+
+
+def test_the_files_that_a_rollback_left_are_not_served_again(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "push_files", lambda *_: SimpleNamespace(sha256=SHA256))
+    assert main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"]) == 1
+    assert "which would serve again at once, so nothing is applied" in capsys.readouterr().err
+    assert rolled_back.writes == []
+
+
+@pytest.mark.parametrize("others", [[], ["--force"]])
+def test_the_end_of_a_rollback_is_part_of_an_update(
+    written: Path, others: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(written.parent / "net.onnx"), "--to-latest", *others]) == 1
+    assert "--to-latest is for --update" in capsys.readouterr().err

@@ -142,6 +142,23 @@ def test_nothing_is_repeated_when_the_field_is_cleared(cluster: Cluster) -> None
     assert keys(cluster)[:2] == [newest, before]
 
 
+@pytest.mark.parametrize("verdict", ["passes", "fails"])
+def test_a_new_source_that_clears_the_field_leaves_the_kept_revision_until_it_passed(
+    cluster: Cluster, verdict: str
+) -> None:
+    """`kubectl triton run --update --to-latest` makes both changes in one write."""
+    newest, before, _ = keys(cluster)
+    roll_back(cluster, before)
+    cluster.settle()
+    if verdict == "fails":
+        cluster.scripts = when("convert", FINAL)
+    cluster.edit(**version(4), rollout={})
+    for _ in cluster.passes(until=lambda found: active(found) != before or found.has("AllCandidatesFailed", "Stalled")):
+        assert history(cluster).revisions[newest].server not in servers(cluster), "it is not even started"
+    assert (active(cluster) == before) == (verdict == "fails")
+    assert active(cluster) != newest
+
+
 def test_the_active_revision_can_be_held(cluster: Cluster) -> None:
     newest, story = keys(cluster)[0], len(cluster.story)
     roll_back(cluster, newest)

@@ -20,7 +20,7 @@ from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
-from triton_plugin.run import CLAIM, apply, complete_yaml, replacement, start, update
+from triton_plugin.run import CLAIM, apply, complete_yaml, following, replacement, start, update
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import deployments
@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--update", action="store_true", help="push the files again, and serve them by the object's file as it is"
     )
     again.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
+    parser.add_argument(
+        "--to-latest",
+        action="store_true",
+        help="with --update: end a rollback by the same write; the earlier revision serves until the files have passed",
+    )
     add_timeout(parser)
     add_claim(parser)
     add_location(parser)
@@ -57,9 +62,7 @@ def run(options: argparse.Namespace) -> Exit:
     _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
     _warn(folder, options)
-    name = options.name or object_name(folder.name)
-    if name != object_name(name):
-        raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
+    name = _name(folder, options)
     wanted = replace(object_options(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret)
     if options.dry_run:
         sha256 = "" if uri else digest(collect(path).files, lambda _: None)
@@ -79,15 +82,19 @@ def run(options: argparse.Namespace) -> Exit:
     def push() -> str:
         return "" if uri else push_files(source, options, path, wanted.source).sha256
 
+    kept = _kept_revision(known or {}, name, options)
+
     def apply_file(object_file: Path) -> str:
         if options.force and (there := source.child(TRITON_DEPLOYMENT, name)) is not None:
-            (body,) = deployments(object_file.read_text(encoding="utf-8"))
-            source.patch(name, {"spec": replacement(body["spec"], there.get("spec", {}))})
+            source.patch(name, {"spec": replacement(_spec(object_file), there.get("spec", {}))})
+        # kubectl apply removes only what it has set: not the revision that `rollback` names.
+        elif kept:
+            source.patch(name, {"spec": following(_spec(object_file))})
+            say(f"spec.rollout.revision is removed; revision {kept} serves until what is pushed has passed")
         return apply(source.kubectl, object_file)
 
     if options.update:
-        _check_follows(known or {}, name)
-        update(wanted, file, push, apply_file, say)
+        update(wanted, file, push, apply_file, say, kept and _digest(known or {}))
     else:
         start(folder, wanted, file, push, apply_file, say, options.force)
     status = watch_object(source, name, options.timeout)
@@ -95,6 +102,14 @@ def run(options: argparse.Namespace) -> Exit:
         here = None if uri or not path.is_dir() else path.resolve()
         say(f"\n{first_request(source.subject(name), here)}")
     return status
+
+
+def _name(folder: ModelFolder, options: argparse.Namespace) -> str:
+    """Return the object's name. Raises FolderError for one that no object can have."""
+    name: str = options.name or object_name(folder.name)
+    if name != object_name(name):
+        raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
+    return name
 
 
 def _warn(folder: ModelFolder, options: argparse.Namespace) -> None:
@@ -105,13 +120,30 @@ def _warn(folder: ModelFolder, options: argparse.Namespace) -> None:
             say(each, sys.stderr)
 
 
-def _check_follows(known: Mapping[str, Any], name: str) -> None:
-    """Raise FolderError for an object that is rolled back: it is Ready, and serves nothing newer."""
-    if revision := ((known.get("spec") or {}).get("rollout") or {}).get("revision"):
+def _spec(object_file: Path) -> Mapping[str, Any]:
+    """Return the spec of an object's file."""
+    (body,) = deployments(object_file.read_text(encoding="utf-8"))
+    spec: Mapping[str, Any] = body["spec"]
+    return spec
+
+
+def _kept_revision(known: Mapping[str, Any], name: str, options: argparse.Namespace) -> str:
+    """Return the revision to which an object is rolled back, which --to-latest ends; empty: there is none.
+
+    Raises FolderError without that option: the object is Ready, and serves nothing newer.
+    """
+    kept: str = ((known.get("spec") or {}).get("rollout") or {}).get("revision") or ""
+    if kept and not options.to_latest:
         raise FolderError(
-            f"the TritonDeployment {name} is rolled back to revision {revision}, so what --update pushes would not be"
-            f" served; first type `kubectl triton rollback {name} --to-latest`"
+            f"the TritonDeployment {name} is rolled back to revision {kept}, so what --update pushes would not be"
+            " served; add --to-latest: that revision then serves until what is pushed has passed"
         )
+    return kept
+
+
+def _digest(known: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an object's source; empty: the object has none."""
+    return ((known.get("spec") or {}).get("source") or {}).get("sha256") or ""
 
 
 def _check_options(options: argparse.Namespace, uri: str) -> None:
@@ -120,6 +152,8 @@ def _check_options(options: argparse.Namespace, uri: str) -> None:
         raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
     if options.write_requirements and (uri or options.dry_run):
         raise FolderError(f"{WRITE} writes into a folder of this machine, and so not to a URI, nor with --dry-run")
+    if options.to_latest and not options.update:
+        raise FolderError("--to-latest is for --update, which without it serves nothing by a rolled back object")
     if options.update and uri:
         raise FolderError(
             "--update is for files of this machine; for a URI, set spec.source.version and apply the file"
