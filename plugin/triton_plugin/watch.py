@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin import tables
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
@@ -59,8 +60,9 @@ def watch(
                 job_log, log_read_at = log(), clock()
                 if job_log.pod:
                     logs[job_log.pod] = job_log
-            rest = "" if is_over else words_left(subject.spec, subject.status, [*logs.values()])
-            display.show(subject.status, clock() - start, job_log.words, rest)
+            status = _present(subject)
+            rest = "" if is_over else words_left(subject.spec, status, [*logs.values()])
+            display.show(status, clock() - start, job_log.words, rest)
             if is_over:
                 break
             sleep(POLL_SECONDS)
@@ -76,6 +78,12 @@ def watch(
     if is_waiting or subject.waits_for_its_user:
         return Exit.WAITING
     return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT
+
+
+def _present(subject: Subject) -> TritonDeploymentStatus:
+    """Return the status; an empty one if it tells of an earlier spec, whose failure may be mended by now."""
+    is_present = subject.status.observed_generation == subject.generation
+    return subject.status if is_present else TritonDeploymentStatus()
 
 
 def _print_outcome(console: Console, subject: Subject) -> None:

@@ -88,6 +88,18 @@ def test_it_follows_newer_files_of_an_object_that_stays_ready() -> None:
     assert "\n  to do: " in text
 
 
+def test_the_failure_of_an_earlier_spec_is_not_shown_after_its_cure() -> None:
+    failed = newer("newer-files-fail")
+    cured = copy.deepcopy(failed)
+    cured["metadata"]["generation"] += 1
+    mended = newer("ready")
+    mended["metadata"]["generation"] = mended["status"]["observedGeneration"]
+    status, text = watched([cured, mended])
+    assert status == 0
+    assert text.splitlines()[0].lstrip().startswith("0 s  SourceResolved: not observed yet")
+    assert "AllCandidatesFailed" not in text.split("Verified")[0]
+
+
 def test_an_object_of_an_operator_without_up_to_date_ends_as_it_did() -> None:
     older = newer("ready")
     older["status"]["conditions"] = [each for each in older["status"]["conditions"] if each["type"] != "UpToDate"]
