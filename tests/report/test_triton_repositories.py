@@ -294,7 +294,10 @@ def test_the_packages_of_a_step_are_those_of_the_nearest_requirements_file(tmp_p
             " from Path(__file__).parent, or in 'models/labels/1/huggingface' if they",
         ),
         ("import words\nwords.cuda()\n", "it names cuda: a step runs on the CPU"),
-        ("ROW = hash('word') % 8\n", "it calls hash (models/labels/1/model.py:1), which is another number for the"),
+        (
+            "ROW = hash('word') % 8\n",
+            "it calls hash ('models/labels/1/model.py', line 1), which is another number for the",
+        ),
     ],
 )
 def test_what_may_fail_on_a_server_is_told(tmp_path: Path, text: str, words: str) -> None:
