@@ -91,6 +91,13 @@ def test_what_decides_in_a_servers_log_comes_first() -> None:
     assert crash.message.endswith(end)
 
 
+def test_a_servers_message_does_not_end_with_what_it_says_of_a_missing_gpu() -> None:
+    line = "E1122 16:02:42.1 1 model_lifecycle.cc:654] failed to load 'm' version 1: Internal: no\n"
+    crash = crash_of(crashed(f"{line}Failed to initialize NVML: Driver Not Loaded\n"))
+    assert crash is not None
+    assert "NVML" not in crash.message
+
+
 def test_a_server_that_a_signal_ended_is_not_told_by_its_warnings() -> None:
     warning = 'W1124 15:36:37.432073 1 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory: no CUDA"'
     pod = crashed(f"{warning}\nI1124 15:36:37.5 1 cuda_memory_manager.cc:117] CUDA memory pool disabled\n")

@@ -35,8 +35,10 @@ _PREAMBLE = re.compile(r"^(?:[-\dT:]+Z )?([EWI])(?:\d{4})? [^\]\n]*\] ", re.MULT
 """The beginning of a line of tritonserver's log, in both of its formats, with the level."""
 _NOT_CREATED = "error: creating server"
 """tritonserver's last words if it ends because it cannot start."""
-_ENDS = ("At:", "+--", _NOT_CREATED)
-"""The beginnings of what follows a sentence: a Python backend's frames, a table, the server's last words."""
+_NO_GPU = "Failed to initialize NVML"
+"""What a library says on a machine without a GPU, on a line without a preamble; the server goes on."""
+_ENDS = ("At:", "+--", _NOT_CREATED, _NO_GPU)
+"""The beginnings of what follows a sentence: a Python backend's frames, a table, the server's last words, noise."""
 _UNAVAILABLE = "UNAVAILABLE: "
 _TRACEBACK = "Traceback (most recent call last):"
 
@@ -69,9 +71,9 @@ def could_not_start(log: str) -> bool:
 
 
 def is_warning(line: str) -> bool:
-    """Whether tritonserver logged the line as information or as a warning."""
+    """Whether the line is information or a warning, also one of a library that finds no GPU."""
     preamble = _PREAMBLE.match(line)
-    return preamble is not None and preamble[1] != "E"
+    return (preamble is not None and preamble[1] != "E") or line.startswith(_NO_GPU)
 
 
 def _error_messages(text: str) -> Iterator[str]:
