@@ -1,21 +1,24 @@
 """`kubectl triton run`: from a folder or a URI to an applied object, which is then watched."""
 
+import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import SEGMENT
 from triton_operator.names import KIND
 from triton_plugin import bounded_yaml
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.first_object import ObjectOptions, first_object
-from triton_plugin.marks import marks
+from triton_plugin.marks import TODO, marks
 from triton_plugin.model_folder import ModelFolder
+from triton_plugin.triton_repository.pipeline import Pipeline
 from triton_plugin.validation.validate import Loader, check, deployments
 
 PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
@@ -93,13 +96,17 @@ def update(
     apply: Callable[[Path], str],
     say: Callable[[str], None],
     left: str = "",
+    pipeline: Pipeline | None = None,
 ) -> None:
     """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
 
     ``options``: the object's name, and the source that ``push`` pushes to. ``left``: the digest of the source that a
-    rollback left, which would serve again at once; empty: there is none. Raises FolderError before anything is applied:
-    there is no such file, it holds anything else than that object, which the cluster would get too, it keeps an earlier
-    revision, its source has not one digest, or is another, or what is pushed is what the rollback left.
+    rollback left, which would serve again at once; empty: there is none. ``pipeline``: what a Triton repository shows;
+    None: the folder is none.
+
+    Raises FolderError before anything is applied: there is no such file, it holds anything else than that object, which
+    the cluster would get too, it keeps an earlier revision, its source has not one digest, or is another, it names no
+    requirements for what a step imports, or what is pushed is what the rollback left.
     """
     _check_no_link(file)
     if not file.exists():
@@ -109,7 +116,8 @@ def update(
         )
     text, body = _object(file, options.name)
     given = body.get("spec")
-    source, rollout = (given.get(each) if isinstance(given, dict) else None for each in ("source", "rollout"))
+    spec = given if isinstance(given, dict) else {}
+    source, rollout = spec.get("source"), spec.get("rollout")
     if revision := isinstance(rollout, dict) and rollout.get("revision"):
         raise FolderError(
             f"{file} keeps revision {revision} by spec.rollout.revision, so what --update pushes would not be served;"
@@ -127,6 +135,12 @@ def update(
             f"spec.source.uri of {file} is not {options.source}, to which --update pushes; push the folder with"
             " `kubectl triton push`, write the digest into the file, and apply it"
         )
+    if lacking := list(_uncovered(pipeline, spec)) if pipeline is not None else ():
+        lines = "\n  ".join(lacking)
+        raise FolderError(
+            f"{file} cannot run with these files before this is filled in:\n  {lines}\nNothing was pushed. In"
+            f" {file}, the model of such a step also needs `requirements`: the path of the file that lists its packages"
+        )
     digest = push()
     if digest == left:
         raise FolderError(
@@ -137,6 +151,23 @@ def update(
     file.write_text(DIGEST.sub(rf"\g<1>{digest}", text), encoding="utf-8")
     say(f"wrote the new digest into {file}")
     say(apply(file))
+
+
+def _uncovered(pipeline: Pipeline, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what steps of the repository import and the object's models of the same code name no requirements for."""
+    models = spec.get("models")
+    for step in pipeline.models:
+        path = step.get("requirements")
+        bare = [
+            each
+            for each in (models if isinstance(models, list) else ())
+            if isinstance(each, dict)
+            and each.get("entrypoint") == step.get("entrypoint")
+            and not each.get("requirements")
+        ]
+        if path and bare:
+            found = [f"{TODO}: {name}: {words}." for name, words in pipeline.missing if quoted(path) in words]
+            yield from found or [f"{TODO}: {step['name']}: write `requirements: {json.dumps(path)}` into its model."]
 
 
 def _check_no_link(file: Path) -> None:

@@ -10,9 +10,9 @@ from tests.report.model_folders import write
 from tests.report.repositories import CLASSIFIER, PLAIN_STEP
 from triton_plugin.__main__ import main
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions, notices
+from triton_plugin.first_object import ObjectOptions, first_object, notices
 from triton_plugin.model_folder import read
-from triton_plugin.run import complete_yaml
+from triton_plugin.run import complete_yaml, update
 from triton_plugin.triton_repository import requirement_lines
 from triton_plugin.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 
@@ -291,3 +291,33 @@ def test_a_step_of_two_versions_gets_one_file(tmp_path: Path) -> None:
     assert written(place) in (["pyyaml"], ["opencv-python-headless"])
     # What the other version lacks is still told.
     assert any("it imports" in each for each in said(place))
+
+
+@pytest.mark.parametrize("state", ["open", "written", "covered"])
+def test_an_update_pushes_no_step_whose_imports_the_object_does_not_cover(tmp_path: Path, state: str) -> None:
+    """The first push had a step without them, so the object's file names no requirements."""
+    options = ObjectOptions(name="net", source="pvc://models/net", sha256="ab" * 32)
+    place = folder(tmp_path / "repository", "import yaml\n")
+    if state != "open":
+        (place / FILE).write_text("pyyaml\n")
+    found, file = read(place, "models/classifier"), tmp_path / "net.yaml"
+    text = first_object(found, options)
+    bare = "".join(line for line in text.splitlines(keepends=True) if "requirements: " not in line)
+    file.write_text(text if state == "covered" else bare)
+    pushed: list[str] = []
+
+    def push() -> str:
+        pushed.append("pushed")
+        return "cd" * 32
+
+    words = {
+        "open": "TODO: labels: it imports 'yaml' ('models/labels/1/model.py', line 1)",
+        "written": 'TODO: labels: write `requirements: "models/labels/requirements.txt"` into its model',
+    }
+    if state == "covered":
+        update(options, file, push, lambda _: "", lambda _: None, pipeline=found.pipeline)
+    else:
+        with pytest.raises(FolderError) as refused:
+            update(options, file, push, lambda _: "", lambda _: None, pipeline=found.pipeline)
+        assert words[state] in str(refused.value)
+    assert pushed == (["pushed"] if state == "covered" else [])

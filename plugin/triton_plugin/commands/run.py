@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> Exit:
         return apply(source.kubectl, object_file)
 
     if options.update:
-        update(wanted, file, push, apply_file, say, kept and _digest(known or {}))
+        update(wanted, file, push, apply_file, say, kept and _digest(known or {}), folder.pipeline)
     else:
         start(folder, wanted, file, push, apply_file, say, options.force)
     status = watch_object(source, name, options.timeout)
