@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator
 from shlex import quote
 
+from pydantic import ValidationError
+
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.resolved import FromRepository
+from triton_operator.api.resolved import FromRepository, Resolved
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
@@ -15,7 +17,7 @@ from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
 from triton_plugin.saturation import sentence
 from triton_plugin.steps import lines
-from triton_plugin.subject import Subject
+from triton_plugin.subject import Subject, one_line
 from triton_plugin.tables import by_rank, int8, margin
 
 GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
@@ -185,15 +187,26 @@ def _load_of_figures(subject: Subject, serving: ServingStatus) -> str:
 
 
 def _filled_fields(subject: Subject) -> str:
-    """Return the fields that the spec leaves out and that the operator filled in."""
+    """Return the fields that the spec leaves out and that the operator filled in, after a rollback for its revision."""
     lines = []
-    for each in subject.status.resolved.models if subject.status.resolved else ():
+    resolved = _recorded_choice(subject) if subject.rollback_condition else subject.status.resolved
+    for each in resolved.models if resolved else ():
         fields = [f"format {each.format}"] if each.format else []
         fields += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
         fields += list(_config_settings(each.repository)) if each.repository else []
         fields += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
         lines.append(f"  {each.name}: {'; '.join(fields)}")
-    return "\n".join(["Filled in, because the spec leaves it out:", *lines]) if lines else ""
+    of_active = "when the active revision was made" if subject.rollback_condition else "because the spec leaves it out"
+    return "\n".join([f"Filled in, {of_active}:", *lines]) if lines else ""
+
+
+def _recorded_choice(subject: Subject) -> Resolved | None:
+    """Return what the active revision was made with: the status tells of the spec. None: no record tells."""
+    revision = subject.history.revision_of_server(subject.server)
+    try:
+        return Resolved.model_validate(one_line(subject.history.state(revision).resolved)) if revision else None
+    except ValidationError:
+        return None
 
 
 def _config_settings(repository: FromRepository) -> Iterator[str]:

@@ -181,6 +181,22 @@ def test_what_was_taken_of_a_config_of_the_users_is_told() -> None:
     assert "overrides dynamic_batching { default_queue_policy { max_queue_size: 16 } }" in text
 
 
+def test_after_a_rollback_the_files_of_the_active_revision_are_named() -> None:
+    """The status tells of the spec, and so of the revision that the rollback left."""
+    folder = "repository/ocr.onnx"
+    cluster = Cluster({"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": folder}]})
+    cluster.settle()
+    cluster.edit(rollout={"revision": cluster.status["serving"]["revision"]})
+    cluster.settle()
+    body = cluster.body()
+    body["status"]["resolved"]["models"][0]["repository"]["file"] = f"{folder}/2/model.onnx"
+    text = explain(parse(body, cluster.objects["ConfigMap", "digits-results"]))
+    assert "Filled in, when the active revision was made:\n  digits: format onnx" in text
+    assert f"file {folder}/1/model.onnx" in text
+    assert f"file {folder}/2/model.onnx" not in text
+    assert "Filled in" not in explain(parse(body, None)), "no record tells"
+
+
 def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     body, results = copy.deepcopy(golden("ready"))
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
