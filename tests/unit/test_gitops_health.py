@@ -20,6 +20,7 @@ GITOPS = ROOT / "manifests/gitops"
 READY = {
     "ready",
     "python-step",
+    "fixed-paths",
     "kept",
     "rolled-back",
     "closest-selected",
@@ -42,6 +43,7 @@ FAILED = {
     "approval-invalid",
     "canary-undone",
     "constraint-broken-in-the-preview",
+    "framework-misses-a-threshold",
     "killed-for-memory",
     "no-candidate-meets-the-constraint",
     "performance-regression-blocks",

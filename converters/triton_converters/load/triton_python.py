@@ -59,7 +59,7 @@ class PythonStep:
     dims: Mapping[str, tuple[int, ...]]
     """The declared dimensions of the outputs, with the batch as -1."""
     sees_image: bool
-    """Whether its code may import the packages of the image that it runs in."""
+    """Whether the step's code may import the packages of the image that it runs in."""
     called: Mapping[str, Answer] = field(default_factory=dict)
     """What answers the requests that the step's code makes, by the model's name in Triton."""
     contradicted: dict[str, tuple[int, ...]] = field(default_factory=dict)
