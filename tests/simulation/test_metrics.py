@@ -41,8 +41,7 @@ def test_a_bound_that_the_framework_misses_ends_the_object_before_any_conversion
     assert (converted["status"], converted["reason"]) == ("False", "ThresholdNotMet")
     assert converted["message"] == (
         "accuracy of the framework's own outputs is 0.98, but the threshold is min 0.99; so no candidate was converted;"
-        " that is of 64 samples, and spec.accuracy.maxSamples bounds these; correct the metrics file, the labels or the"
-        " threshold, or improve the model"
+        " that is of 64 samples; correct the metrics file, the labels or the threshold, or improve the model"
     )
     assert (stalled["status"], stalled["reason"]) == ("True", "ThresholdNotMet")
     assert cluster.condition("Verified")["status"] == "Unknown"
@@ -196,11 +195,13 @@ def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Clu
 
 
 def test_a_missed_threshold_names_the_bound_of_the_samples_if_it_was_reached() -> None:
-    spec = a_spec(accuracy={"maxSamples": 64, "thresholds": [{"metric": "accuracy", "min": 0.99}]})
-    cluster = Cluster(spec, when("metrics", GOOD))
+    words = "; that is of 64 samples, and spec.accuracy.maxSamples bounds these"
+    cluster = a_deployment().asking(accuracy={"maxSamples": 64, **thresholds(min=0.99)}).settled().cluster()
+    assert f"{words}; correct the metrics file" in cluster.condition("Converted")["message"]
+    cluster = a_deployment().asking(accuracy={"maxSamples": 64, **thresholds(min=0.9)}).settled().cluster()
+    cluster.edit(accuracy={"maxSamples": 64, **thresholds(min=0.99)})
     cluster.settle()
-    message = cluster.candidate("onnx-fp32")["message"]
-    assert message.endswith("; that is of 64 samples, and spec.accuracy.maxSamples bounds these")
+    assert cluster.candidate("onnx-fp32")["message"].endswith(words)
 
 
 def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:

@@ -54,7 +54,7 @@ def test_ready_stays_true_while_newer_files_are_worked_on(serving: Cluster) -> N
 def test_both_conditions_say_which_revision_serves_and_what_the_newer_one_waits_for(serving: Cluster) -> None:
     first = serving.status["serving"]["revision"]
     move(serving)
-    serving.run(8)
+    serving.until_active("convert")
     assert f"revision {first} serves" in serving.condition("Ready")["message"]
     newer = serving.condition("UpToDate")
     assert (newer["reason"], "convert" in newer["message"]) == ("Running", True)

@@ -70,7 +70,11 @@ def main() -> int:
     )
     parser.add_argument("--images", action="store_true", help="run the Jobs in their images, built if need be")
     options = parser.parse_args()
-    chosen = [each for each in REPOSITORIES if not options.names or each.short in options.names]
+    owners = {each.short: each for each in REPOSITORIES}
+    names = [name.lower() for name in options.names] or [*owners]
+    if unknown := sorted(set(names) - set(owners)):
+        parser.error(f"there is no repository of {', '.join(unknown)}; there are {', '.join(owners)}")
+    chosen = [owners[name] for name in names]
     rows, missing = [], []
     for repository in chosen:
         if (clone := _clone(options.mirrors, repository)) is None:

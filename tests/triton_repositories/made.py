@@ -86,7 +86,10 @@ def graph(fields: Fields) -> bytes:
 
 
 def dataloader(ensemble: dict[str, Any]) -> str:
-    """Return a dataloader for an object's ensemble: random numbers, and a few sentences."""
+    """Return a dataloader for an object's ensemble: random numbers, and a few sentences.
+
+    Where a dimension may have any size, a picture has 32 by 32 pixels, and a row of numbers is a second of sound.
+    """
     return f"""import numpy
 INPUTS = {[(each["name"], each["dataType"], each["dims"]) for each in ensemble["inputs"]]!r}
 BATCHED = {ensemble["maxBatchSize"] > 0}
@@ -97,8 +100,8 @@ def one(random, kind, dims):
         count = int(numpy.prod([1 if each == -1 else each for each in dims]))
         texts = [TEXTS[int(each)] for each in random.integers(0, len(TEXTS), count)]
         return numpy.array(texts, dtype=object).reshape([1 if each == -1 else each for each in dims])
-    picture = kind == "UINT8" and len(dims) == 3
-    some = [32, 32, 3] if picture else [8] * len(dims)
+    picture, sound = kind == "UINT8" and len(dims) == 3, kind == "FP32" and len(dims) == 1
+    some = [32, 32, 3] if picture else [16000] if sound else [8] * len(dims)
     sizes = [known if each == -1 else each for each, known in zip(dims, some)]
     if kind == "FP32":
         return random.random(sizes, dtype=numpy.float32)
