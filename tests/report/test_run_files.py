@@ -256,6 +256,11 @@ def test_the_files_that_a_rollback_left_are_not_served_again(
     assert rolled_back.writes == []
 
 
+def test_force_replaces_an_object_that_is_rolled_back(written: Path, rolled_back: RolledBack) -> None:
+    main(["run", str(written.parent / "net.onnx"), "--force"])
+    assert rolled_back.writes == [yaml.safe_load(written.read_text())["spec"], {}]
+
+
 @pytest.mark.parametrize("others", [[], ["--force"]])
 def test_the_end_of_a_rollback_is_part_of_an_update(
     written: Path, others: list[str], capsys: pytest.CaptureFixture[str]

@@ -130,9 +130,12 @@ def _spec(object_file: Path) -> Mapping[str, Any]:
 def _kept_revision(known: Mapping[str, Any], name: str, options: argparse.Namespace) -> str:
     """Return the revision to which an object is rolled back, which --to-latest ends; empty: there is none.
 
-    Raises FolderError without that option: the object is Ready, and serves nothing newer.
+    Empty also for --force, which replaces the whole spec. Raises FolderError for --update without --to-latest: the
+    object is Ready, and serves nothing newer.
     """
     kept: str = ((known.get("spec") or {}).get("rollout") or {}).get("revision") or ""
+    if options.force:
+        return ""
     if kept and not options.to_latest:
         raise FolderError(
             f"the TritonDeployment {name} is rolled back to revision {kept}, so what --update pushes would not be"
