@@ -136,6 +136,27 @@ def test_two_steps_have_a_folder_once(tmp_path: Path) -> None:
     assert fields == {}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("os.makedirs('/cache/hub')", "os.makedirs('/cache')", {"scratchPaths": ["/cache"]}),
+        ("os.makedirs('/models')", "x = '/models/labels/1/data'", {"mountPath": "/models/labels/1"}),
+        ("os.makedirs('/models/labels/1/x')", "x = '/models/labels/1/data'", {"mountPath": "/models/labels/1"}),
+    ],
+)
+def test_no_path_of_a_step_is_in_one_of_a_later_step(
+    tmp_path: Path, first: str, second: str, expected: dict[str, Any]
+) -> None:
+    """The CRD takes no such object, and so init would write none."""
+    fields, _ = found(tmp_path, second, **{"models/tokenizer/1/model.py": f"import os\n{first}\n{PLAIN_STEP}"})
+    folder = read(tmp_path)
+    assert folder.pipeline is not None
+    assert fields == expected
+    assert not any(
+        {"mountPath", "scratchPaths"} & each.keys() for each in folder.pipeline.models if each["name"] != "labels"
+    )
+
+
 def test_a_model_that_is_served_twice_has_its_folder_mounted_once(tmp_path: Path) -> None:
     name = "models/classifier/config.pbtxt"
     mapped = 'input_map { key: "logits" value: "LOGITS" } output_map { key: "score" value: "S" }'

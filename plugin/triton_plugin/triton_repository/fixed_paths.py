@@ -1,6 +1,6 @@
 """The absolute paths in a step's code that a server can have: ``mountPath`` and ``scratchPaths`` of its entry. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -40,22 +40,27 @@ def fixed_paths(model: ModelFiles, file: str, own: Iterable[str], modules: Modul
     mount = min(filter(None, mounts.values()), default="")
     there = frozenset(place for place, each in mounts.items() if mount and each == mount)
     made = sorted({path for each in found for path in each.makes if is_free(path)})
-    apart = [path for path in _outermost(made) if not mount or not (_lies_in(path, mount) or _lies_in(mount, path))]
+    apart = [path for path in _outermost(made) if not mount or not _overlap(path, mount)]
     return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), there)
 
 
-def keep_apart(entries: Iterable[dict[str, Any]]) -> None:
-    """Leave each path to the first of the steps that name it, as the CRD wants it: all steps of a server have it."""
-    mounts: set[str] = set()
-    scratch: list[str] = []
+def keep_apart(entries: Sequence[dict[str, Any]]) -> None:
+    """Leave each path to the first of the steps that name it, as the CRD wants it: all steps of a server have it.
+
+    Of directories, the outermost stays; what would lie in a folder that is mounted, or hold one, is left out.
+    """
+    mounts: list[str] = []
     for entry in entries:
-        if MOUNT in entry and entry[MOUNT] in mounts:
+        if MOUNT in entry and any(_overlap(entry[MOUNT], each) for each in mounts):
             del entry[MOUNT]
-        mounts.add(entry.get(MOUNT, ""))
-        own = [path for path in entry.pop(SCRATCH, ()) if not any(_lies_in(path, each) for each in scratch)]
+        mounts += [entry[MOUNT]] if MOUNT in entry else []
+    made = sorted({path for entry in entries for path in entry.get(SCRATCH, ())})
+    left = {path for path in _outermost(made) if not any(_overlap(path, each) for each in mounts)}
+    for entry in entries:
+        own = [path for path in entry.pop(SCRATCH, ()) if path in left]
         if own:
             entry[SCRATCH] = own
-            scratch += own
+            left.difference_update(own)
 
 
 def _mount(model: ModelFiles, file: str, place: str) -> str:
@@ -82,3 +87,8 @@ def _outermost(paths: Iterable[str]) -> Iterator[str]:
 def _lies_in(path: str, other: str) -> bool:
     """Whether a path is another one, or lies in it."""
     return PurePosixPath(path).is_relative_to(other)
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Whether one of two paths is the other, or lies in it."""
+    return _lies_in(path, other) or _lies_in(other, path)
