@@ -25,8 +25,7 @@ def place(folder: Path) -> None:
 def import_packages(request: str) -> None:
     """Put the packages that the request names on the import path, as the container with user code has them."""
     if key := json.loads(request).get("packages"):
-        layout.PACKAGES_MOUNT = layout.installed_packages(key)
-        sys.path.append(str(layout.PACKAGES_MOUNT))
+        sys.path.append(str(layout.installed_packages(key)))
 
 
 def trust() -> None:

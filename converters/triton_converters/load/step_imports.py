@@ -4,7 +4,6 @@ The image has many that a server lacks, such as requests: the step would pass he
 """
 
 import builtins
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ def as_on_a_server(source: Path) -> Iterator[None]:
 
     They get a ModuleNotFoundError, which they may catch. ``source``: directory of the user's files.
     """
-    usual, below = builtins.__import__, f"{source}{os.sep}"
+    usual = builtins.__import__
 
     def checked(
         name: str,
@@ -41,8 +40,7 @@ def as_on_a_server(source: Path) -> Iterator[None]:
         level: int = 0,
     ) -> ModuleType:
         file = (globals or {}).get("__file__")
-        # A text: a method of a path may import, and would end here again.
-        is_own = level == 0 and isinstance(file, str) and file.startswith(below)
+        is_own = level == 0 and isinstance(file, str) and Path(file).is_relative_to(source)
         if is_own and _is_of_image(name.partition(".")[0], source):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return usual(name, globals, locals, fromlist, level)
