@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     entrypoint = Entrypoint(options.file, dict(options.argument))
     code = ModelCode("triton-python", entrypoint, options.max_batch_size, declared=declared if options.input else None)
     try:
-        step = load(options.folder.resolve(), code, "", has_requirements=options.has_requirements)
+        step = load(options.folder.resolve(), code, "")
         given = _given(options)
         inputs = {name: _input(name, given, dict(options.take), declared) for name in step.inputs}
         outputs = step(inputs)
@@ -77,8 +77,6 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--max-batch-size", type=int, default=0, metavar="N", help="0: no batch dimension (default)")
     parser.add_argument("--argument", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="of the step")
-    words = "let the step import the packages that are here; else it sees NumPy and its folder alone, as on a server"
-    parser.add_argument("--has-requirements", action="store_true", help=words)
     samples = parser.add_mutually_exclusive_group(required=True)
     samples.add_argument("--dataloader", default="", metavar="FILE", help="its first sample is given to the step")
     samples.add_argument("--data", type=Path, metavar="FILE.npz", help="arrays by name, with the batch dimension")

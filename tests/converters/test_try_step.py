@@ -114,55 +114,6 @@ def test_what_fails_is_told_as_a_job_tells_it(
     assert words in found.stderr
 
 
-IMPORTS = """
-import xml.dom.minidom
-__import__("json", fromlist=["dumps"])
-import numpy.linalg
-from parts.inner import NAME
-from . import beside
-import beside as same
-try:
-    import requests
-except ImportError:
-    requests = None
-if requests is not None:
-    raise RuntimeError("the image's package is seen")
-"""
-PARTS = {
-    "steps/beside.py": "import numpy.random\n",
-    "steps/parts/__init__.py": "",
-    "steps/parts/inner.py": "import parts.other\nfrom .other import NAME\n",
-    "steps/parts/other.py": "NAME = 'a'\n",
-}
-
-
-def test_a_step_without_requirements_imports_what_a_server_has(write_source: WriteSource) -> None:
-    found = tried(
-        write_source(FILES | PARTS | {"steps/count.py": IMPORTS + STEP}), *DECLARED, *LOADED, "--take", "word=TEXT"
-    )
-    assert (found.returncode, found.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"steps/count.py": "import requests.sessions\n" + STEP},
-        {"steps/count.py": "import helper\n" + STEP, "steps/helper.py": "from requests import get\n"},
-        {"steps/count.py": STEP.replace("responses = []", "import requests as _; responses = []")},
-    ],
-    ids=["its file", "a file next to it", "as it answers"],
-)
-def test_a_step_without_requirements_imports_no_package_of_the_image(
-    write_source: WriteSource, files: dict[str, str]
-) -> None:
-    asked = (write_source(FILES | files), *DECLARED, *LOADED, "--take", "word=TEXT")
-    found = tried(*asked)
-    assert found.returncode == 1
-    assert "No module named 'requests" in found.stderr
-    assert "a step sees NumPy, its folder and the packages of its model's requirements" in found.stderr
-    assert tried(*asked, "--has-requirements").returncode == 0
-
-
 @pytest.mark.parametrize(
     ("option", "words"),
     [

@@ -1,6 +1,5 @@
 """Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module."""
 
-import builtins
 import contextlib
 import json
 import sys
@@ -22,7 +21,6 @@ from triton_converters.contract.results import Signature, Tensor
 from triton_converters.contract.text import quoted
 from triton_converters.incoming import current
 from triton_converters.incoming.documents import OpenAxes
-from triton_converters.load import step_imports
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config import data_types
 from triton_converters.python_backend import messages, module, tensors, wrapper
@@ -58,8 +56,6 @@ class PythonStep:
     """The backend's module of this step, which its code may import again while it answers."""
     dims: Mapping[str, tuple[int, ...]]
     """The declared dimensions of the outputs, with the batch as -1."""
-    sees_image: bool
-    """Whether the step's code may import the packages of the image that it runs in."""
     called: Mapping[str, Answer] = field(default_factory=dict)
     """What answers the requests that the step's code makes, by the model's name in Triton."""
     contradicted: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -89,7 +85,7 @@ class PythonStep:
         ]
         sys.modules[module.NAME] = self.backend
         with (
-            _running(self.source, self.path, self.imports, self.sees_image) as paused,
+            _running(self.source, self.path, self.imports) as paused,
             messages.answering(lambda name, asked: self._answer(name, asked, paused)),
         ):
             responses = self.model.execute(received)
@@ -133,10 +129,9 @@ class PythonStep:
             return self.called[name](request)
 
 
-def load(source: Path, model: ModelCode, output_format: str, *, has_requirements: bool = False) -> PythonStep:
+def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     """Import the file, complete its configuration unless its tensors are declared, and let it initialize.
 
-    ``has_requirements``: the model has packages, as it also has where a Job installed some (``step_imports``).
     Raises StageError: EntrypointMissing; EntrypointInvalid if it holds no step, or if nothing tells its inputs and
     outputs; UserCodeFailed, UserCodeExited; ConversionUnsupported if it asks for what no step may do.
     """
@@ -146,8 +141,7 @@ def load(source: Path, model: ModelCode, output_format: str, *, has_requirements
     # A server has the folder of the file alone, so nothing else of the source can be imported here either.
     imports = [each for each in sys.path if not Path(each).is_relative_to(source)]
     name = model.name or file.stem
-    sees_image = has_requirements or step_imports.sees_image()
-    with _running(source, path, imports, sees_image):
+    with _running(source, path, imports):
         try:
             loaded = wrapper.Loaded(name, wrapper.Place(source, path))
             config = _config(name, model)
@@ -160,7 +154,7 @@ def load(source: Path, model: ModelCode, output_format: str, *, has_requirements
     batch = (-1,) if config["max_batch_size"] else ()
     dims = {each["name"]: (*batch, *each["dims"]) for each in config["output"]}
     sides = (names["input"], names["output"])
-    return PythonStep(step, *sides, (), _open_axes(config), source, path, imports, backend, dims, sees_image)
+    return PythonStep(step, *sides, (), _open_axes(config), source, path, imports, backend, dims)
 
 
 def _reason(error: BaseException) -> Reason:
@@ -172,31 +166,28 @@ def _reason(error: BaseException) -> Reason:
 
 
 @contextmanager
-def _running(source: Path, path: str, imports: list[str], sees_image: bool) -> Iterator[Paused]:
+def _running(source: Path, path: str, imports: list[str]) -> Iterator[Paused]:
     """Let the step's code run as on a server; raises StageError(ConversionUnsupported) if it asked for too much.
 
     Yields what lets the code of another model run in between, in this process's own surroundings.
     """
     folder = (source / path).parent
     siblings.enter_again(source, folder)
-    before, outside, usual = len(messages.refusals), list(sys.path), builtins.__import__
-    surroundings = contextlib.nullcontext() if sees_image else step_imports.as_on_a_server(source)
+    before, outside = len(messages.refusals), list(sys.path)
 
     @contextmanager
     def paused() -> Iterator[None]:
         with _pausing:
             inside, sys.path[:] = list(sys.path), outside
-            checked, builtins.__import__ = builtins.__import__, usual
             try:
                 yield
             finally:
                 siblings.enter_again(source, folder)
                 sys.path[:] = inside
-                builtins.__import__ = checked
 
     sys.path[:] = imports
     try:
-        with contextlib.chdir(ANYWHERE), numpy.errstate(), current.running(path), surroundings:
+        with contextlib.chdir(ANYWHERE), numpy.errstate(), current.running(path):
             yield paused
     finally:
         imports[:], sys.path[:] = sys.path, outside
