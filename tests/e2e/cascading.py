@@ -54,9 +54,10 @@ def run(suite: Suite) -> Cascade:
         pushed = plugin.run(suite.busy, "push", str(folder), f"pvc://models/{NAME}")
     assert pushed.returncode == 0, f"{pushed.stdout}\n{pushed.stderr}"
     body = yaml.safe_load((SAMPLES / f"{NAME}.yaml").read_text(encoding="utf-8"))
+    body["spec"]["models"][0] |= FIXED
     applied = Applied(suite.busy, suite.watch, body, NAME)
     conversion = {"pod": LIGHT["conversion"]["pod"]}
-    changes = {**LIGHT, "model": FIXED, "source": {"uri": f"pvc://models/{NAME}"}, "conversion": conversion}
+    changes = {**LIGHT, "source": {"uri": f"pvc://models/{NAME}"}, "conversion": conversion}
     state = applied.wait_ready(applied.apply(changes)).state
     asked = suite.workbench.python("cascade.py", f"{NAME}.{suite.busy.namespace}", f"/models/{NAME}")
     return Cascade(state, json.loads(asked))
