@@ -1,4 +1,4 @@
-"""The texts that a Python file gives to names, as its syntax tree shows them. Pure."""
+"""The names in a Python file, and the texts that it gives to them, as its syntax tree shows them. Pure."""
 
 import ast
 from collections.abc import Mapping
@@ -26,11 +26,15 @@ def text(node: ast.AST | None, known: Constants) -> str:
     return known.get(_name(node), "")
 
 
+def last_name(node: ast.AST) -> str:
+    """Return a name, or the name that follows a dot; empty: it is something else."""
+    return str(getattr(node, "attr", "") or getattr(node, "id", ""))
+
+
 def _name(node: ast.AST | None) -> str:
     """Return the name of a variable, of a field such as ``self.name``, or of ``os.environ["NAME"]``; empty: another."""
     if isinstance(node, ast.Subscript):
-        place = getattr(node.value, "attr", "") or getattr(node.value, "id", "")
-        return f"environ {text(node.slice, {})}" if place == "environ" else ""
+        return f"environ {text(node.slice, {})}" if last_name(node.value) == "environ" else ""
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from triton_plugin.constants import constants, text
+from triton_plugin.constants import constants, last_name, text
 
 _PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
 """Matches an absolute path."""
@@ -39,18 +39,13 @@ def made(module: ast.Module) -> Iterator[str]:
     """Yield the absolute paths of the directories that it makes, by ``os`` or ``pathlib``."""
     known = constants(module)
     for node in ast.walk(module):
-        if not isinstance(node, ast.Call) or _called(node.func) not in MAKING:
+        if not isinstance(node, ast.Call) or last_name(node.func) not in MAKING:
             continue
         whose = getattr(node.func, "value", None)
-        given = whose.args if isinstance(whose, ast.Call) and _called(whose.func) == "Path" else node.args
+        given = whose.args if isinstance(whose, ast.Call) and last_name(whose.func) == "Path" else node.args
         path = text(given[0], known) if given else ""
         if _PLACE.fullmatch(path):
             yield path.rstrip("/")
-
-
-def _called(function: ast.expr) -> str:
-    """Return the name of a function or a method; empty: it has none."""
-    return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
 def joined(module: ast.Module) -> Iterator[Path]:

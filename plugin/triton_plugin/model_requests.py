@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from triton_plugin.constants import last_name
+
 REQUEST = "InferenceRequest"
 """The class of a request to another model, in Triton's Python contract."""
 ENTRY = "execute"
@@ -44,7 +46,7 @@ def requests(module: ast.Module) -> list[ModelRequest]:
             functions.add(function)
         elif _is_request(node):
             made.append((_model(node), function, loops))
-        elif name := _name(node):
+        elif name := last_name(node):
             uses.append((function, name, loops))
         pending += ((part, function, loops + more) for part, more in _parts(node))
     around = _around(functions, [each for each in uses if each[1] in functions])
@@ -84,12 +86,7 @@ def _parts(node: ast.AST) -> Iterator[tuple[ast.AST, int]]:
 
 
 def _is_request(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and _name(node.func) == REQUEST
-
-
-def _name(node: ast.AST) -> str:
-    """Return a name, or the name that follows a dot; empty: it is something else."""
-    return str(getattr(node, "attr", "") or getattr(node, "id", ""))
+    return isinstance(node, ast.Call) and last_name(node.func) == REQUEST
 
 
 def _model(request: ast.Call) -> str:
