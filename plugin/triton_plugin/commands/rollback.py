@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="KEY or KEY.SERVER, as history lists it, also one that is newer or damaged. Default: the last one to serve"
         " that was measured before the active one; refused while what the spec asks for is not active",
     )
-    group.add_argument("--to-latest", action="store_true", help="clear that: serve what the rest of the spec asks for")
+    group.add_argument(
+        "--to-latest", action="store_true", help="clear that: what the rollback left serves again at once"
+    )
 
 
 def run(options: argparse.Namespace) -> Exit:
