@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from triton_plugin.constants import constants, last_name, text
 
@@ -50,30 +51,39 @@ def made(module: ast.Module) -> Iterator[str]:
 
 def joined(module: ast.Module) -> Iterator[Path]:
     """Yield the literal ends of ``os.path.join(..., "a", "b.txt")``, ``... / "a" / "b.txt"``, and of sums."""
+    # Each division is looked at once: a file may hold thousands in a row.
+    begun = {id(node.left) for node in ast.walk(module) if _is_division(node) and text(node.right, {})}
     for node in ast.walk(module):
-        if not isinstance(node, ast.Call | ast.BinOp):
-            continue
-        parts: list[ast.expr] = []
+        parts: Iterable[ast.expr] = ()
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
             # Another method of that name joins words.
             is_of_path = isinstance(node.func.value, ast.Attribute | ast.Name) and len(node.args) > 1
-            parts = node.args if is_of_path else []
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            parts = reversed(node.args) if is_of_path else ()
+        elif _is_division(node) and id(node) not in begun:
             parts = _divided(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _PLACE.fullmatch(text(node.right, {})):
             yield text(node.right, {}).strip("/"), node.lineno
-        end: list[str] = []
-        while parts and (last := text(parts[-1], {})):
-            end.insert(0, last)
-            parts = parts[:-1]
-        if end and parts:
-            yield str(PurePosixPath(*end)), node.lineno
+        if isinstance(node, ast.expr) and (end := _end(parts)):
+            yield str(PurePosixPath(*reversed(end))), node.lineno
 
 
-def _divided(node: ast.expr) -> list[ast.expr]:
-    """Return the parts of ``a / b / c``."""
-    parts: list[ast.expr] = []
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        parts.insert(0, node.right)
+def _is_division(node: ast.AST) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
+def _divided(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the parts of ``a / b / c``, the last one first."""
+    while _is_division(node):
+        yield node.right
         node = node.left
-    return [node, *parts]
+    yield node
+
+
+def _end(parts: Iterable[ast.expr]) -> list[str]:
+    """Return the texts before the first part that is none; empty: all are texts."""
+    end: list[str] = []
+    for each in parts:
+        if not (found := text(each, {})):
+            return end
+        end.append(found)
+    return []

@@ -209,6 +209,29 @@ def test_python_files_are_bounded_alone_and_together(tmp_path: Path, monkeypatch
         python_files.parse(tmp_path)
 
 
+CHAIN = 'x / "b.txt"' + ' / "c.txt"' * 900
+JOINS = {
+    "one call": "os.path.join(x" + ', "b.txt"' * 60_000 + ")",
+    "chains": f"{CHAIN}\n" * 20,
+    "chains of texts and names": "\n".join(["x" + ' / "b.txt" / y' * 450] * 20),
+    "many calls": 'os.path.join(x, "b.txt")\n' * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_paths_of_very_many_parts_are_read_at_once(name: str, tmp_path: Path) -> None:
+    step = f"class TritonPythonModel:\n    def execute(self, requests): ...\n{JOINS[name]}\n"
+    config = 'name: "count"\nbackend: "python"\n'
+    write(tmp_path, {"count/1/model.py": step, "count/config.pbtxt": config})
+    for number in range(8000):
+        (tmp_path / f"count/1/{number}").touch()
+    (tmp_path / "count/1/z").mkdir()
+    (tmp_path / "count/1/z/b.txt").touch()
+    start = time.process_time()
+    main(["init", str(tmp_path)])
+    assert time.process_time() - start < 15
+
+
 SCALARS = ["2024-13-45", "2024-01-01T99:99:99Z", "2024-01-01 10:00:00+99:99", "!!timestamp x", "!!int x", "!!int ''"]
 SCALARS += ["!!float x", "!!float ''", "!!bool x", "0x_", "0b_", "!!int 0x", "9" * 5000, "0x" + "f" * 9000]
 SCALARS += ["1" + ":9" * 2000, "!!binary a", "=", "!!omap x", "!!merge x", "!!python/name:os.system x", ".nan", "\x01"]

@@ -4,7 +4,8 @@ What would certainly fail is a fault. What only may fail is left for the author 
 the code does with it.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -88,6 +89,8 @@ def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) 
 
 def _absent(model: ModelFiles, own: Iterable[str], modules: Modules) -> Iterator[str]:
     """Yield a sentence for each file that the step's code names and its folder lacks."""
+    # Sorted from their ends, of which code and folder may have many thousand.
+    ends = None if model.files is None else sorted(f"/{each}"[::-1] for each in model.files)
     for each in own:
         for path, line in modules[each].opened[:NAMED]:
             if not path.startswith("/"):
@@ -98,7 +101,7 @@ def _absent(model: ModelFiles, own: Iterable[str], modules: Modules) -> Iterator
         absent = [
             (path, line)
             for path, line in modules[each].joined
-            if PurePosixPath(path).suffix and not path.startswith("/") and not _has(model, path)
+            if PurePosixPath(path).suffix and not path.startswith("/") and not _has(ends, path)
         ]
         for path, line in absent[:NAMED]:
             yield (
@@ -107,10 +110,10 @@ def _absent(model: ModelFiles, own: Iterable[str], modules: Modules) -> Iterator
             )
 
 
-def _has(model: ModelFiles, end: str) -> bool:
+def _has(ends: Sequence[str] | None, end: str) -> bool:
     """Whether the model's folder has a path with this end; true also if it has too many to tell."""
-    end = end.removeprefix("./").removeprefix("../")
-    return model.files is None or any(each == end or each.endswith(f"/{end}") for each in model.files)
+    end = f"/{end.removeprefix('./').removeprefix('../')}"[::-1]
+    return ends is None or any(each.startswith(end) for each in ends[bisect_left(ends, end) :][:1])
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules: Modules) -> Iterator[str]:
