@@ -39,7 +39,9 @@ def marks(text: str) -> Iterator[Mark]:
 
 
 def remarks(text: str) -> Iterator[str]:
-    """Yield all that a first object says of what is missing, in its order."""
+    """Yield all that a first object says of what is missing: first what is needed, each in its order."""
+    needed = [each.text for each in marks(text) if each.is_needed]
+    yield from needed
     for line in text.splitlines():
-        if _REMARK.search(line):
-            yield line.strip().removeprefix("# ")
+        if _REMARK.search(line) and (said := line.strip().removeprefix("# ")) not in needed:
+            yield said

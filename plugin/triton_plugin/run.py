@@ -53,13 +53,17 @@ def valid_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
 def complete_yaml(folder: ModelFolder, options: ObjectOptions) -> str:
     """Return the YAML of a first object that runs as it is. Raises FolderError if something has to be filled in."""
     text = valid_yaml(folder, options)
-    if missing := [each.text for each in marks(text) if each.is_needed]:
-        lines = "\n  ".join(missing)
+    if missing := _missing(text):
         raise FolderError(
-            f"the object cannot run before this is filled in:\n  {lines}\nAdd it to the folder or to the options;"
+            f"the object cannot run before this is filled in:\n  {missing}\nAdd it to the folder or to the options;"
             " or use push and init, edit what init writes, and apply it (docs/tutorial.md)"
         )
     return text
+
+
+def _missing(text: str) -> str:
+    """Return the lines of an object that have to be filled in."""
+    return "\n  ".join(each.text for each in marks(text) if each.is_needed)
 
 
 def start(
@@ -105,8 +109,8 @@ def update(
     None: the folder is none.
 
     Raises FolderError before anything is applied: there is no such file, it holds anything else than that object, which
-    the cluster would get too, it keeps an earlier revision, its source has not one digest, or is another, it names no
-    requirements for what a step imports, or what is pushed is what the rollback left.
+    the cluster would get too, it keeps an earlier revision, its source has not one digest, or is another, it has to be
+    filled in, it names no requirements for what a step imports, or what is pushed is what the rollback left.
     """
     _check_no_link(file)
     if not file.exists():
@@ -135,6 +139,8 @@ def update(
             f"spec.source.uri of {file} is not {options.source}, to which --update pushes; push the folder with"
             " `kubectl triton push`, write the digest into the file, and apply it"
         )
+    if missing := _missing(text):
+        raise FolderError(f"{file} cannot run before this is filled in:\n  {missing}\nNothing was pushed")
     if lacking := list(_uncovered(pipeline, spec)) if pipeline is not None else ():
         lines = "\n  ".join(lacking)
         raise FolderError(

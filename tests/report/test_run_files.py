@@ -121,6 +121,12 @@ def test_an_update_without_the_objects_file_says_how_to_write_it(written: Path) 
         update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
 
 
+def test_an_update_of_a_file_that_is_to_be_filled_in_pushes_nothing(written: Path) -> None:
+    written.write_text(written.read_text() + "  conversion: {image: TODO}\n")
+    with pytest.raises(FolderError, match=r"(?s)before this is filled in:\n  conversion: .*Nothing was pushed"):
+        update(NET, written, lambda: pytest.fail("pushed"), lambda _: "", lambda _: None)
+
+
 def test_an_update_of_a_file_that_names_a_revision_pushes_nothing(written: Path) -> None:
     """The cluster's object may follow the latest, until the file is applied."""
     text = written.read_text().replace("spec:\n", "spec:\n  rollout: {revision: 0123456789abcdef}\n", 1)

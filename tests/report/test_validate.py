@@ -186,5 +186,7 @@ def test_what_is_to_be_filled_in_is_told_with_its_line(
     file = tmp_path / "x.yaml"
     file.write_text(text.replace(old, new, 1))
     assert main(["validate", str(file)]) == (0 if is_valid else 1)
-    printed = capsys.readouterr().out
-    assert f"{file}:{number}: {line}" in printed
+    expected = [f"{file}: x: valid{'' if is_valid else ' apart from what is to be filled in'}"]
+    found = capsys.readouterr().out.splitlines()
+    assert found[not is_valid :][:1] == expected, "what stops the object comes first"
+    assert found[is_valid].startswith(f"{file}:{number}: {line}")

@@ -45,8 +45,6 @@ def run(options: argparse.Namespace) -> Exit:
     wanted = replace(object_options(options), source=options.source)
     if options.other is None:
         text = valid_yaml(model_folder(options, options.folder), wanted)
-        for each in remarks(text):
-            say(each, sys.stderr)
     elif options.write_requirements:
         raise FolderError(f"{WRITE} is for a folder, and --from reads none")
     else:
@@ -55,6 +53,8 @@ def run(options: argparse.Namespace) -> Exit:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise FolderError(f"{options.other} is not valid YAML: {error}") from error
         text = first_object_from(documents, wanted, options.model, options.format)
+    for each in remarks(text):
+        say(each, sys.stderr)
     sys.stdout.write(text)
     return Exit.OK
 

@@ -42,12 +42,16 @@ def validate(paths: Iterable[Path], say: Callable[[str], None]) -> bool:
             if not bodies:
                 say(f"{file}: skipped: contains no {KIND}")
             found += len(bodies)
+            found_marks = list(marks(text)) if bodies else []
+            is_open = any(mark.is_needed for mark in found_marks)
+            for mark in found_marks:
+                if mark.is_needed:
+                    say(f"{file}:{mark.line}: is to be filled in: {mark.text}")
             for body in bodies:
-                is_valid &= _is_valid(f"{file}: {_name(body)}", body, say)
-            for mark in marks(text) if bodies else ():
-                words = "is to be filled in" if mark.is_needed else "is marked, which is no fault"
-                say(f"{file}:{mark.line}: {words}: {mark.text}")
-                is_valid &= not mark.is_needed
+                is_valid &= _is_valid(f"{file}: {_name(body)}", body, say, is_open=is_open) and not is_open
+            for mark in found_marks:
+                if not mark.is_needed:
+                    say(f"{file}:{mark.line}: is marked, which is no fault: {mark.text}")
     if not found and is_valid:
         say(f"Nothing was checked: no {KIND} is in what you named.")
     return is_valid and found > 0
@@ -78,11 +82,11 @@ def _name(body: Mapping[str, Any]) -> str:
     return f"{known['namespace']}/{name}" if known.get("namespace") else name
 
 
-def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None]) -> bool:
+def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None], *, is_open: bool) -> bool:
     faults = check(body)
     for fault in faults:
         words = hint(fault, schema(old_names=False))
         say(f"{place}: {fault}{'. ' if words else ''}{words}")
     if not faults:
-        say(f"{place}: valid")
+        say(f"{place}: valid{' apart from what is to be filled in' if is_open else ''}")
     return not faults
