@@ -214,9 +214,25 @@ def test_what_the_reference_warns_of_is_told_with_a_dataloader_too() -> None:
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
     assert verified["reason"] != "GeneratedInputs"
     verified["message"] = words = "1 of 1 candidates passed every gate: onnx-fp32; output y of boxes is served with -1"
-    assert explain(parse(body, results)).count(f"\n\nVerified: {words}.\n\n") == 1
+    subject = parse(body, results)
+    assert explain(subject).count(f"\n\nVerified: {words}.\n\n") == 1
+    assert subject.status.accuracy, "the table stays"
+    assert f"## Accuracy\n\n{words}.\n\n| Metric |" in as_markdown(report(subject), with_plots=False)
+    page = as_html(report(subject))
+    assert f"<p>{words}.</p>" in page
+    assert "Your metric, computed on" in page
     verified["status"] = "False"
-    assert "\n\nVerified: " not in explain(parse(body, results))
+    subject = parse(body, results)
+    assert "\n\nVerified: " not in explain(subject)
+    assert words not in as_markdown(report(subject), with_plots=False)
+
+
+def test_the_report_repeats_no_table_of_candidates() -> None:
+    subject = parse(*golden("ready"))
+    verified = subject.condition("Verified")
+    assert verified is not None
+    assert verified.message not in as_markdown(report(subject), with_plots=False)
+    assert f"<p>{verified.message}.</p>" not in as_html(report(subject))
 
 
 def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:

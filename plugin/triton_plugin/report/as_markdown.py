@@ -156,10 +156,9 @@ def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
 
 
 def _accuracy(report: Report) -> list[str]:
-    if report.unjudged:
-        return ["## Accuracy", f"{text(report.unjudged)}."]
+    said = [f"{text(report.verified)}."] if report.verified else []
     if not report.accuracy:
-        return []
+        return ["## Accuracy", *said] if said else []
     rows = [
         [
             *(text(row.metric), text(row.framework), text(row.served), str(row.samples)),
@@ -167,7 +166,7 @@ def _accuracy(report: Report) -> list[str]:
         ]
         for row in report.accuracy
     ]
-    return ["## Accuracy", table(["Metric", "Framework", "Served", "Samples", "Threshold", "Passed"], rows)]
+    return ["## Accuracy", *said, table(["Metric", "Framework", "Served", "Samples", "Threshold", "Passed"], rows)]
 
 
 def _candidates(report: Report) -> list[str]:
