@@ -11,7 +11,9 @@ from triton_plugin.errors import SubjectError
 from triton_plugin.subject import Subject, one_line
 from triton_plugin.tables import Grid
 
-HEADINGS = ("Name", "Candidate", "Measured (UTC)", "Source", "Server image", "State")
+HEADINGS = ("Name", "Candidate", "Measured (UTC)")
+LAST_HEADINGS = ("Source", "Server image", "State")
+"""The headings after those of the metrics."""
 ACTIVE, HELD, DAMAGED = "active", "held", "damaged"
 MEANINGS = {
     HELD: "spec.rollout.revision names it",
@@ -32,7 +34,8 @@ def table(subject: Subject) -> Grid:
         if subject.status.active is not None:
             cause = f"ConfigMap {results(subject.name)} is missing, or an older version of the operator wrote it"
         raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: {cause}")
-    return Grid("Revisions that served, the last one first", HEADINGS, rows)
+    headings = (*HEADINGS, *one_line(_metrics(subject)), *LAST_HEADINGS)
+    return Grid("Revisions that served, the last one first", headings, rows)
 
 
 def notes(subject: Subject) -> list[str]:
@@ -198,12 +201,20 @@ def _unsettled_change(subject: Subject) -> str:
 
 def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
     active, held_revision = _active_revision(subject), _held_revision(subject)
+    metrics = _metrics(subject)
     for name, each in subject.history.revisions.items():
         states = [ACTIVE] if each == active else []
         states += [HELD] if each == held_revision else []
         states += [DAMAGED] if each.key in subject.damaged else []
         time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
-        yield tuple(one_line([name, each.candidate, time, _short_source(each), _short(each.image), ", ".join(states)]))
+        values = [each.judged.get(metric, "") for metric in metrics]
+        last = (_short_source(each), _short(each.image), ", ".join(states))
+        yield tuple(one_line([name, each.candidate, time, *values, *last]))
+
+
+def _metrics(subject: Subject) -> list[str]:
+    """Return the metrics that had a threshold in any of the revisions."""
+    return list(dict.fromkeys(metric for each in subject.history.revisions.values() for metric in each.judged))
 
 
 def _short_source(revision: Revision) -> str:

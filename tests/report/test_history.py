@@ -21,11 +21,16 @@ DAYS = {NEWEST: 23, BEFORE: 22, OLDEST: 21}
 
 
 def revision(
-    key: str, candidate: str = "onnx-fp32", server: str = "registry.example:5000/server:1", day: int = 0
+    key: str,
+    candidate: str = "onnx-fp32",
+    server: str = "registry.example:5000/server:1",
+    day: int = 0,
+    accuracy: object = (),
 ) -> Revision:
     images = {"check": "example/converter:1", "tritonserver": server}
     containers = [{"name": name, "image": image} for name, image in images.items()]
     told = {
+        "accuracy": accuracy,
         "performance": {"measuredAt": f"2026-11-{day or DAYS[key]}T00:00:00Z"},
         "source": {"digest": f"sha256:{key * 4}", "version": "nightly" if key == NEWEST else ""},
     }
@@ -63,14 +68,39 @@ def test_the_history_needs_one_line_a_revision(width: int, capsys: pytest.Captur
     assert rows[0][-3:] == ["sha256:abababab", "active,", "held"]
 
 
+def test_the_history_shows_the_metrics_that_have_a_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    judged = {"metric": "top1", "framework": "0.98", "served": "0.97", "samples": 9, "threshold": "at least 0.9"}
+    newest = revision(NEWEST, accuracy=[judged, {**judged, "metric": "seen", "threshold": ""}])
+    before = revision(BEFORE, accuracy=[judged | {"metric": "f1", "served": "0.5"}])
+    found = table(subject(newest, before, revision(OLDEST)))
+    assert tuple(found.headings[3:5]) == ("top1", "f1")
+    assert [tuple(row[3:5]) for row in found.rows] == [("0.97", ""), ("", "0.5"), ("", "")]
+    Console(width=100).print(found)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()][-3:]
+    assert [row[0] for row in rows] == [NEWEST, BEFORE, OLDEST]
+
+
+def test_the_history_of_an_object_shows_what_its_status_told() -> None:
+    found = table(parse(*golden("ready")))
+    assert [row[found.headings.index("accuracy")] for row in found.rows] == ["0.98"]
+
+
 def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> None:
-    found = table(subject(revision(NEWEST, "\x1b[2J")))
-    assert "\x1b" not in json.dumps([list(row) for row in found.rows])
+    evil = "\x1b[2J"
+    judged = [{"metric": evil, "served": evil, "threshold": evil}]
+    found = table(subject(revision(NEWEST, evil, accuracy=judged)))
+    assert r"\u001b" not in json.dumps([found.headings, *map(list, found.rows)])
 
 
 @pytest.mark.parametrize(
     ("containers", "told"),
-    [([3], {}), (3, {"performance": [], "source": 3}), ({"name": {}}, {"performance": {"measuredAt": {}}})],
+    [
+        ([3], {}),
+        (3, {"performance": [], "source": 3}),
+        ({"name": {}}, {"performance": {"measuredAt": {}}}),
+        ([], {"accuracy": 3}),
+        ([], {"accuracy": [3, {"threshold": "x", "metric": {}}]}),
+    ],
 )
 def test_a_record_of_another_shape_is_listed_and_not_chosen(containers: Any, told: dict[str, Any]) -> None:
     odd = Revision.of(BEFORE, "onnx-fp32", "digits", "digits-odd", {"spec": {"containers": containers}}, told)

@@ -87,6 +87,13 @@ class Revision(Document):
         return _text(_field(_field(self.told, "performance"), "measuredAt"))
 
     @property
+    def judged(self) -> dict[str, str]:
+        """The served values of the metrics that have a threshold, by their names, as far as the record tells."""
+        entries = _field(self.told, "accuracy")
+        bounded = (each for each in (entries if isinstance(entries, list) else ()) if _text(_field(each, "threshold")))
+        return {name: _text(_field(each, "served")) for each in bounded if (name := _text(_field(each, "metric")))}
+
+    @property
     def source_version(self) -> str:
         """What spec.source.version was when the source was read; empty if it was not set."""
         source = _field(self.told, "source")
