@@ -141,7 +141,10 @@ def _kept(arrays: Mapping[str, Array], name: str) -> Array:
 
 
 def _input(name: str, given: Arrays, taken: Mapping[str, str], declared: Signature) -> Array:
-    """Return the array of an input. Raises StageError(DataloaderInvalid) if it has another type than declared."""
+    """Return the array of an input.
+
+    Raises StageError(DataloaderInvalid) if it has another type than declared, or more samples than the largest batch.
+    """
     source = taken.get(name, name)
     if source not in given:
         message = f"nothing gives input {name}: there are {', '.join(given) or 'no arrays'}; write --take {name}=ARRAY"
@@ -151,6 +154,9 @@ def _input(name: str, given: Arrays, taken: Mapping[str, str], declared: Signatu
     if kind and not fits:
         message = f"{source} is {array.dtype}, and input {name} is declared as {kind}: give it in that type"
         raise StageError(Reason.DATALOADER_INVALID, message)
+    if 0 < declared.max_batch_size < (samples := array.shape[0] if array.ndim else 0):
+        words = f"{source} has {samples} samples, and --max-batch-size is {declared.max_batch_size}"
+        raise StageError(Reason.DATALOADER_INVALID, f"{words}: give at most as many")
     return array
 
 

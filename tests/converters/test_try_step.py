@@ -56,6 +56,15 @@ def test_arrays_of_a_file_are_the_samples_of_a_later_step(write_source: WriteSou
     assert found.stdout.splitlines()[-1] == "output length: float32[2, 1] [[2.0], [6.0]]"
 
 
+def test_more_rows_than_the_largest_batch_are_refused_as_a_server_does(
+    write_source: WriteSource, tmp_path: Path
+) -> None:
+    numpy.savez(tmp_path / "in.npz", word=numpy.array([["a"]] * 5))
+    found = tried(write_source(FILES), *DECLARED, "--data", str(tmp_path / "in.npz"))
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == "DataloaderInvalid: word has 5 samples, and --max-batch-size is 4: give at most as many\n"
+
+
 def test_texts_that_were_saved_as_objects_are_told_in_one_sentence(write_source: WriteSource, tmp_path: Path) -> None:
     file = tmp_path / "in.npz"
     numpy.savez(file, word=numpy.array([["a"], ["abc"]], dtype=object))
