@@ -238,21 +238,27 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a path of a step twice": ({"spec.models.0": STEP | {"scratchPaths": ["/a", "/a"]}}, "Duplicate value"),
     **{
-        f"paths {' and '.join(first + second)}": (
+        f"paths {' and '.join(map(str, (*first, second)))}": (
             {
                 "spec.models.0": STEP | {"mountPath": first[0], "scratchPaths": first[1:]},
-                "spec.models.1": {**STEP, "name": "dense", "scratchPaths": second},
+                "spec.models.1": {**STEP, "name": "dense", **second},
             },
             "no path of mountPath and scratchPaths may be, or lie in, another one of any model",
         )
         for first, second in (
-            (["/a", "/a"], ["/b"]),
-            (["/a", "/a/b"], ["/c"]),
-            (["/a/b", "/a"], ["/c"]),
-            (["/a"], ["/a"]),
-            (["/a"], ["/b", "/a/b/c"]),
-            (["/a/b", "/c"], ["/a", "/d"]),
-            (["/a", "/b/c/d"], ["/b", "/b/c"]),
+            (["/a", "/a"], {"scratchPaths": ["/b"]}),
+            (["/a", "/a/b"], {"scratchPaths": ["/c"]}),
+            (["/a/b", "/a"], {"scratchPaths": ["/c"]}),
+            (["/a"], {"scratchPaths": ["/a"]}),
+            (["/a", "/a"], {"mountPath": "/a"}),
+            (["/a"], {"mountPath": "/a"}),
+            (["/a"], {"mountPath": "/a/b"}),
+            (["/a/b"], {"mountPath": "/a"}),
+            (["/a"], {"scratchPaths": ["/b", "/a/b/c"]}),
+            (["/a/b", "/c"], {"scratchPaths": ["/a", "/d"]}),
+            (["/a", "/b/c/d"], {"scratchPaths": ["/b"]}),
+            (["/a", "/b"], {"scratchPaths": ["/b/c"]}),
+            (["/a"], {"scratchPaths": ["/b", "/b/c"]}),
         )
     },
     "two frameworks": (
@@ -263,6 +269,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "one image converts all models of an ensemble",
     ),
 }
+
+
+def test_steps_may_write_to_the_same_directory(kubectl_shared: Kubectl) -> None:
+    steps = [STEP | {"scratchPaths": ["/cache", "/a"]}, STEP | {"name": "dense", "scratchPaths": ["/b", "/cache"]}]
+    body = changed(BODY, {f"spec.models.{place}": step for place, step in enumerate(steps)})
+    kubectl_shared("create", "--validate=strict", "--dry-run=server", "-f", "-", body=body)
 
 
 def test_a_python_step_declares_its_tensors_or_leaves_that_to_its_class(kubectl_shared: Kubectl) -> None:

@@ -127,34 +127,39 @@ def test_a_file_next_to_the_step_counts_too(tmp_path: Path) -> None:
     assert (fields, said) == ({"mountPath": "/models/labels/1", "scratchPaths": ["/cache"]}, [])
 
 
-def test_two_steps_have_a_folder_once(tmp_path: Path) -> None:
+def test_each_step_names_the_folder_that_several_make(tmp_path: Path) -> None:
     making = f"import os\nos.makedirs('/cache')\nos.makedirs('/second')\n{PLAIN_STEP}"
-    fields, _ = found(tmp_path, "os.makedirs('/cache/hub')", **{"models/tokenizer/1/model.py": making})
+    line = "os.makedirs('/cache/hub')\nos.makedirs('/cache/xet')"
+    fields, said = found(tmp_path, line, **{"models/tokenizer/1/model.py": making})
     folder = read(tmp_path)
     assert folder.pipeline is not None
-    assert [each.get("scratchPaths") for each in folder.pipeline.models] == [["/cache", "/second"], None, None]
-    assert fields == {}
+    assert [each.get("scratchPaths") for each in folder.pipeline.models] == [["/cache", "/second"], None, ["/cache"]]
+    assert fields == {"scratchPaths": ["/cache"]}
+    assert said == []
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "expected"),
+    ("made", "mounting", "said"),
     [
-        ("os.makedirs('/cache/hub')", "os.makedirs('/cache')", {"scratchPaths": ["/cache"]}),
-        ("os.makedirs('/models')", "x = '/models/labels/1/data'", {"mountPath": "/models/labels/1"}),
-        ("os.makedirs('/models/labels/1/x')", "x = '/models/labels/1/data'", {"mountPath": "/models/labels/1"}),
+        ("/models", "", ("tokenizer", "/models", "/models/labels/1")),
+        ("/models/labels/1/x", "", ("tokenizer", "/models/labels/1/x", "/models/labels/1")),
+        ("/labels/1", "x = '/labels/1/labels/1/data'", ("tokenizer", "/labels/1", "/labels/1/labels/1")),
     ],
 )
-def test_no_path_of_a_step_is_in_one_of_a_later_step(
-    tmp_path: Path, first: str, second: str, expected: dict[str, Any]
+def test_a_folder_to_write_to_where_another_steps_is_mounted_is_left_to_its_author(
+    tmp_path: Path, made: str, mounting: str, said: tuple[str, str, str]
 ) -> None:
-    """The CRD takes no such object, and so init would write none."""
-    fields, _ = found(tmp_path, second, **{"models/tokenizer/1/model.py": f"import os\n{first}\n{PLAIN_STEP}"})
+    """The CRD takes no such object, so init writes none, and says why."""
+    making = f"import os\nos.makedirs({made!r})\n{PLAIN_STEP}"
+    found(tmp_path, mounting or "x = '/models/labels/1/data'", **{"models/tokenizer/1/model.py": making})
     folder = read(tmp_path)
     assert folder.pipeline is not None
-    assert fields == expected
-    assert not any(
-        {"mountPath", "scratchPaths"} & each.keys() for each in folder.pipeline.models if each["name"] != "labels"
-    )
+    name, path, mount = said
+    assert [each.get("mountPath") for each in folder.pipeline.models if each["name"] == "labels"] == [mount]
+    assert not any("scratchPaths" in each for each in folder.pipeline.models)
+    (sentence,) = (words for each, words in folder.pipeline.doubts if each == name)
+    assert f"it names {path!r}, which a server cannot have" in sentence
+    assert f"is at {mount!r}" in sentence
 
 
 def test_a_model_that_is_served_twice_has_its_folder_mounted_once(tmp_path: Path) -> None:
@@ -166,3 +171,4 @@ def test_a_model_that_is_served_twice_has_its_folder_mounted_once(tmp_path: Path
     assert folder.pipeline is not None
     mounts = {each["name"]: each.get("mountPath") for each in folder.pipeline.models}
     assert (mounts["labels"], mounts["labels_2"]) == ("/models/labels/1", None)
+    assert not any("cannot have" in words for _, words in folder.pipeline.doubts)

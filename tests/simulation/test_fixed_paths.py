@@ -92,6 +92,19 @@ def test_eight_steps_with_all_their_paths_share_one_limit() -> None:
     assert run["resources"]["limits"]["ephemeral-storage"] == total(["1Gi", *on_disk])
 
 
+def test_steps_that_name_the_same_directory_share_it() -> None:
+    spec = a_step(**FIXED)
+    spec["models"].append(spec["models"][0] | {"name": "again", "mountPath": None, "scratchPaths": ["/cache"]})
+    (first,) = (each for each in spec["ensemble"]["steps"] if each["model"] == spec["models"][0]["name"])
+    spec["ensemble"]["steps"].append(first | {"model": "again", "outputMap": [{"output": "y", "tensor": "again"}]})
+    cluster = Cluster(spec, settings=ALLOWED)
+    cluster.until_active("reference")
+    request = ReferenceRequest.from_json(asked(cluster, "reference"))
+    assert [each.scratch_paths for each in request.model.parts if each.scratch_paths][-1] == ("/cache",)
+    run = pods(cluster)["reference"]["spec"]["initContainers"][1]
+    assert [each for each in run["volumeMounts"] if each["name"] == "scratch"] == SCRATCH
+
+
 def test_the_folder_of_a_file_at_the_root_is_the_whole_source() -> None:
     cluster = settled(entrypoint="first.py", **FIXED)
     assert mount(pods(cluster)["server"], 3)["subPath"].endswith("/models/sparse/1/source")

@@ -31,12 +31,10 @@ def mounts(folder: Path, stage: str, request: Any) -> list[str]:
     if stage not in RUNNING:
         return []
     source = folder / "repository" / layout.ROOT.name / "sources" / request.source
-    found = []
-    for step in request.model.parts:
-        if step.mount_path:
-            found.append(f"{(source / step.entrypoint.path).parent}:{step.mount_path}:ro")
-        found += [f"{_empty(folder)}:{path}" for path in step.scratch_paths]
-    return found
+    parts = request.model.parts
+    found = [f"{(source / each.entrypoint.path).parent}:{each.mount_path}:ro" for each in parts if each.mount_path]
+    scratch = sorted({path for each in parts for path in each.scratch_paths})
+    return [*found, *(f"{_empty(folder)}:{path}" for path in scratch)]
 
 
 def seeing(folder: Path, given: Sequence[str], command: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ _FORM = re.compile(PATTERN.strip("^$"))
 IN_TAKEN = f"a path must not be in one of the folders {', '.join(TAKEN)} of the root: choose another, or edit the code"
 OVERLAP = (
     "no path of mountPath and scratchPaths may be, or lie in, another one of any model, because one server has all of"
-    " them: name each once"
+    " them: only a path of scratchPaths may be named by several models"
 )
 
 
@@ -49,11 +49,13 @@ FixedPath = Annotated[
 
 
 def apart_rule() -> tuple[str, str]:
-    """Return the rule of a spec that no path of its models is or lies in another one."""
+    """Return the rule of a spec that its models' paths keep apart, but that several may write to one directory."""
 
-    def paths(model: str) -> str:
-        mount, scratch = f"{model}.mountPath", f"{model}.scratchPaths"
-        return f"((has({mount}) ? [{mount}] : []) + (has({scratch}) ? {scratch} : []))"
+    def scratch(model: str) -> str:
+        return f"(has({model}.scratchPaths) ? {model}.scratchPaths : [])"
 
-    one = f"{paths('o')}.exists_one(q, (p + '/').startsWith(q + '/'))"
-    return f"self.models.all(m, {paths('m')}.all(p, self.models.exists_one(o, {one})))", OVERLAP
+    others = "(has(o.mountPath) && o.name != m.name ? [o.mountPath] : [])"
+    overlap = "(q + '/').startsWith(m.mountPath + '/') || (m.mountPath + '/').startsWith(q + '/')"
+    mounted = f"!has(m.mountPath) || !({scratch('o')} + {others}).exists(q, {overlap})"
+    written = f"!{scratch('m')}.exists(p, {scratch('o')}.exists(q, q.startsWith(p + '/')))"
+    return f"self.models.all(m, self.models.all(o, ({mounted}) && {written}))", OVERLAP

@@ -249,8 +249,8 @@ class Model(ApiType):
     ] = Field(default_factory=list)
     """Absolute paths, such as `/cache`, at which the code of a model of format `triton-python` finds directories that
     are empty when a pod starts, and that it may write to: up to 1Gi in a server, up to 10Gi in the reference, all
-    together. One server has those of all its models. Only allowed for that format. Default: none; `/tmp` is such a
-    directory everywhere."""
+    together. Models that name the same path share one directory. Only allowed for that format. Default: none; `/tmp`
+    is such a directory everywhere."""
     io_precision: Literal["fp32"] = "fp32"
     """Ignored, and removed in a later release. Inputs and outputs have the types that the model's own graph, code or
     config.pbtxt declares, and all candidates have the same. Default: fp32."""

@@ -19,7 +19,7 @@ def mounts(spec: TritonDeploymentSpec, folder: Callable[[Model], Path]) -> tuple
     ``folder``: tells where on the claim the folder of a step's file is.
     """
     folders = ((model.mount_path, folder(model)) for model in spec.models if model.mount_path)
-    scratch = sorted(path for model in spec.models for path in model.scratch_paths)
+    scratch = sorted({path for model in spec.models for path in model.scratch_paths})
     return (
         *(pod.input_mount(directory) | {"mountPath": path} for path, directory in folders),
         *({"name": SCRATCH, "mountPath": path, "subPath": path.lstrip("/")} for path in scratch),

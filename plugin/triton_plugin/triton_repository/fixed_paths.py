@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from triton_converters.contract.text import quoted
 from triton_operator.api.fixed_paths import is_free
 from triton_plugin.python_files import Modules
 from triton_plugin.triton_repository.files import ModelFiles
+from triton_plugin.triton_repository.told import Words
 
 MOST_SCRATCH = 4
 """The most paths that the CRD takes in ``scratchPaths``."""
@@ -44,23 +46,35 @@ def fixed_paths(model: ModelFiles, file: str, own: Iterable[str], modules: Modul
     return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), there)
 
 
-def keep_apart(entries: Sequence[dict[str, Any]]) -> None:
-    """Leave each path to the first of the steps that name it, as the CRD wants it: all steps of a server have it.
+def keep_apart(entries: Sequence[dict[str, Any]]) -> Words:
+    """Leave the paths that the CRD takes of all steps together, and return what is said of those that are left out.
 
-    Of directories, the outermost stays; what would lie in a folder that is mounted, or hold one, is left out.
+    A folder is mounted once. Of directories that lie in each other, each step names the outermost.
     """
     mounts: list[str] = []
+    said: Words = []
     for entry in entries:
-        if MOUNT in entry and any(_overlap(entry[MOUNT], each) for each in mounts):
+        near = [each for each in mounts if MOUNT in entry and _overlap(entry[MOUNT], each)]
+        said += [(entry["name"], _left_out(entry[MOUNT], near[0]))] if near and entry[MOUNT] not in near else []
+        if near:
             del entry[MOUNT]
         mounts += [entry[MOUNT]] if MOUNT in entry else []
-    made = sorted({path for entry in entries for path in entry.get(SCRATCH, ())})
-    left = {path for path in _outermost(made) if not any(_overlap(path, each) for each in mounts)}
+    made = list(_outermost(sorted({path for entry in entries for path in entry.get(SCRATCH, ())})))
     for entry in entries:
-        own = [path for path in entry.pop(SCRATCH, ()) if path in left]
-        if own:
-            entry[SCRATCH] = own
-            left.difference_update(own)
+        own = entry.pop(SCRATCH, ())
+        outermost = sorted({each for each in made for path in own if _lies_in(path, each)})
+        near = {path: each for path in outermost for each in mounts if _overlap(path, each)}
+        said += [(entry["name"], _left_out(path, each)) for path, each in near.items()]
+        if left := [path for path in outermost if path not in near]:
+            entry[SCRATCH] = left
+    return said
+
+
+def _left_out(path: str, mount: str) -> str:
+    return (
+        f"it names {quoted(path)}, which a server cannot have, because the folder of another step is at"
+        f" {quoted(mount)}: name another path in the code"
+    )
 
 
 def _mount(model: ModelFiles, file: str, place: str) -> str:

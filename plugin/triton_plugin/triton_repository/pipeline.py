@@ -80,7 +80,7 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
         lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(told.faults))
         raise FolderError(f"{path} cannot become an object:\n  {lines}")
     ensemble, models = found
-    keep_apart(models)
+    told.doubts += keep_apart(models)
     taken = {path, *repository.members, *repository.called}
     others = sorted(each.name for each in repository.models.values() if each.path not in taken)
     left_out = list(dict.fromkeys(told.left_out))
