@@ -67,6 +67,13 @@ def test_what_no_step_may_do_is_refused_and_noted(ask: Any, monkeypatch: pytest.
     assert len(messages.refusals) == 1
 
 
+def test_a_request_may_be_given_no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "refusals", [])
+    given = request()
+    given.set_flags(0)
+    assert (given.flags(), messages.refusals) == (0, [])
+
+
 def test_a_tensor_of_a_gpu_is_refused() -> None:
     class Remote:
         def __dlpack__(self) -> None: ...

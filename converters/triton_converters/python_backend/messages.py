@@ -178,8 +178,10 @@ class InferenceRequest:
         raise refused("is_cancelled of a request that the code made itself ends a server: ask those of execute alone")
 
     def set_flags(self, flags: int) -> None:
-        """Raise TritonModelException: flags mark sequences."""
-        raise refuse("a sequence (InferenceRequest.set_flags)")
+        """Set no flags; raises TritonModelException for any, which mark sequences."""
+        if flags:
+            raise refuse("a sequence (InferenceRequest.set_flags)")
+        self._flags = 0
 
     def set_release_flags(self, flags: int) -> None:
         """Raise TritonModelException: a request that is scheduled again has no end that a reference knows."""

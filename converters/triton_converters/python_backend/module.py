@@ -133,8 +133,8 @@ def unload_model(*_: Any, **__: Any) -> None:
 
 
 def is_model_ready(*_: Any, **__: Any) -> bool:
-    """Raise TritonModelException: a step knows no other model."""
-    raise refuse("asking for another model (is_model_ready)")
+    """Raise TritonModelException: a server answers by which models it has loaded so far, and a reference has none."""
+    raise refuse("asking whether a model is loaded, also one of calls (is_model_ready)")
 
 
 def get_model_dir() -> str:
