@@ -1,9 +1,11 @@
 """The columns of the tables in NVIDIA's DeepLearningExamples, and the steps of a request that they explain."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from triton_operator.api.duration import amount, in_unit
 from triton_operator.api.measured_status import RowStatus, StepStatus
+from triton_operator.api.status import ServingStatus
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
 """The sweeps in words, by the names of the scenarios in the API."""
@@ -98,6 +100,17 @@ def cell(value: object) -> str:
     if value is None:
         return ""
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def load_of_figures(serving: ServingStatus, rows: Iterable[RowStatus]) -> str:
+    """Return the load at which a revision had its figures, and if they were unstable; empty: not known.
+
+    ``rows``: its online sweep.
+    """
+    for row in rows:
+        if (row.throughput, row.p99_latency) == (serving.throughput, serving.p99_latency):
+            return f"batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
+    return ""
 
 
 def milliseconds(duration: str | None) -> str:

@@ -11,7 +11,7 @@ from triton_operator.api.resolved import FromRepository, Resolved
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.advice import advice
-from triton_plugin.columns import SWEEPS
+from triton_plugin.columns import SWEEPS, load_of_figures
 from triton_plugin.mixed_shapes import sentences
 from triton_plugin.progress import STAGES, picture, unfinished_stage
 from triton_plugin.report.document import environment_lines
@@ -162,7 +162,8 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        figures = f"{_figures_text(serving)}{_load_of_figures(subject, serving)}"
+        load = load_of_figures(serving, subject.status.performance.online if subject.status.performance else ())
+        figures = f"{_figures_text(serving)}{f' at {load}' if load else ''}"
         line += f". What clients get, by the online sweep through its Service: {figures}"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
@@ -176,14 +177,6 @@ def _steps(subject: Subject) -> str:
     """Return where the time of a request to an ensemble goes."""
     steps = subject.status.performance.steps if subject.status.performance else None
     return "\n".join(["By model of the ensemble:", *(f"  {each}" for each in lines(steps))]) if steps else ""
-
-
-def _load_of_figures(subject: Subject, serving: ServingStatus) -> str:
-    """Return the load at which the active revision had these figures, and if they were stable; empty: not known."""
-    for row in subject.status.performance.online if subject.status.performance else ():
-        if (row.throughput, row.p99_latency) == (serving.throughput, serving.p99_latency):
-            return f" at batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
-    return ""
 
 
 def _filled_fields(subject: Subject) -> str:

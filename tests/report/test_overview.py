@@ -152,6 +152,7 @@ def test_a_row_has_the_figures_of_what_serves_and_their_age() -> None:
     assert (found.throughput, found.accuracy) == (status["serving"]["throughput"], status["serving"]["accuracy"])
     assert found.metric == "accuracy"
     assert float(found.p99) > 0
+    assert re.fullmatch(r"batch \d+, concurrency \d+( \(unstable\))?", found.load)
     assert found.age.endswith(" d")
     assert found.measured_at == status["performance"]["measuredAt"]
 

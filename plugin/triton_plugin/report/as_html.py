@@ -22,6 +22,7 @@ def as_html(report: Report) -> str:
     return render(
         "report.html",
         report=report,
+        load=columns.load_of_figures(report.serving, online) if report.serving else "",
         tradeoff=plots.tradeoff(report),
         saturation=plots.saturation(report),
         sentence=sentence,

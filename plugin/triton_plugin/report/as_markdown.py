@@ -19,6 +19,7 @@ from triton_plugin.columns import (
     cell,
     cells,
     columns_with_values,
+    load_of_figures,
     milliseconds,
     step_cells,
 )
@@ -94,7 +95,8 @@ def _overview(report: Report) -> str:
         lines.append(f" * **Precision:** {text(serving.precision.upper())}")
         if serving.throughput:
             lines.append(f" * **Inferences/second:** {text(serving.throughput)}")
-            lines.append(f" * **P99 latency:** {text(serving.p99_latency or '')} at that load")
+            load = load_of_figures(serving, report.performance.online if report.performance else ())
+            lines.append(f" * **P99 latency:** {text(serving.p99_latency or '')} at {load or 'that load'}")
     return "\n".join(lines)
 
 

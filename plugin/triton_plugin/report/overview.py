@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_plugin.columns import milliseconds
+from triton_plugin.columns import load_of_figures, milliseconds
 from triton_plugin.errors import SubjectError
 from triton_plugin.report.page import render
 from triton_plugin.subject import Subject, parse, printable
@@ -41,6 +41,8 @@ class Row:
     throughput: str = ""
     p99: str = ""
     """Milliseconds, as a number."""
+    load: str = ""
+    """Batch and concurrency of both figures; empty: not known."""
     accuracy: str = ""
     metric: str = ""
     """The name of the metric that is the accuracy."""
@@ -112,6 +114,7 @@ def row(subject: Subject, now: datetime, link: str = "") -> Row:
         form=f"{active.format}, {active.precision}" if active else "",
         throughput=active.throughput if active else "",
         p99=milliseconds(active.p99_latency) if active else "",
+        load=load_of_figures(active, status.performance.online) if active and status.performance else "",
         accuracy=active.accuracy if active else "",
         metric=_metric(status) if active and active.accuracy else "",
         measured_at=measured_at if active else "",
