@@ -97,6 +97,16 @@ def test_a_revision_holds_the_packages_of_its_step(source: Path) -> None:
     assert (models / "count/1/packages/reader.py").samefile(modules / "reader.py")
 
 
+def test_a_source_that_the_kubelet_made_anew_is_a_missing_result(source: Path) -> None:
+    test_python_ensemble.refer()
+    whole = ensemble_conversion(test_python_ensemble.WHOLE, "words", test_python_ensemble.KEY, key="f" * 16,
+                                source="0" * 64)  # fmt: skip
+    layout.source_directory(whole.source).mkdir()
+    with pytest.raises(StageError, match="is no longer on the repository claim") as error:
+        run_convert(whole)
+    assert (error.value.reason, error.value.final) == (Reason.RESULT_MISSING, False)
+
+
 def test_packages_that_are_gone_are_a_missing_result(source: Path) -> None:
     test_python_ensemble.refer()
     whole = ensemble_conversion(test_python_ensemble.WHOLE, "words", test_python_ensemble.KEY, key="f" * 16,

@@ -50,7 +50,8 @@ def read_reference(key: str) -> ReferenceResult:
 def published_source(digest: str) -> Path:
     """Return the source's directory; raises StageError(ResultMissing) if it is no longer on the claim."""
     directory = layout.source_directory(digest)
-    if not directory.is_dir():
+    # For a missing directory, the kubelet mounts an empty one, and leaves it there.
+    if not (directory.is_dir() and any(directory.iterdir())):
         raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
     return directory
 
