@@ -51,20 +51,34 @@ def keep_apart(entries: Sequence[dict[str, Any]]) -> Words:
 
     A folder is mounted once. Of directories that lie in each other, each step names the outermost.
     """
+    mounts, said = _mounted_apart(entries)
+    return said + _written_apart(entries, mounts)
+
+
+def _mounted_apart(entries: Sequence[dict[str, Any]]) -> tuple[list[str], Words]:
+    """Leave each folder to the first step that names it; return the mounts, and what is said of those left out."""
     mounts: list[str] = []
     said: Words = []
-    for entry in entries:
-        near = [each for each in mounts if MOUNT in entry and _overlap(entry[MOUNT], each)]
-        said += [(entry["name"], _left_out(entry[MOUNT], near[0]))] if near and entry[MOUNT] not in near else []
-        if near:
-            del entry[MOUNT]
-        mounts += [entry[MOUNT]] if MOUNT in entry else []
+    for entry in (each for each in entries if MOUNT in each):
+        near = [each for each in mounts if _overlap(entry[MOUNT], each)]
+        if not near:
+            mounts.append(entry[MOUNT])
+            continue
+        if entry[MOUNT] not in near:
+            said.append((entry["name"], _left_out(entry[MOUNT], near[0])))
+        del entry[MOUNT]
+    return mounts, said
+
+
+def _written_apart(entries: Sequence[dict[str, Any]], mounts: Sequence[str]) -> Words:
+    """Have each step name the outermost of its directories, and return what is said of those that lie in a mount."""
+    said: Words = []
     made = list(_outermost(sorted({path for entry in entries for path in entry.get(SCRATCH, ())})))
     for entry in entries:
         own = entry.pop(SCRATCH, ())
         outermost = sorted({each for each in made for path in own if _lies_in(path, each)})
-        near = {path: each for path in outermost for each in mounts if _overlap(path, each)}
-        said += [(entry["name"], _left_out(path, each)) for path, each in near.items()]
+        near = {path: mount for path in outermost for mount in mounts if _overlap(path, mount)}
+        said += [(entry["name"], _left_out(path, mount)) for path, mount in near.items()]
         if left := [path for path in outermost if path not in near]:
             entry[SCRATCH] = left
     return said
