@@ -64,7 +64,49 @@ def test_all_bounds_of_a_threshold_must_hold() -> None:
 def test_a_minimum_in_percent_of_a_fraction_is_told(framework: float, bound: float, more: str) -> None:
     values = {"accuracy": framework}
     found = judged(values, {"accuracy": framework - 0.1}, minimum("accuracy", bound))
-    assert found.message.endswith(f"but the threshold is min {bound:g}{more}")
+    assert found.message.endswith(f"but the threshold is min {bound}{more}")
+
+
+@pytest.mark.parametrize(
+    ("framework", "served", "threshold", "words"),
+    [
+        (
+            349 / 360,
+            349 / 360,
+            minimum("m", 0.96944449),
+            "0.969444 (framework 0.969444), but the threshold is min 0.96944449",
+        ),
+        (0.95, 0.8999999, minimum("m", 0.9), "0.8999999 (framework 0.95), but the threshold is min 0.9"),
+        (0.9, 0.9 - 1e-16, minimum("m", 0.9), "0.8999999999999999 (framework 0.9), but the threshold is min 0.9"),
+        (
+            3.0,
+            1234570.5,
+            Threshold("m", None, 1234570.0, None),
+            "1234570.5 (framework 3), but the threshold is max 1234570",
+        ),
+        (
+            0.95,
+            0.89999999,
+            Threshold("m", None, None, 0.05),
+            "0.89999999 (framework 0.95), but the threshold is maxDegradation 0.05",
+        ),
+    ],
+)
+def test_a_bound_and_the_figure_that_misses_it_differ(
+    framework: float, served: float, threshold: Threshold, words: str
+) -> None:
+    found = judged({"m": framework}, {"m": served}, threshold)
+    assert found.message == f"m of the served outputs is {words}"
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1))
+def test_figures_as_they_are_told_have_the_same_verdict(framework: float, served: float, bound: float) -> None:
+    threshold = Threshold("m", -bound, bound, bound)
+    (found,) = judged({"m": framework}, {"m": served}, threshold).accuracy
+    told = dict(zip(("framework", "served"), map(float, found.figures), strict=True))
+    (again,) = judged({"m": told["framework"]}, {"m": told["served"]}, threshold).accuracy
+    assert again.passed == found.passed
+    assert told["served"] == pytest.approx(served, rel=1e-5)
 
 
 def test_every_metric_outside_its_threshold_is_named() -> None:

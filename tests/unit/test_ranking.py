@@ -304,4 +304,7 @@ def test_figures_and_bounds_are_told_in_the_words_and_units_of_the_spec() -> Non
         "memory was not measured, at most 8Gi",
     ]
     assert told.told(slow) == "90 inferences/s, p99Latency 4000us"
+    assert told.figure("Throughput", 299.996) == "throughput 299.996", "it is less than the bound"
+    assert told.figure("UsedMemoryBytes", 8 * 2**30 + 1000) == "memory 8.000001Gi", "it is more than the bound"
+    assert Constraints(throughput=1234567.5).words() == ["throughput at least 1234567.5"]
     assert Constraints().told(slow) == "90 inferences/s, p99Latency 4ms"

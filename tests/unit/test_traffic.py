@@ -63,6 +63,13 @@ def test_the_words_name_the_pod_the_figures_and_the_limit() -> None:
     assert latency == ("the mean latency is 3 ms in pod b, and was 2 ms before: 50 % more, and maxLatencyPercent is 40")
 
 
+def test_a_figure_that_breaks_a_bound_is_not_told_as_that_bound() -> None:
+    errors = judge(ASKED, {"a": pod(100_000, failed=1004)}, BEFORE).message
+    assert errors.startswith("1.004 % of 100000 requests failed in pod a, and maxErrorPercent is 1; ")
+    latency = judge(ASKED, {"a": Traffic(10_000, 0, 28_004_000)}, BEFORE).message
+    assert latency.endswith(": 40.02 % more, and maxLatencyPercent is 40")
+
+
 def test_what_pods_answered_is_what_they_counted_since() -> None:
     before = [Counters("a", 100, 1, 5000), Counters("gone", 7, 7, 7), Counters("restarted", 50, 0, 9)]
     after = [Counters("a", 130, 3, 5600), Counters("new", 20, 0, 40), Counters("restarted", 10, 0, 20)]

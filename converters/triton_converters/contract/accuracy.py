@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from triton_converters.contract.figures import as_written, telling
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 
@@ -31,6 +32,20 @@ class Threshold:
         """Whether the threshold bounds the metric itself, so that the framework may miss it too."""
         return self.min is not None or self.max is not None
 
+    def words(self) -> str:
+        """Return the bounds as the spec has them: "min 0.95"."""
+        bounds = (("min", self.min), ("max", self.max), ("maxDegradation", self.max_degradation))
+        return ", ".join(f"{name} {as_written(bound)}" for name, bound in bounds if bound is not None)
+
+    def is_met(self, framework: float, served: float) -> bool:
+        """Whether the metric of the served outputs keeps to every bound, which NaN never does."""
+        return (
+            math.isfinite(served)
+            and (self.min is None or served >= self.min)
+            and (self.max is None or served <= self.max)
+            and (self.max_degradation is None or abs(framework - served) <= self.max_degradation)
+        )
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -39,9 +54,32 @@ class Accuracy:
     metric: str
     framework: float
     served: float
-    threshold: str
-    """The threshold in words ("min 0.95"); empty if there is none."""
-    passed: bool
+    asked: Threshold | None = None
+    """The threshold; None: there is none."""
+
+    @property
+    def threshold(self) -> str:
+        """The threshold in words ("min 0.95"); empty if there is none."""
+        return self.asked.words() if self.asked else ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the metric meets its threshold; true if there is none."""
+        return self.asked is None or self.asked.is_met(self.framework, self.served)
+
+    @property
+    def figures(self) -> tuple[str, str]:
+        """The framework's and the served value in words, which miss the threshold only if the values do."""
+
+        def verdict(framework: float, served: float) -> object:
+            return self.asked and (self.asked.is_met(framework, framework), self.asked.is_met(framework, served))
+
+        values = self.framework, self.served
+        framework, served = (
+            text if math.isfinite(value) else "missing or not finite"
+            for text, value in zip(telling(values, verdict), values, strict=True)
+        )
+        return framework, served
 
 
 @dataclass(frozen=True)
@@ -67,15 +105,14 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         return missing
     framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
     bound = {threshold.metric for threshold in thresholds}
-    bounded = [_judged(each, framework[each.metric], served[each.metric]) for each in thresholds]
+    bounded = [Accuracy(each.metric, framework[each.metric], served[each.metric], each) for each in thresholds]
     accuracy = [
         *bounded,
-        *(Accuracy(name, framework[name], served[name], "", True) for name in result.metrics if name not in bound),
+        *(Accuracy(name, framework[name], served[name]) for name in result.metrics if name not in bound),
     ]
     finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
-    failed = [(each, asked) for each, asked in zip(bounded, thresholds, strict=True) if not each.passed]
-    if failed:
-        return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(_words(*each) for each in failed))
+    if failed := [_words(each.asked, each) for each in bounded if each.asked and not each.passed]:
+        return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(failed))
     return Verdict(finite)
 
 
@@ -87,14 +124,9 @@ def judge_framework(result: MetricsResult, thresholds: Sequence[Threshold]) -> V
     if missing := _missing(result.metrics, thresholds):
         return missing
     framework = _named(result.metrics, result.framework)
-    failed = [
-        each
-        for each in thresholds
-        if not _judged(_widened(each), framework[each.metric], framework[each.metric]).passed
-    ]
-    if failed:
-        words = (_framework_words(framework[each.metric], each) for each in failed)
-        return Verdict((), Reason.THRESHOLD_NOT_MET, "; ".join(words))
+    own = [(each, framework[each.metric]) for each in thresholds]
+    if failed := [_framework_words(asked, value) for asked, value in own if not _widened(asked).is_met(value, value)]:
+        return Verdict((), Reason.THRESHOLD_NOT_MET, "; ".join(failed))
     return Verdict(())
 
 
@@ -133,47 +165,26 @@ def _named(names: Sequence[str], values: Sequence[float | None]) -> Mapping[str,
     return {name: math.nan if (value := known.get(name)) is None else value for name in names}
 
 
-def _judged(threshold: Threshold, framework: float, served: float) -> Accuracy:
-    degradation = abs(framework - served)
-    # Written so that NaN never passes.
-    bounds = [
-        ("min", threshold.min, threshold.min is None or served >= threshold.min),
-        ("max", threshold.max, threshold.max is None or served <= threshold.max),
-        (
-            "maxDegradation",
-            threshold.max_degradation,
-            threshold.max_degradation is None or degradation <= threshold.max_degradation,
-        ),
-    ]
-    asked = [(f"{name} {value:g}", holds) for name, value, holds in bounds if value is not None]
-    passed = bool(asked) and all(holds for _, holds in asked) and math.isfinite(served)
-    return Accuracy(threshold.metric, framework, served, ", ".join(words for words, _ in asked), passed)
-
-
-def _words(failed: Accuracy, asked: Threshold) -> str:
-    served, framework = map(_figure, (failed.served, failed.framework))
-    words = f"{failed.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
-    return f"{words} {failed.threshold}{_in_percent(failed.framework, asked)}"
+def _words(asked: Threshold, failed: Accuracy) -> str:
+    framework, served = failed.figures
+    words = f"{asked.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
+    return f"{words} {asked.words()}{_in_percent(failed.framework, asked)}"
 
 
 def _in_percent(framework: float, asked: Threshold) -> str:
     """Return what to write for a minimum in percent of what seems to be a fraction; empty: it is not such a pair."""
     if asked.min is None or not 0 <= framework <= 1 < asked.min <= 100:
         return ""
-    return f" ({asked.metric} seems to be a fraction: write {asked.min / 100:.12g} for {asked.min:.12g} %)"
+    return f" ({asked.metric} seems to be a fraction: write {asked.min / 100:.12g} for {as_written(asked.min)} %)"
 
 
-def _framework_words(framework: float, asked: Threshold) -> str:
-    bounds = _judged(asked, framework, framework).threshold
-    words = f"{asked.metric} of the framework's own outputs is {_figure(framework)}, but the threshold is {bounds}"
-    return f"{words}{_in_percent(framework, asked)}"
+def _framework_words(asked: Threshold, value: float) -> str:
+    figure, _ = Accuracy(asked.metric, value, value, asked).figures
+    words = f"{asked.metric} of the framework's own outputs is {figure}, but the threshold is {asked.words()}"
+    return f"{words}{_in_percent(value, asked)}"
 
 
 def _widened(asked: Threshold) -> Threshold:
     low = None if asked.min is None else asked.min - NEAR * abs(asked.min)
     high = None if asked.max is None else asked.max + NEAR * abs(asked.max)
     return replace(asked, min=low, max=high)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else "missing or not finite"

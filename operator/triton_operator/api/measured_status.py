@@ -358,19 +358,15 @@ def mixed_shapes_status(mix: Mix | None) -> MixedShapesStatus | None:
 
 def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[AccuracyStatus]:
     """Return the status of judged metrics, in their order."""
+    told = [(each, *each.figures) for each in accuracy]
     return [
         AccuracyStatus(
             metric=each.metric,
-            framework=decimal(each.framework),
-            served=decimal(each.served),
+            framework=framework,
+            served=served,
             samples=samples,
             threshold=each.threshold,
             passed=each.passed,
         )
-        for each in accuracy
+        for each, framework, served in told
     ]
-
-
-def decimal(value: float) -> str:
-    """Return a metric's value with six significant digits."""
-    return f"{value:.6g}"

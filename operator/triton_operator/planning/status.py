@@ -17,7 +17,6 @@ from triton_operator.api.measured_status import (
     PerformanceStatus,
     RowStatus,
     accuracy_status,
-    decimal,
     mixed_shapes_status,
     quantization_status,
     row_status,
@@ -165,7 +164,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
         metrics_key=attempt.metrics_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         quantization=quantization_status(quantized) if quantized else None,
-        metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
+        metrics=[MetricValue(metric=each.metric, value=each.figures[1]) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         config=config_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
         **(_ranking_fields(choice, constraints) if choice else {}),
@@ -323,7 +322,7 @@ def _headline(context: Context, attempt: Attempt) -> str:
     thresholds = context.spec.accuracy.thresholds
     metric = thresholds[0].metric if thresholds else None
     values = [each for each in attempt.accuracy if each.metric == metric] or list(attempt.accuracy)
-    return decimal(values[0].served) if values else ""
+    return values[0].figures[1] if values else ""
 
 
 def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowStatus]:

@@ -20,7 +20,7 @@ def judge(bounds: Soak, active: dict[str, Traffic], previous: Traffic | None, wh
     judged_traffic = {f"pod {name}": each for name, each in active.items() if each.requests >= min_requests}
     judged_traffic["all pods together"] = all_pods
     pods, most_failing = max(judged_traffic.items(), key=lambda each: each[1].failed_percent)
-    errors = wording.error_words(pods, most_failing)
+    errors = wording.error_words(pods, most_failing, bounds.max_error_percent)
     if most_failing.failed_percent > bounds.max_error_percent:
         return wording.many_errors_verdict(errors, bounds.max_error_percent, previous)
     if previous is None or previous.succeeded < min_requests or previous.latency <= 0:

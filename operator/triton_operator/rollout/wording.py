@@ -1,8 +1,10 @@
 """The messages of conditions and records about rollouts, a function for each. Pure; it decides nothing."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
+from triton_converters.contract.figures import as_written, telling
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
@@ -174,7 +176,9 @@ def few_requests_verdict(traffic: Traffic, min_requests: int) -> Verdict:
 
 def many_errors_verdict(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
     """Return the verdict on a revision that failed too many requests."""
-    return Verdict(Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {max_percent:g}; {_previous_words(previous)}")
+    return Verdict(
+        Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {as_written(max_percent)}; {_previous_words(previous)}"
+    )
 
 
 def latency_not_compared_verdict(errors: str, previous: Traffic | None) -> Verdict:
@@ -186,7 +190,8 @@ def latency_not_compared_verdict(errors: str, previous: Traffic | None) -> Verdi
 def much_slower_verdict(latency: str, slower_percent: float, max_percent: int) -> Verdict:
     """Return the verdict on a revision that is too slow."""
     return Verdict(
-        Reason.SOAK_FAILED, f"{latency}: {_percent(slower_percent)} more, and maxLatencyPercent is {max_percent}"
+        Reason.SOAK_FAILED,
+        f"{latency}: {_percent(slower_percent, max_percent)} more, and maxLatencyPercent is {max_percent}",
     )
 
 
@@ -195,9 +200,9 @@ def did_well_verdict(errors: str, latency: str) -> Verdict:
     return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
 
 
-def error_words(pods: str, traffic: Traffic) -> str:
+def error_words(pods: str, traffic: Traffic, max_percent: float) -> str:
     """Return the words about the requests that failed in ``pods``."""
-    return f"{_percent(traffic.failed_percent)} of {traffic.requests} requests failed in {pods}"
+    return f"{_percent(traffic.failed_percent, max_percent)} of {traffic.requests} requests failed in {pods}"
 
 
 def latency_words(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
@@ -212,8 +217,9 @@ def _previous_words(previous: Traffic | None) -> str:
     return f"the previous revision answered {previous.requests} requests, of which {failed_share}"
 
 
-def _percent(value: float) -> str:
-    return f"{value:.3g} %"
+def _percent(value: float, bound: float = math.inf) -> str:
+    (figure,) = telling([value], lambda each: each > bound, 3)
+    return f"{figure} %"
 
 
 def _milliseconds(traffic: Traffic) -> str:

@@ -1,0 +1,21 @@
+"""Numbers in messages: a figure and its bound are told so that both show the verdict. Standard library only."""
+
+from collections.abc import Callable, Sequence
+
+_EXACT = 17
+"""Significant digits that tell any two numbers apart."""
+
+
+def as_written(number: float) -> str:
+    """Return a number with all its digits, as a person writes it in a spec: 0.95, and 1 for 1.0."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def telling(values: Sequence[float], verdict: Callable[..., object], digits: int = 6) -> tuple[str, ...]:
+    """Return numbers with at least ``digits`` significant digits, and as many as their verdict needs to be the same."""
+    texts: tuple[str, ...] = ()
+    for count in range(digits, _EXACT + 1):
+        texts = tuple(f"{value:.{count}g}" for value in values)
+        if verdict(*map(float, texts)) == verdict(*values):
+            break
+    return texts
