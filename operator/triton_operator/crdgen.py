@@ -5,6 +5,7 @@ would change.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,7 +197,9 @@ def _keep_old_name(root: Schema, field: renamed.RenamedField, old_path: str, new
     either = f"has(self.{new}) || has(self.{old})"
     rules = holder.get("x-kubernetes-validations", [])
     for rule in rules:
-        rule["rule"] = rule["rule"].replace(f"has(self.{new})", f"({either})")
+        text = rule["rule"].replace(f"has(self.{new})", f"({either})")
+        value = f"(has(self.{new}) ? self.{new} : self.{old})"
+        rule["rule"] = re.sub(rf"(?<!has\()self\.{new}\b", value, text)
     if new in beside.get("required", ()):
         beside["required"].remove(new)
         if not beside["required"]:

@@ -280,6 +280,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.accuracy.thresholds": [{"metric": "accuracy"}]},
         "a threshold needs a bound: set min, max or maxDegradation",
     ),
+    "threshold that nothing meets": (
+        {"spec.accuracy.thresholds": [{"metric": "accuracy", "min": 1, "max": 0.5}]},
+        "min must not be greater than max: raise max, or lower min",
+    ),
+    "threshold of whole numbers that nothing meets": (
+        {"spec.accuracy.thresholds": [{"metric": "accuracy", "min": 2, "max": 1}]},
+        "min must not be greater than max: raise max, or lower min",
+    ),
     "threshold no number": (
         {"spec.accuracy.thresholds.0.min": "97%"},
         "spec.accuracy.thresholds[0].min in body must be of type number",

@@ -33,6 +33,9 @@ GOOD: dict[str, JSON] = {
     "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),
     "no search": changed(FULL, {"spec.selection.search": {"mode": "None"}}),
     "int8 on a CPU": changed(FULL, test_crd.INT8),
+    "a threshold that one figure meets": changed(
+        FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "min": 1, "max": 1.0}]}
+    ),
     "a threshold of one kind": changed(
         FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maxDegradation": 0.01}]}
     ),

@@ -20,8 +20,9 @@ from triton_operator.jobs.reference import basis, entrypoint, model_code, surrou
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
+from triton_plugin.validation.cel import broken
 from triton_plugin.validation.structural import faults
-from triton_plugin.validation.validate import check
+from triton_plugin.validation.validate import check, schema
 
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}
 
@@ -149,6 +150,22 @@ def test_a_file_is_checked_as_it_will_be_and_every_old_name_is_told() -> None:
     assert [str(each) for each in check(wrong)][len(told) :] == [
         "spec.serving.replicas: should be less than or equal to 100"
     ]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "faults"),
+    [
+        ({"minimum": 0.5, "maximum": 1}, 0),
+        ({"minimum": 0.5}, 0),
+        ({"maximum": 1}, 0),
+        ({"minimum": 1, "maximum": 0.5}, 1),
+        ({"min": 1, "maximum": 0.5}, 1),
+        ({"minimum": 1, "max": 0.5}, 1),
+    ],
+)
+def test_a_rule_about_values_holds_for_those_of_old_names(bounds: dict[str, float], faults: int) -> None:
+    thresholds = schema()["properties"]["spec"]["properties"]["accuracy"]["properties"]["thresholds"]
+    assert len(list(broken([{"metric": "top1", **bounds}], thresholds, ""))) == faults
 
 
 def test_what_an_older_operator_found_in_a_repository_is_understood() -> None:

@@ -16,7 +16,12 @@ class MetricThreshold(ApiType):
             (
                 "has(self.min) || has(self.max) || has(self.maxDegradation)",
                 "a threshold needs a bound: set min, max or maxDegradation",
-            )
+            ),
+            (
+                # For cel-python, 1 is no double.
+                "!has(self.min) || !has(self.max) || double(self.min) <= double(self.max)",
+                "min must not be greater than max: raise max, or lower min",
+            ),
         )
     )
     metric: Annotated[str, StringConstraints(min_length=1, max_length=63)]
@@ -24,7 +29,7 @@ class MetricThreshold(ApiType):
     min: Number | None = None
     """Minimum value of the metric of the served outputs. Default: no bound."""
     max: Number | None = None
-    """Maximum value of the metric of the served outputs. Default: no bound."""
+    """Maximum value of the metric of the served outputs, at least `min`. Default: no bound."""
     max_degradation: PositiveOrZero | None = None
     """Maximum absolute difference between the metric of the served outputs and that of the reference. It counts
     in both directions: a metric that is better by more than this fails too. A model that is as wrong in its
