@@ -15,7 +15,7 @@ from triton_converters.contract.failure_reasons import FAILURES, IN_ANY_RUN
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
-from triton_converters.incoming.documents import END, End
+from triton_converters.incoming.documents import END, Converted, End
 from triton_operator.jobs.passing import PASSING
 
 
@@ -196,3 +196,10 @@ def test_the_jobs_have_all_failures_that_they_may_tell_of_and_no_other() -> None
     files = [path for path in package.rglob("*.py") if path.parent.name != "contract"]
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
     assert said - {Reason.PASSED} == FAILURES, "add it to contract/failure_reasons.py"
+
+
+def test_warnings_of_any_number_and_length_fit_into_a_document(tmp_path: Path) -> None:
+    warnings = documents.first_warnings(f"{number} " + "x" * 2**20 for number in range(10**9))
+    documents.write(tmp_path, "converted.json", Converted(warnings, 1.0, None))
+    found = documents.read(tmp_path, "converted.json", Converted)
+    assert [each[:3] for each in found.warnings] == ["0 x", "1 x", "2 x", "3 x"]

@@ -130,6 +130,30 @@ def test_requests_that_calibrate_are_left_out_without_a_batch_dimension(claim: P
     assert result.candidates[0].values == (None, 2.0, 1.0)
 
 
+def test_more_metrics_than_are_kept_fail_nothing(claim: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """One of a metric's names is too long to be kept, as is the document if it holds all metrics of all sets."""
+    many = CODE.replace(
+        'return {"top1"', 'return {f"per_sample_{n:06}": 1.0 for n in range(20_000)} | {"x" * 2**21: 1.0, "top1"'
+    )
+    (layout.source_directory(SOURCE) / "metrics.py").write_text(many)
+    keep("one", SCORES)
+    keep("other", SCORES)
+    candidates = KeptOutputs("one", "onnx", "fp32"), KeptOutputs("other", "trt", "fp32")
+    result = run_metrics(request(*candidates, required=("top1",)))
+    assert result.metrics == ("odd", *(f"per_sample_{n:06}" for n in range(62)), "top1")
+    assert result.framework[-1] == result.candidates[1].values[-1] == 1.0
+    assert "metrics.py: MetricsCalculator returned 20004 metrics, of which 64 are kept" in capfd.readouterr().out
+
+
+def test_a_candidates_failure_may_have_any_length(claim: Path) -> None:
+    code = CODE.replace('"no fp16 here"', '"no fp16 here" + "x" * 2**21')
+    (layout.source_directory(SOURCE) / "metrics.py").write_text(code)
+    keep("half", SCORES)
+    (half,) = run_metrics(request(KeptOutputs("half", "trt", "fp16"))).candidates
+    assert half.reason == "MetricFailed"
+    assert half.message.startswith("metrics.py:9: ValueError: no fp16 here")
+
+
 def test_what_fails_for_one_candidate_is_its_own(claim: Path) -> None:
     keep("half", SCORES)
     keep("right", SCORES)

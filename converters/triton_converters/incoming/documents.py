@@ -9,8 +9,9 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,6 +172,17 @@ GPU_CHARACTERS = 64
 def plain(text: str, limit: int) -> str:
     """Return a text as one line that nothing obeys, at most ``limit`` characters long."""
     return " ".join(printable(text).split())[:limit]
+
+
+WARNINGS = 4
+"""Number of a conversion's warnings that are kept: all must fit into the termination message."""
+WARNING_CHARACTERS = 240
+"""Most of a warning that is kept: two lines of a terminal."""
+
+
+def first_warnings(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the warnings of a conversion that are kept."""
+    return tuple(plain(line, WARNING_CHARACTERS) for line in islice(lines, WARNINGS))
 
 
 def amount(value: float) -> float:

@@ -23,7 +23,7 @@ from triton_converters.convert import torchscript
 from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.gates.precision import check_precision, weight_data_types
 from triton_converters.incoming import documents
-from triton_converters.stages.convert import produce, publish
+from triton_converters.stages.convert import produce
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]
@@ -235,14 +235,14 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
 
 def test_warnings_are_few_and_short(convert: Convert) -> None:
     result = convert("Branching", "ts-trace", "fp16")
-    assert len(result.warnings) <= publish.WARNINGS
-    assert all(len(warning) <= publish.WARNING_CHARACTERS for warning in result.warnings)
+    assert len(result.warnings) <= documents.WARNINGS
+    assert all(len(warning) <= documents.WARNING_CHARACTERS for warning in result.warnings)
     longest = ConvertResult(
         "a" * 64,
         1,
         ("FP16",),
         1.0,
-        ("w" * publish.WARNING_CHARACTERS,) * publish.WARNINGS,
+        ("w" * documents.WARNING_CHARACTERS,) * documents.WARNINGS,
         "10.13.3.9",
         1e-6,
         "c" * 32,

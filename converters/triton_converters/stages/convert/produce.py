@@ -63,7 +63,8 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
         # Of a model of an ensemble, no status tells.
         print(f"{request.model_name}: {quantized.words()}", flush=True)
     error, doubts = max_absolute_error(request, form, directory)
-    words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
+    words = documents.first_warnings(dict.fromkeys((*collected, *doubts)))
+    seconds = round(time.monotonic() - started, 3)
     found = Converted(words, seconds, error, rehearsal.used(), gpu.used(), quantized)
     documents.write(incoming, document(request.conversion_key), found)
 

@@ -31,11 +31,6 @@ from triton_converters.stages.convert.parts import (
     timing_cache,
 )
 
-WARNINGS = 4
-"""Number of warnings kept, with WARNING_CHARACTERS each: all must fit into the termination message."""
-WARNING_CHARACTERS = 240
-"""Most of a warning that is kept: two lines of a terminal."""
-
 
 def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
     """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` if it is missing.
@@ -122,7 +117,7 @@ def _quantized(request: ConvertRequest, told: Quantized | None, incoming: Path) 
 def _warnings(told: Converted, kept: str) -> tuple[str, ...]:
     """Return the warnings to keep; ``kept``: the type of most weights if it is not the precision's, else empty."""
     own = [f"most weights of the file are {kept}, and are served as they are"] if kept else []
-    return tuple(documents.plain(line, WARNING_CHARACTERS) for line in (*own, *told.warnings)[:WARNINGS])
+    return documents.first_warnings((*own, *told.warnings))
 
 
 def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:

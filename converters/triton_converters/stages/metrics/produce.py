@@ -14,6 +14,7 @@ from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
+from triton_converters.stages.metrics import kept
 from triton_converters.user import metrics
 from triton_converters.user.metrics import DataSet
 
@@ -40,7 +41,7 @@ def _judged(
     try:
         return _calculate(request, batches, left_out, candidate)
     except StageError as error:
-        return Computed({}, error.message, error.reason)
+        return Computed({}, kept.message(error.message), error.reason)
 
 
 def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:
@@ -70,4 +71,8 @@ def _calculate(
     }
     data = _data(batches, request.max_batch_size > 0, left_out, candidate)
     values = metrics.calculate(published_source(request.source), request.metrics, arguments, data)
-    return Computed({name: value if math.isfinite(value) else None for name, value in values.items()})
+    names = kept.names(values, request.required)
+    if len(names) < len(values):
+        said = f"{request.metrics.path}: {metrics.CLASS} returned {len(values)} metrics, of which {len(names)} are kept"
+        print(said, flush=True)
+    return Computed({name: values[name] if math.isfinite(values[name]) else None for name in names})

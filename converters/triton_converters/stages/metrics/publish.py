@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,12 @@ from triton_converters.contract.measurement_requests import KeptOutputs, Metrics
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 from triton_converters.contract.stages import STAGES
-from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
 from triton_converters.incoming.files import unfit
+from triton_converters.stages.metrics import kept
 
 STAGE = "metrics"
-METRICS = 64
-"""Most metrics that are kept."""
-NAME_CHARACTERS = 63
-"""Longest name that a threshold may have; a metric with a longer one is not kept."""
-MESSAGE_BYTES = 200
-"""Longest message of a candidate: all candidates share the termination message."""
 
 
 def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
@@ -42,9 +37,7 @@ def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
 
 def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
     """Return the metrics as a table: their names once, then the values of each set of outputs."""
-    every = {name for each in (found.framework, *found.candidates) for name in each.values if _is_name(name)}
-    first = [name for name in request.required if name in every]
-    names = tuple(sorted([*first, *sorted(every - set(first))][:METRICS]))
+    names = kept.names({*chain(found.framework.values, *(each.values for each in found.candidates))}, request.required)
 
     def values(computed: Computed) -> tuple[float | None, ...]:
         return tuple(_value(computed.values.get(name), exact=name in request.required) for name in names)
@@ -52,9 +45,8 @@ def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
     def candidate(asked: KeptOutputs, computed: Computed) -> CandidateMetrics:
         if computed.reason is None:
             return CandidateMetrics(asked.profile, values(computed))
-        message = shortened(printable(computed.message), MESSAGE_BYTES)
         reason = computed.reason if computed.reason in STAGES[STAGE].told_by_run else Reason.CRASHED
-        return CandidateMetrics(asked.profile, (), str(reason), message)
+        return CandidateMetrics(asked.profile, (), str(reason), kept.message(computed.message))
 
     candidates = tuple(map(candidate, request.candidates, found.candidates))
     return MetricsResult(names, values(found.framework), candidates)
@@ -88,7 +80,3 @@ def _value(value: Any, exact: bool) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(value) if exact else float(f"{value:.7g}")
-
-
-def _is_name(text: str) -> bool:
-    return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()
