@@ -1,6 +1,7 @@
 """What the metrics of a candidate's outputs are judged by, and in which words."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -28,17 +29,34 @@ def judged(framework: dict[str, float], served: dict[str, float], *thresholds: T
     return judge(result, PROFILE, thresholds)
 
 
+def decimal(value: float) -> Fraction:
+    """The number that a person reads."""
+    return Fraction(repr(value))
+
+
+def difference(framework: float, served: float) -> Fraction | float:
+    return abs(decimal(framework) - decimal(served)) if math.isfinite(framework) else math.inf
+
+
 @given(st.floats(allow_nan=True), st.floats(allow_nan=True), st.floats(allow_nan=False, allow_infinity=False))
 def test_a_threshold_passes_only_finite_values_inside_it(framework: float, served: float, bound: float) -> None:
     finite = math.isfinite(served)
     for threshold, holds in (
         (Threshold("m", bound, None, None), finite and served >= bound),
         (Threshold("m", None, bound, None), finite and served <= bound),
-        (Threshold("m", None, None, abs(bound)), finite and abs(framework - served) <= abs(bound)),
+        (Threshold("m", None, None, abs(bound)), finite and difference(framework, served) <= decimal(abs(bound))),
     ):
         found = judged({"m": framework}, {"m": served}, threshold)
         assert (found.reason is Reason.PASSED) == holds
         assert bool(found.accuracy) == (finite and math.isfinite(framework)), "the status has finite values only"
+
+
+@pytest.mark.parametrize(("framework", "served"), [(0.95, 0.9), (0.9, 0.85), (0.85, 0.9), (0.3, 0.25)])
+def test_a_difference_is_that_of_the_figures_as_they_are_read(framework: float, served: float) -> None:
+    """In binary, 0.9 - 0.85 is more than 0.05, and 0.95 - 0.9 is less."""
+    values = {"m": framework}, {"m": served}
+    assert judged(*values, Threshold("m", None, None, 0.05)).reason is Reason.PASSED
+    assert judged(*values, Threshold("m", None, None, 0.04999999)).reason is Reason.THRESHOLD_NOT_MET
 
 
 def test_all_bounds_of_a_threshold_must_hold() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from triton_converters.contract.figures import as_written, telling
+from triton_converters.contract.figures import as_written, difference, in_decimal, telling
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 
@@ -43,7 +43,7 @@ class Threshold:
             math.isfinite(served)
             and (self.min is None or served >= self.min)
             and (self.max is None or served <= self.max)
-            and (self.max_degradation is None or abs(framework - served) <= self.max_degradation)
+            and (self.max_degradation is None or difference(framework, served) <= in_decimal(self.max_degradation))
         )
 
 
