@@ -114,6 +114,12 @@ def latest_effect(subject: Subject) -> str:
     )
 
 
+def holds(subject: Subject, sha256: str) -> bool:
+    """Whether spec.rollout.revision names a revision of the source with that digest."""
+    revision = _held_revision(subject)
+    return revision is not None and revision.source_digest == f"sha256:{sha256}"
+
+
 def patch(name: str | None) -> dict[str, object]:
     """Return the change of the object. ``name``: None clears the field."""
     return {"spec": {"rollout": {"revision": name}}}

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from triton_operator.observed.history import History, State
+from triton_operator.observed.revision import Revision
 from triton_plugin.__main__ import main
 from triton_plugin.commands import run as commands
 from triton_plugin.errors import FolderError
@@ -16,6 +18,7 @@ from triton_plugin.exits import Exit
 from triton_plugin.first_object import ObjectOptions
 from triton_plugin.model_folder import read
 from triton_plugin.run import start, update
+from triton_plugin.subject import Subject, parse
 
 SHA256, OTHER = "ab" * 32, "cd" * 32
 NET = ObjectOptions(name="net", source="pvc://models/net")
@@ -197,27 +200,45 @@ class RolledBack:
     namespace = "vision"
     kubectl = None
 
-    def __init__(self) -> None:
-        source = {"uri": NET.source, "sha256": SHA256}
-        self.spec: dict[str, Any] = {"suspend": True, "source": source, "rollout": {"revision": KEPT, "other": 1}}
+    def __init__(self, spec: dict[str, Any]) -> None:
+        rollout = {"revision": KEPT, "onInconclusive": "Undo"}
+        self.spec: dict[str, Any] = {**spec, "suspend": True, "rollout": rollout}
         self.writes: list[dict[str, Any]] = []
+        self.versions: list[object] = []
+        self.history = History()
+        self.exists = True
 
-    def child(self, *_: object) -> dict[str, object]:
-        return {"spec": self.spec}
+    def child(self, *_: object) -> dict[str, object] | None:
+        return self.triton_deployment("net") if self.exists else None
+
+    def triton_deployment(self, name: str) -> dict[str, object]:
+        return {"metadata": {"name": name, "resourceVersion": str(len(self.writes))}, "spec": self.spec}
+
+    def results(self, _: str) -> dict[str, Any]:
+        return {"kind": "ConfigMap", "metadata": {"name": "net-results"}, "data": {"history": self.history.to_json()}}
+
+    def subject(self, name: str) -> Subject:
+        return parse(self.triton_deployment(name), self.results(name))
+
+    def hold(self, revision: str | None) -> None:
+        """What another person does by `kubectl triton rollback`."""
+        self.spec = _merged(self.spec, {"rollout": {"revision": revision}})
 
     def patch(self, name: str, change: dict[str, dict[str, object]]) -> None:
         assert name == "net"
         self.spec = _merged(self.spec, change["spec"])
         self.writes.append(self.spec)
+        self.versions.append(change.get("metadata", {}).get("resourceVersion"))
 
-    def apply(self, *_: object) -> str:
+    def apply(self, _: object, file: Path) -> str:
+        self.spec = _merged(self.spec, yaml.safe_load(file.read_text())["spec"])
         self.writes.append({})
         return "configured"
 
 
 @pytest.fixture
-def rolled_back(monkeypatch: pytest.MonkeyPatch) -> RolledBack:
-    namespace = RolledBack()
+def rolled_back(written: Path, monkeypatch: pytest.MonkeyPatch) -> RolledBack:
+    namespace = RolledBack(yaml.safe_load(written.read_text())["spec"])
     monkeypatch.setattr(commands, "cluster", lambda _: namespace)
     monkeypatch.setattr(commands, "push_files", lambda *_: SimpleNamespace(sha256=OTHER))
     monkeypatch.setattr(commands, "apply", namespace.apply)
@@ -246,7 +267,7 @@ def test_one_write_has_the_new_digest_and_no_earlier_revision(
     """Between two writes, what was rolled back from would serve."""
     main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"])
     first, *others = rolled_back.writes
-    assert (first["source"]["sha256"], first["rollout"]) == (OTHER, {"other": 1})
+    assert (first["source"]["sha256"], first["rollout"]) == (OTHER, {"onInconclusive": "Undo"})
     assert first["suspend"] is True, "what another tool has set stays, as by kubectl apply"
     assert first["models"] == yaml.safe_load(written.read_text())["spec"]["models"]
     assert others == [{}], "kubectl apply then notes what the file holds"
@@ -260,6 +281,97 @@ def test_the_files_that_a_rollback_left_are_not_served_again(
     assert main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"]) == 1
     assert "which would serve again at once, so nothing is applied" in capsys.readouterr().err
     assert rolled_back.writes == []
+
+
+def _during_the_push(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    def pushed(*_: object) -> SimpleNamespace:
+        happens()
+        return SimpleNamespace(sha256=OTHER)
+
+    monkeypatch.setattr(commands, "push_files", pushed)
+
+
+def _at_the_end(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    def watched(*_: object) -> Exit:
+        happens()
+        return Exit.OK
+
+    monkeypatch.setattr(commands, "watch_object", watched)
+    monkeypatch.setattr(commands, "first_request", lambda *_: "a first request")
+
+
+def test_a_rollback_during_the_push_stays(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The object would be Ready with the new digest and the earlier revision, and a pipeline would go on."""
+    rolled_back.hold(None)
+    text = written.read_text()
+    _during_the_push(monkeypatch, lambda: rolled_back.hold(KEPT))
+    assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
+    assert f"is rolled back to revision {KEPT}, so what --update pushes would not be" in capsys.readouterr().err
+    assert (written.read_text(), rolled_back.writes) == (text, [])
+
+
+def test_an_object_that_others_made_during_the_push_stays(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written.unlink()
+    rolled_back.exists = False
+    _during_the_push(monkeypatch, lambda: setattr(rolled_back, "exists", True))
+    assert main(["run", str(written.parent / "net.onnx")]) == 1
+    assert "the TritonDeployment net of namespace vision exists; pass --update" in capsys.readouterr().err
+    assert (written.exists(), rolled_back.writes) == (False, [])
+
+
+@pytest.mark.parametrize("again", [[], ["--update"], ["--force"]])
+def test_a_rollback_that_came_after_the_push_is_no_success(
+    written: Path,
+    rolled_back: RolledBack,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    again: list[str],
+) -> None:
+    """`watch` is done once the revision that somebody went back to is active."""
+    rolled_back.hold(None)
+    rolled_back.exists = bool(again)
+    if not again:
+        written.unlink()
+    _at_the_end(monkeypatch, lambda: rolled_back.hold(KEPT))
+    assert main(["run", str(written.parent / "net.onnx"), *again]) == 1
+    said = capsys.readouterr()
+    assert f"net was rolled back to revision {KEPT} meanwhile, so what this command asks for is not serv" in said.err
+    assert "a first request" not in said.out
+
+
+def test_who_holds_what_was_pushed_keeps_nothing_from_being_served(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """During a soak, a rollback to the active revision ends the soak."""
+    rolled_back.hold(None)
+    rolled_back.history = _served(KEPT, OTHER)
+    _at_the_end(monkeypatch, lambda: rolled_back.hold(KEPT))
+    assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 0
+    assert "a first request" in capsys.readouterr().out
+
+
+def _served(*revisions: str) -> History:
+    """The history of these keys, each with the digest after it."""
+    pairs = zip(revisions[::2], revisions[1::2], strict=True)
+    made = (
+        Revision.of(key, "onnx-fp32", "net", f"net-{key}", {"a": 1}, {"source": {"digest": f"sha256:{digest}"}})
+        for key, digest in pairs
+    )
+    return History(tuple(State((each.key,), revision=each) for each in made))
+
+
+def test_other_files_that_came_after_the_push_are_no_success(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second push, or a GitOps tool that sets the digest back: the object is Ready with it."""
+    rolled_back.hold(None)
+    _at_the_end(monkeypatch, lambda: rolled_back.patch("net", {"spec": {"source": {"sha256": SHA256}}}))
+    assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
+    assert "net got another spec.source.sha256 meanwhile, so what this command asks" in capsys.readouterr().err
 
 
 def test_force_replaces_an_object_that_is_rolled_back(written: Path, rolled_back: RolledBack) -> None:

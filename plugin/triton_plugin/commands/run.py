@@ -14,6 +14,7 @@ from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import misspelled, notices, object_name, undemanded
+from triton_plugin.history import holds
 from triton_plugin.location import add_location
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.push.files import collect, digest
@@ -21,6 +22,8 @@ from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
 from triton_plugin.run import CLAIM, apply, complete_yaml, following, replacement, start, update
+from triton_plugin.source import Cluster
+from triton_plugin.subject import Subject
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import deployments
@@ -68,40 +71,93 @@ def run(options: argparse.Namespace) -> Exit:
         sha256 = "" if uri else digest(collect(path).files, lambda _: None)
         sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
         return Exit.OK
-    source = cluster(options)
-    known = source.child(TRITON_DEPLOYMENT, name)
-    # The name may be that of a folder within a repository that somebody else wrote.
-    if not (options.force or options.update) and known is not None:
-        raise FolderError(
-            f"the TritonDeployment {name} of namespace {source.namespace} exists; pass --update to push its files"
-            " again, --force to replace its spec, too, or choose another name: --name NAME"
-        )
+    there = _Object(cluster(options), name, options)
+    there.read()
     # Never inside the folder: it would be pushed the next time.
     file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
 
     def push() -> str:
-        return "" if uri else push_files(source, options, path, wanted.source).sha256
-
-    kept = _kept_revision(known or {}, name, options)
-
-    def apply_file(object_file: Path) -> str:
-        if options.force and (there := source.child(TRITON_DEPLOYMENT, name)) is not None:
-            source.patch(name, {"spec": replacement(_spec(object_file), there.get("spec", {}))})
-        # kubectl apply removes only what it has set: not the revision that `rollback` names.
-        elif kept:
-            source.patch(name, {"spec": following(_spec(object_file))})
-            say(f"spec.rollout.revision is removed; revision {kept} serves until what is pushed has passed")
-        return apply(source.kubectl, object_file)
+        return "" if uri else there.push(path, wanted.source)
 
     if options.update:
-        update(wanted, file, push, apply_file, say, kept and _digest(known or {}), folder.pipeline)
+        update(wanted, file, push, there.apply, say, there.revision and there.digest, folder.pipeline)
     else:
-        start(folder, wanted, file, push, apply_file, say, options.force)
-    status = watch_object(source, name, options.timeout)
+        start(folder, wanted, file, push, there.apply, say, options.force)
+    status = watch_object(there.source, name, options.timeout)
     if status == Exit.OK:
+        subject = there.served()
         here = None if uri or not path.is_dir() else path.resolve()
-        say(f"\n{first_request(source.subject(name), here)}")
+        say(f"\n{first_request(subject, here)}")
     return status
+
+
+class _Object:
+    """The object in the cluster, which others may change while the files are pushed, and later."""
+
+    def __init__(self, source: Cluster, name: str, options: argparse.Namespace) -> None:
+        self.source = source
+        self._name = name
+        self._options = options
+        self._body: Mapping[str, Any] = {}
+        self._pushed = ""
+        """The digest of what was pushed; empty: nothing was."""
+
+    @property
+    def revision(self) -> str:
+        """The revision to which it was rolled back when it was read last; empty: to none."""
+        return ((self._body.get("spec") or {}).get("rollout") or {}).get("revision") or ""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its source when it was read last; empty: it had none."""
+        return ((self._body.get("spec") or {}).get("source") or {}).get("sha256") or ""
+
+    def read(self) -> None:
+        """Read it. Raises FolderError if the options do not say what becomes of such an object."""
+        found, options = self.source.child(TRITON_DEPLOYMENT, self._name), self._options
+        self._body = found or {}
+        # The name may be that of a folder within a repository that somebody else wrote.
+        if not (options.force or options.update) and found is not None:
+            raise FolderError(
+                f"the TritonDeployment {self._name} of namespace {self.source.namespace} exists; pass --update to push"
+                " its files again, --force to replace its spec, too, or choose another name: --name NAME"
+            )
+        # It is Ready, and serves nothing newer.
+        if self.revision and options.update and not options.to_latest:
+            raise FolderError(
+                f"the TritonDeployment {self._name} is rolled back to revision {self.revision}, so what --update pushes"
+                " would not be served; add --to-latest: that revision then serves until what is pushed has passed"
+            )
+
+    def push(self, path: Path, uri: str) -> str:
+        """Push the files, read it again, and return their digest. Raises CommandError and OSError."""
+        self._pushed = push_files(self.source, self._options, path, uri).sha256
+        self.read()
+        return self._pushed
+
+    def apply(self, object_file: Path) -> str:
+        """Make it what the file says, and return what kubectl said. Raises CommandError."""
+        if self._options.force and (there := self.source.child(TRITON_DEPLOYMENT, self._name)) is not None:
+            self.source.patch(self._name, {"spec": replacement(_spec(object_file), there.get("spec", {}))})
+        # kubectl apply removes only what it has set: not the revision that `rollback` names.
+        elif self._options.to_latest and self.revision:
+            self.source.patch(self._name, {"spec": following(_spec(object_file))})
+            say(f"spec.rollout.revision is removed; revision {self.revision} serves until what is pushed has passed")
+        return apply(self.source.kubectl, object_file)
+
+    def served(self) -> Subject:
+        """Return it with its results, once it is ready. Raises FolderError if it is so by what others asked for."""
+        subject = self.source.subject(self._name)
+        change = ""
+        if held := subject.spec.rollout.revision:
+            change = "" if holds(subject, self._pushed) else f"was rolled back to revision {held} meanwhile"
+        elif self._pushed not in ("", subject.spec.source.sha256):
+            change = "got another spec.source.sha256 meanwhile"
+        if change:
+            raise FolderError(
+                f"the TritonDeployment {self._name} {change}, so what this command asks for is not served"
+            )
+        return subject
 
 
 def _name(folder: ModelFolder, options: argparse.Namespace) -> str:
@@ -125,28 +181,6 @@ def _spec(object_file: Path) -> Mapping[str, Any]:
     (body,) = deployments(object_file.read_text(encoding="utf-8"))
     spec: Mapping[str, Any] = body["spec"]
     return spec
-
-
-def _kept_revision(known: Mapping[str, Any], name: str, options: argparse.Namespace) -> str:
-    """Return the revision to which an object is rolled back, which --to-latest ends; empty: there is none.
-
-    Empty also for --force, which replaces the whole spec. Raises FolderError for --update without --to-latest: the
-    object is Ready, and serves nothing newer.
-    """
-    kept: str = ((known.get("spec") or {}).get("rollout") or {}).get("revision") or ""
-    if options.force:
-        return ""
-    if kept and not options.to_latest:
-        raise FolderError(
-            f"the TritonDeployment {name} is rolled back to revision {kept}, so what --update pushes would not be"
-            " served; add --to-latest: that revision then serves until what is pushed has passed"
-        )
-    return kept
-
-
-def _digest(known: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an object's source; empty: the object has none."""
-    return ((known.get("spec") or {}).get("source") or {}).get("sha256") or ""
 
 
 def _check_options(options: argparse.Namespace, uri: str) -> None:
