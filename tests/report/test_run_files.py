@@ -270,6 +270,7 @@ def test_one_write_has_the_new_digest_and_no_earlier_revision(
     assert (first["source"]["sha256"], first["rollout"]) == (OTHER, {"onInconclusive": "Undo"})
     assert first["suspend"] is True, "what another tool has set stays, as by kubectl apply"
     assert first["models"] == yaml.safe_load(written.read_text())["spec"]["models"]
+    assert rolled_back.versions == ["0"], "the API server refuses it if the object is another one by now"
     assert others == [{}], "kubectl apply then notes what the file holds"
     assert f"revision {KEPT} serves until what is pushed has passed" in capsys.readouterr().out
 
@@ -310,6 +311,34 @@ def test_a_rollback_during_the_push_stays(
     assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
     assert f"is rolled back to revision {KEPT}, so what --update pushes would not be" in capsys.readouterr().err
     assert (written.read_text(), rolled_back.writes) == (text, [])
+
+
+@pytest.mark.parametrize("first", [KEPT, None], ids=["to another revision", "the first one"])
+@pytest.mark.parametrize("way", [["--update", "--to-latest"], ["--force"]], ids=" ".join)
+def test_only_the_rollback_that_was_there_is_ended(
+    written: Path,
+    rolled_back: RolledBack,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    first: str | None,
+    way: list[str],
+) -> None:
+    """Who types the command does not know of the other one, which may be what keeps wrong answers from clients."""
+    rolled_back.hold(first)
+    text, other = written.read_text(), KEPT[::-1]
+    _during_the_push(monkeypatch, lambda: rolled_back.hold(other))
+    assert main(["run", str(written.parent / "net.onnx"), *way]) == 1
+    assert f"net was rolled back to revision {other} while the files were pushed, so noth" in capsys.readouterr().err
+    assert (written.read_text(), rolled_back.writes) == (text, [])
+
+
+def test_a_rollback_that_others_ended_meanwhile_needs_no_end(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _during_the_push(monkeypatch, lambda: rolled_back.hold(None))
+    main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"])
+    assert rolled_back.writes == [{}]
+    assert "is removed" not in capsys.readouterr().out
 
 
 def test_an_object_that_others_made_during_the_push_stays(

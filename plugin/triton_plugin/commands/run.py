@@ -132,18 +132,35 @@ class _Object:
     def push(self, path: Path, uri: str) -> str:
         """Push the files, read it again, and return their digest. Raises CommandError and OSError."""
         self._pushed = push_files(self.source, self._options, path, uri).sha256
-        self.read()
+        self._read_again()
         return self._pushed
+
+    def _read_again(self) -> None:
+        """Read it, and raise FolderError for what nobody knew of who typed the command."""
+        known = self.revision
+        self.read()
+        if self.revision not in ("", known):
+            raise FolderError(
+                f"the TritonDeployment {self._name} was rolled back to revision {self.revision} while the files were"
+                " pushed, so nothing is applied; to serve them all the same, type the command again"
+            )
 
     def apply(self, object_file: Path) -> str:
         """Make it what the file says, and return what kubectl said. Raises CommandError."""
-        if self._options.force and (there := self.source.child(TRITON_DEPLOYMENT, self._name)) is not None:
-            self.source.patch(self._name, {"spec": replacement(_spec(object_file), there.get("spec", {}))})
+        if self._body:
+            self._read_again()
+        if self._body and self._options.force:
+            self._patch(replacement(_spec(object_file), self._body.get("spec", {})))
         # kubectl apply removes only what it has set: not the revision that `rollback` names.
         elif self._options.to_latest and self.revision:
-            self.source.patch(self._name, {"spec": following(_spec(object_file))})
+            self._patch(following(_spec(object_file)))
             say(f"spec.rollout.revision is removed; revision {self.revision} serves until what is pushed has passed")
         return apply(self.source.kubectl, object_file)
+
+    def _patch(self, spec: dict[str, Any]) -> None:
+        """Change its spec. Raises SubjectError, also if it was changed since it was read."""
+        version = self._body.get("metadata", {}).get("resourceVersion")
+        self.source.patch(self._name, {"metadata": {"resourceVersion": version}, "spec": spec})
 
     def served(self) -> Subject:
         """Return it with its results, once it is ready. Raises FolderError if it is so by what others asked for."""
