@@ -86,28 +86,39 @@ def rollback_effect(subject: Subject, name: str) -> str:
     )
 
 
-def latest_effect(subject: Subject) -> str:
-    """Return which revision serves once spec.rollout.revision is removed, in sentences; empty: it was not set."""
-    held, source, active = subject.spec.rollout.revision, subject.spec.source, _active_revision(subject)
-    if not held:
-        return ""
+def left_revision(subject: Subject) -> str:
+    """Return the name of what serves again once spec.rollout.revision is removed; empty: what is asked for has to pass.
+
+    That is the last one to serve with the source that the spec names, apart from the revision that is held.
+    """
+    source, kept = subject.spec.source, _held_revision(subject) or _active_revision(subject)
     digest = f"sha256:{source.sha256}" if source.sha256 else ""
     served = (
-        one_line(f"{name} (source {_short_source(each)})")
+        name
         for name, each in subject.history.revisions.items()
-        if each != active
+        if each != kept
         and digest in ("", each.source_digest)
         and (digest or source.version in ("", each.source_version))
     )
-    if (left := next(served, None)) is None:
+    return next(served, "")
+
+
+def latest_effect(subject: Subject) -> str:
+    """Return which revision serves once spec.rollout.revision is removed, in sentences; empty: it was not set."""
+    held, source = subject.spec.rollout.revision, subject.spec.source
+    if not held:
+        return ""
+    if not (left := left_revision(subject)):
+        digest = f"sha256:{source.sha256}" if source.sha256 else ""
         named = _short(digest) or source.version or source.uri
         return (
             f" No other revision of the source that the spec names ({named}) is recorded, so the active one serves"
             " until what the spec asks for has passed."
         )
     name = quote(subject.name)
+    named = one_line(f"{left} (source {_short_source(subject.history.revisions[left])})")
     return (
-        f" What the spec asks for has served before, unless it was edited since: revision {left}. It serves again as"
+        f" What the spec asks for has served before, unless it was edited since: revision {named}. It serves again as"
         f" soon as its server is ready, and is not measured again. To stay with {held}, type: kubectl triton rollback"
         f" {name} {quote(held)}. From there you serve a mended folder by: kubectl triton run FOLDER --name {name}"
         " --update --to-latest."

@@ -99,18 +99,16 @@ def update(
     push: Callable[[], str],
     apply: Callable[[Path], str],
     say: Callable[[str], None],
-    left: str = "",
     pipeline: Pipeline | None = None,
 ) -> None:
     """Push the files again, write their digest into the object's file, which otherwise stays, and apply it.
 
-    ``options``: the object's name, and the source that ``push`` pushes to. ``left``: the digest of the source that a
-    rollback left, which would serve again at once; empty: there is none. ``pipeline``: what a Triton repository shows;
-    None: the folder is none.
+    ``options``: the object's name, and the source that ``push`` pushes to.
+    ``pipeline``: what a Triton repository shows; None: the folder is none.
 
     Raises FolderError before anything is applied: there is no such file, it holds anything else than that object, which
     the cluster would get too, it keeps an earlier revision, its source has not one digest, or is another, it has to be
-    filled in, it names no requirements for what a step imports, or what is pushed is what the rollback left.
+    filled in, or it names no requirements for what a step imports.
     """
     _check_no_link(file)
     if not file.exists():
@@ -148,12 +146,6 @@ def update(
             f" {file}, the model of such a step also needs `requirements`: the path of the file that lists its packages"
         )
     digest = push()
-    if digest == left:
-        raise FolderError(
-            f"the folder still holds the files that the rollback of {options.name} left (sha256:{left[:8]}), which"
-            f" would serve again at once, so nothing is applied; mend them. If you mended {file} alone, apply it, and"
-            f" type `kubectl triton rollback {options.name} --to-latest`"
-        )
     file.write_text(DIGEST.sub(rf"\g<1>{digest}", text), encoding="utf-8")
     say(f"wrote the new digest into {file}")
     say(apply(file))

@@ -206,6 +206,13 @@ def test_the_end_of_a_rollback_says_what_serves_then(source: dict[str, str], wor
     assert words in latest_effect(replace(found, spec=spec))
 
 
+def test_the_end_of_a_rollback_that_has_not_moved_the_service_yet_serves_what_it_left() -> None:
+    """The active revision is the one that is left, so it is no news that nothing else has its source."""
+    found = subject(revision(NEWEST), revision(BEFORE), named=BEFORE)
+    spec = found.spec.model_copy(update={"source": found.spec.source.model_copy(update={"sha256": NEWEST * 4})})
+    assert f"unless it was edited since: revision {NEWEST} (source nightly)" in latest_effect(replace(found, spec=spec))
+
+
 def test_the_end_of_no_rollback_serves_nothing_else() -> None:
     assert latest_effect(subject(revision(NEWEST))) == ""
 

@@ -191,7 +191,7 @@ def test_an_update_refuses_what_the_objects_file_says(
     assert f"write into that file what {given[0]} says" in capsys.readouterr().err
 
 
-KEPT = "0123456789abcdef"
+KEPT, LEFT = "0123456789abcdef", "1" * 16
 
 
 class RolledBack:
@@ -275,13 +275,34 @@ def test_one_write_has_the_new_digest_and_no_earlier_revision(
     assert f"revision {KEPT} serves until what is pushed has passed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "history",
+    [(KEPT, OTHER, LEFT, SHA256), (LEFT, SHA256, KEPT, OTHER), (LEFT, SHA256, KEPT, SHA256)],
+    ids=["served before", "serves until the other is there", "the same files with other settings"],
+)
 def test_the_files_that_a_rollback_left_are_not_served_again(
-    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    written: Path,
+    rolled_back: RolledBack,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    history: tuple[str, ...],
 ) -> None:
+    rolled_back.history = _served(*history)
     monkeypatch.setattr(commands, "push_files", lambda *_: SimpleNamespace(sha256=SHA256))
     assert main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"]) == 1
     assert "which would serve again at once, so nothing is applied" in capsys.readouterr().err
     assert rolled_back.writes == []
+
+
+@pytest.mark.parametrize("history", [(KEPT, OTHER), (KEPT, SHA256)], ids=["other files", "those of the kept one"])
+def test_the_files_that_a_rollback_left_before_they_served_are_tried_again(
+    written: Path, rolled_back: RolledBack, monkeypatch: pytest.MonkeyPatch, history: tuple[str, ...]
+) -> None:
+    """They have no verdict yet, or failed, and so serve only once they have passed."""
+    rolled_back.history = _served(*history)
+    monkeypatch.setattr(commands, "push_files", lambda *_: SimpleNamespace(sha256=SHA256))
+    main(["run", str(written.parent / "net.onnx"), "--update", "--to-latest"])
+    assert (rolled_back.spec["source"]["sha256"], rolled_back.spec["rollout"].get("revision")) == (SHA256, None)
 
 
 def _during_the_push(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:

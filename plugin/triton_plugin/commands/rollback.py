@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " that was measured before the active one; refused while what the spec asks for is not active",
     )
     group.add_argument(
-        "--to-latest", action="store_true", help="clear that: what the rollback left serves again at once"
+        "--to-latest",
+        action="store_true",
+        help="clear that: what the rollback left serves again at once, if it served before",
     )
 
 

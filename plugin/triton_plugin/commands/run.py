@@ -14,7 +14,7 @@ from triton_plugin.commands.watch import add_timeout, watch_object
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import misspelled, notices, object_name, undemanded
-from triton_plugin.history import holds
+from triton_plugin.history import holds, left_revision
 from triton_plugin.location import add_location
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.push.files import collect, digest
@@ -23,7 +23,7 @@ from triton_plugin.remote_model import read as read_uri
 from triton_plugin.request import first_request
 from triton_plugin.run import CLAIM, apply, complete_yaml, following, replacement, start, update
 from triton_plugin.source import Cluster
-from triton_plugin.subject import Subject
+from triton_plugin.subject import Subject, parse
 from triton_plugin.terminal import say
 from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import deployments
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> Exit:
         return "" if uri else there.push(path, wanted.source)
 
     if options.update:
-        update(wanted, file, push, there.apply, say, there.revision and there.digest, folder.pipeline)
+        update(wanted, file, push, there.apply, say, folder.pipeline)
     else:
         start(folder, wanted, file, push, there.apply, say, options.force)
     status = watch_object(there.source, name, options.timeout)
@@ -107,11 +107,6 @@ class _Object:
         """The revision to which it was rolled back when it was read last; empty: to none."""
         return ((self._body.get("spec") or {}).get("rollout") or {}).get("revision") or ""
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of its source when it was read last; empty: it had none."""
-        return ((self._body.get("spec") or {}).get("source") or {}).get("sha256") or ""
-
     def read(self) -> None:
         """Read it. Raises FolderError if the options do not say what becomes of such an object."""
         found, options = self.source.child(TRITON_DEPLOYMENT, self._name), self._options
@@ -133,6 +128,15 @@ class _Object:
         """Push the files, read it again, and return their digest. Raises CommandError and OSError."""
         self._pushed = push_files(self.source, self._options, path, uri).sha256
         self._read_again()
+        if self._options.to_latest and self.revision:
+            subject = parse(self._body, self.source.results(self._name))
+            if self._pushed == subject.spec.source.sha256 and left_revision(subject):
+                raise FolderError(
+                    f"the folder still holds the files that the rollback of {self._name} left"
+                    f" (sha256:{self._pushed[:8]}), which would serve again at once, so nothing is applied; mend them."
+                    " If you mended the object's file alone, apply it, and type"
+                    f" `kubectl triton rollback {self._name} --to-latest`"
+                )
         return self._pushed
 
     def _read_again(self) -> None:
