@@ -104,21 +104,19 @@ def left_revision(subject: Subject) -> str:
 
 
 def latest_effect(subject: Subject) -> str:
-    """Return which revision serves once spec.rollout.revision is removed, in sentences; empty: it was not set."""
-    held, source = subject.spec.rollout.revision, subject.spec.source
-    if not held:
-        return ""
+    """Return which revision serves once spec.rollout.revision is removed, in sentences."""
+    held, source = subject.spec.rollout.revision or "", subject.spec.source
     if not (left := left_revision(subject)):
         digest = f"sha256:{source.sha256}" if source.sha256 else ""
         named = _short(digest) or source.version or source.uri
         return (
-            f" No other revision of the source that the spec names ({named}) is recorded, so the active one serves"
+            f"No other revision of the source that the spec names ({named}) is recorded, so the active one serves"
             " until what the spec asks for has passed."
         )
     name = quote(subject.name)
     named = one_line(f"{left} (source {_short_source(subject.history.revisions[left])})")
     return (
-        f" What the spec asks for has served before, unless it was edited since: revision {named}. It serves again as"
+        f"What the spec asks for has served before, unless it was edited since: revision {named}. It serves again as"
         f" soon as its server is ready, and is not measured again. To stay with {held}, type: kubectl triton rollback"
         f" {name} {quote(held)}. From there you serve a mended folder by: kubectl triton run FOLDER --name {name}"
         " --update --to-latest."

@@ -160,8 +160,10 @@ class FakeCluster:
     def __init__(self, *_: str | None) -> None:
         """There is always a cluster."""
 
+    named = NEWEST
+
     def subject(self, name: str) -> Subject:
-        return subject(revision(NEWEST), revision(BEFORE))
+        return subject(revision(NEWEST), revision(BEFORE), named=self.named)
 
     def patch(self, name: str, change: dict[str, Any]) -> None:
         type(self).patched = (name, change)
@@ -183,7 +185,18 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
         return
     assert (status, FakeCluster.patched) == (0, ("digits", {"spec": {"rollout": {"revision": wanted}}}))
     assert "make the same change in Git" in out
-    assert (BEFORE in out) == (wanted is not None), "the list is shown with a choice"
+    assert ("Revisions that served" in out) == (wanted is not None), "the list is shown with a choice"
+
+
+def test_the_end_of_no_rollback_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeCluster, "patched", ())
+    monkeypatch.setattr(FakeCluster, "named", "")
+    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    assert __main__.main(["rollback", "digits", "--to-latest"]) == 0
+    words = "TritonDeployment digits: spec.rollout.revision is not set; nothing is changed\n"
+    assert (FakeCluster.patched, capsys.readouterr().out) == ((), words)
 
 
 @pytest.mark.parametrize(
@@ -211,10 +224,6 @@ def test_the_end_of_a_rollback_that_has_not_moved_the_service_yet_serves_what_it
     found = subject(revision(NEWEST), revision(BEFORE), named=BEFORE)
     spec = found.spec.model_copy(update={"source": found.spec.source.model_copy(update={"sha256": NEWEST * 4})})
     assert f"unless it was edited since: revision {NEWEST} (source nightly)" in latest_effect(replace(found, spec=spec))
-
-
-def test_the_end_of_no_rollback_serves_nothing_else() -> None:
-    assert latest_effect(subject(revision(NEWEST))) == ""
 
 
 def test_a_line_end_in_the_history_makes_no_row() -> None:

@@ -31,10 +31,13 @@ def run(options: argparse.Namespace) -> Exit:
     """Set the revision that the object holds, or clear it. Raises CommandError."""
     source = cluster(options)
     subject = source.subject(options.name)
+    if options.to_latest and not subject.spec.rollout.revision:
+        say(f"TritonDeployment {options.name}: spec.rollout.revision is not set; nothing is changed")
+        return Exit.OK
     if not options.to_latest:
         print_history(subject)
     name = None if options.to_latest else rollback_revision(subject, options.revision)
     source.patch(options.name, patch(name))
-    change = f"is set to {name}. {rollback_effect(subject, name)}" if name else f"is removed.{latest_effect(subject)}"
+    change = f"is set to {name}. {rollback_effect(subject, name)}" if name else f"is removed. {latest_effect(subject)}"
     say(f"TritonDeployment {options.name}: spec.rollout.revision {change} {after_a_patch(options.name)}")
     return Exit.OK
