@@ -19,6 +19,7 @@ from triton_plugin.first_object import ObjectOptions, first_object
 from triton_plugin.marks import TODO, marks
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.triton_repository.pipeline import Pipeline
+from triton_plugin.validation.files import faults_in_words
 from triton_plugin.validation.validate import Loader, check, deployments
 
 PATH = re.compile(rf"({SEGMENT}/)*{SEGMENT}")
@@ -108,7 +109,7 @@ def update(
 
     Raises FolderError before anything is applied: there is no such file, it holds anything else than that object, which
     the cluster would get too, it keeps an earlier revision, its source has not one digest, or is another, it has to be
-    filled in, or it names no requirements for what a step imports.
+    filled in, it is invalid, or it names no requirements for what a step imports.
     """
     _check_no_link(file)
     if not file.exists():
@@ -139,6 +140,9 @@ def update(
         )
     if missing := _missing(text):
         raise FolderError(f"{file} cannot run before this is filled in:\n  {missing}\nNothing was pushed")
+    if faults := list(faults_in_words(body)):
+        lines = "\n  ".join(faults)
+        raise FolderError(f"{file} is invalid:\n  {lines}\nNothing was pushed")
     if lacking := list(_uncovered(pipeline, spec)) if pipeline is not None else ():
         lines = "\n  ".join(lacking)
         raise FolderError(

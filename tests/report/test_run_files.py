@@ -130,6 +130,27 @@ def test_an_update_of_a_file_that_is_to_be_filled_in_pushes_nothing(written: Pat
         update(NET, written, lambda: pytest.fail("pushed"), lambda _: "", lambda _: None)
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        ("serving:", "servin:", "spec.servin: unknown field. Did you mean spec.serving?"),
+        ("cpu: 100m", "cpu: [100m]", "spec.conversion.pod.resources.requests.cpu: must be"),
+        ("selection:", "accuracy: {thresholds: [{metric: top1, min: 0.9}]}\n  selection:", "MetricsCalculator"),
+        ("    path:", "    scratchPaths: [/cache]\n    path:", "spec"),
+    ],
+    ids=["an unknown field", "a wrong type", "a rule", "a field of another format"],
+)
+def test_an_update_of_a_file_that_would_be_refused_pushes_nothing(
+    written: Path, was: str, becomes: str, words: str
+) -> None:
+    text = written.read_text().replace(was, becomes, 1)
+    written.write_text(text)
+    with pytest.raises(FolderError, match=r"(?s)is invalid:\n.*Nothing was pushed") as refused:
+        update(NET, written, pytest.fail, lambda _: pytest.fail("it is applied"), pytest.fail)
+    assert words in str(refused.value)
+    assert written.read_text() == text
+
+
 def test_an_update_of_a_file_that_names_a_revision_pushes_nothing(written: Path) -> None:
     """The cluster's object may follow the latest, until the file is applied."""
     text = written.read_text().replace("spec:\n", "spec:\n  rollout: {revision: 0123456789abcdef}\n", 1)

@@ -83,10 +83,16 @@ def _name(body: Mapping[str, Any]) -> str:
 
 
 def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None], *, is_open: bool) -> bool:
-    faults = check(body)
+    faults = list(faults_in_words(body))
     for fault in faults:
-        words = hint(fault, schema(old_names=False))
-        say(f"{place}: {fault}{'. ' if words else ''}{words}")
+        say(f"{place}: {fault}")
     if not faults:
         say(f"{place}: valid{' apart from what is to be filled in' if is_open else ''}")
     return not faults
+
+
+def faults_in_words(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults of an object, each with what helps with it."""
+    for fault in check(body):
+        words = hint(fault, schema(old_names=False))
+        yield f"{fault}{'. ' if words else ''}{words}"
