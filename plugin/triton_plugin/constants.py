@@ -1,21 +1,24 @@
 """The names in a Python file, and the texts that it gives to them, as its syntax tree shows them. Pure."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 Constants = Mapping[str, str]
 """The names that a file gives to one text alone, each with the text."""
 
 
-def constants(module: ast.Module) -> Constants:
-    """Return the names that the file gives to a text, and to nothing else; variables of the environment among them."""
+def constants(module: ast.Module, read: Callable[[ast.AST | None], str] | None = None) -> Constants:
+    """Return the names that the file gives to a text, and to nothing else; variables of the environment among them.
+
+    ``read`` returns the text of a value; None: only a literal is one.
+    """
     found: dict[str, set[str]] = {}
     for node in ast.walk(module):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         for each in targets:
             if name := _name(each):
-                found.setdefault(name, set()).add(text(value, {}))
+                found.setdefault(name, set()).add(read(value) if read else text(value, {}))
     return {name: texts.pop() for name, texts in found.items() if len(texts) == 1}
 
 

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import TypeGuard
 
-from triton_plugin.constants import constants, last_name, text
+from triton_plugin.constants import Constants, constants, last_name, text
 
 _PLACE = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?")
 """Matches an absolute path."""
 Path = tuple[str, int]
 """A path, and its line."""
+PATHS = ("Path", "PurePath", "PosixPath", "PurePosixPath")
+"""The classes of ``pathlib`` that take a path."""
 MAKING = ("makedirs", "mkdir")
 """The functions that make a directory."""
+LONGEST = 512
+"""Most characters of a path that is put together: a file may hold very many."""
 WRITING = frozenset("wax")
 """What a mode of ``open`` has if the file need not be there."""
 
@@ -28,12 +32,13 @@ def opened(module: ast.Module) -> Iterator[Path]:
 
 
 def absolute(module: ast.Module) -> Iterator[str]:
-    """Yield the texts that are absolute paths; one that is added to another text is the end of that."""
+    """Yield the absolute paths that are texts, or put together from texts; the end of another path is none."""
     added = {id(node.right) for node in ast.walk(module) if isinstance(node, ast.BinOp)}
     added |= {id(each) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for each in node.values[1:]}
     for node in ast.walk(module):
         if isinstance(node, ast.expr) and id(node) not in added and _PLACE.fullmatch(text(node, {})):
             yield text(node, {})
+    yield from filter(_PLACE.fullmatch, _put_together(module, constants(module, _plain)))
 
 
 def made(module: ast.Module) -> Iterator[str]:
@@ -49,22 +54,68 @@ def made(module: ast.Module) -> Iterator[str]:
             yield path.rstrip("/")
 
 
+def _plain(node: ast.AST | None) -> str:
+    """Return a text, or that of ``Path("text")``; empty: it is neither."""
+    if isinstance(node, ast.Call) and last_name(node.func) in PATHS and len(node.args) == 1:
+        return text(node.args[0], {})
+    return text(node, {})
+
+
+def _put_together(module: ast.Module, known: Constants) -> Iterator[str]:
+    """Yield what joins, divisions, sums and f-strings make of texts alone."""
+    begun = {id(node.left) for node in ast.walk(module) if _is_division(node)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            is_plain = all(getattr(each, "conversion", -1) == -1 for each in node.values)
+            parts = (
+                getattr(each, "value", None) if isinstance(each, ast.FormattedValue) else each for each in node.values
+            )
+            yield "".join(_texts(parts if is_plain else (), known))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            yield "".join(_texts((node.left, node.right), known))
+        elif _is_join(node):
+            yield str(PurePosixPath(*_texts(node.args, known)))
+        elif _is_division(node) and id(node) not in begun:
+            yield str(PurePosixPath(*reversed(_texts(_divided(node), known))))
+
+
+def _texts(parts: Iterable[ast.AST | None], known: Constants) -> list[str]:
+    """Return the texts of all parts; empty: one is none, or they are too long."""
+    found: list[str] = []
+    length = 0
+    for each in parts:
+        found.append(_plain(each) or text(each, known))
+        length += len(found[-1])
+        if not found[-1] or length > LONGEST:
+            return []
+    return found
+
+
 def joined(module: ast.Module) -> Iterator[Path]:
     """Yield the literal ends of ``os.path.join(..., "a", "b.txt")``, ``... / "a" / "b.txt"``, and of sums."""
     # Each division is looked at once: a file may hold thousands in a row.
     begun = {id(node.left) for node in ast.walk(module) if _is_division(node) and text(node.right, {})}
     for node in ast.walk(module):
         parts: Iterable[ast.expr] = ()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
-            # Another method of that name joins words.
-            is_of_path = isinstance(node.func.value, ast.Attribute | ast.Name) and len(node.args) > 1
-            parts = reversed(node.args) if is_of_path else ()
+        if _is_join(node):
+            parts = reversed(node.args)
         elif _is_division(node) and id(node) not in begun:
             parts = _divided(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _PLACE.fullmatch(text(node.right, {})):
             yield text(node.right, {}).strip("/"), node.lineno
         if isinstance(node, ast.expr) and (end := _end(parts)):
             yield str(PurePosixPath(*reversed(end))), node.lineno
+
+
+def _is_join(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether it is ``os.path.join(...)``: another method of that name joins words."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "join"
+        and isinstance(node.func.value, ast.Attribute | ast.Name)
+        and len(node.args) > 1
+    )
 
 
 def _is_division(node: ast.AST) -> TypeGuard[ast.BinOp]:

@@ -20,7 +20,7 @@ def found(root: Path, lines: str, **files: str) -> tuple[dict[str, Any], list[st
     assert folder.pipeline is not None
     (entry,) = (each for each in folder.pipeline.models if each["name"] == "labels")
     fields = {name: each for name, each in entry.items() if name in ("mountPath", "scratchPaths")}
-    return fields, [each for _, each in folder.pipeline.doubts if "elsewhere" in each]
+    return fields, [each for _, each in folder.pipeline.doubts if each.startswith(("it names '/", "it makes '/"))]
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,85 @@ def found(root: Path, lines: str, **files: str) -> tuple[dict[str, Any], list[st
 )
 def test_a_path_of_the_steps_own_folder_is_where_it_is_mounted(tmp_path: Path, line: str, path: str) -> None:
     assert found(tmp_path, line) == ({"mountPath": path}, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("x = '/workspace/words.txt'", "/workspace"),
+        ("x = '/workspace/data'", "/workspace"),
+        ("x = '/workspace/1/words.txt'", "/workspace/1"),
+        ("x = '/repo/labels/words.txt'", "/repo/labels"),
+        ("x = ['/workspace/words.txt', '/workspace/data/words.txt']", "/workspace"),
+        ("x = ['/a/data/words.txt', '/a/data/data/words.txt']", "/a/data"),
+        ("ROOT = '/workspace'\nx = os.path.join(ROOT, '.', 'words.txt')", "/workspace"),
+        ("x = os.path.join('/workspace', 'words.txt')", "/workspace"),
+        ("ROOT = '/workspace'\nx = ROOT + '/words.txt'", "/workspace"),
+        ("ROOT = '/workspace'\nx = f'{ROOT}/words.txt'", "/workspace"),
+        ("ROOT = Path('/workspace')\nx = ROOT / 'words.txt'", "/workspace"),
+        ("x = Path('/workspace') / 'words.txt'", "/workspace"),
+    ],
+)
+def test_a_folder_of_another_name_with_the_steps_files_is_where_it_is_mounted(
+    tmp_path: Path, line: str, path: str
+) -> None:
+    assert found(tmp_path, line, **{"models/labels/1/words.txt": ""}) == ({"mountPath": path}, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "mounts"),
+    [
+        ("x = '/a/data/words.txt'", ["/a", "/a/data"]),
+        ("x = ['/a/data/words.txt', '/b/words.txt']", ["/a", "/a/data", "/b"]),
+        ("x = '/models/tokenizer/1/words.txt'", ["/models/tokenizer/1"]),
+        ("x = '/models/tokenizer/words.txt'", ["/models/tokenizer"]),
+        ("x = '/models/labels/2/words.txt'", ["/models/labels/2"]),
+        ("x = '/models/labels/names.txt'", ["/models/labels"]),
+    ],
+)
+def test_where_several_folders_or_another_models_may_be_meant_the_field_is_named(
+    tmp_path: Path, line: str, mounts: list[str]
+) -> None:
+    near = {"models/labels/1/words.txt": "", "models/labels/1/names.txt": ""}
+    fields, said = found(tmp_path, line, **near)
+    assert fields == {}
+    assert len(said) == 1
+    assert f"write mountPath into its model, such as {', '.join(map(repr, mounts))}, or" in said[0]
+
+
+def test_a_folder_that_the_code_makes_is_not_that_of_its_files(tmp_path: Path) -> None:
+    fields, said = found(tmp_path, "x = ['/work/data/words.txt', '/work/data']\nos.makedirs('/work/new')")
+    assert fields == {"scratchPaths": ["/work/new"]}
+    assert "'/work/data/words.txt': on a server" in said[0]
+
+
+def test_two_steps_cannot_have_their_folders_at_one_path(tmp_path: Path) -> None:
+    step = f"x = '/workspace/vocab.txt'\n{PLAIN_STEP}"
+    found(tmp_path, "x = '/workspace/data/words.txt'", **{"models/tokenizer/1/model.py": step})
+    folder = read(tmp_path)
+    assert folder.pipeline is not None
+    mounts = {each["name"]: each["mountPath"] for each in folder.pipeline.models if "mountPath" in each}
+    assert list(mounts.values()) == ["/workspace"]
+    (other,) = {"labels", "tokenizer"} - set(mounts)
+    assert any(
+        "'/workspace', which a server cannot have" in words for each, words in folder.pipeline.doubts if each == other
+    )
+
+
+@pytest.mark.parametrize("path", ["/var/lib/labels/data/words.txt", "/usr/share/data/words.txt", "/etc/data"])
+def test_a_file_of_its_own_in_a_folder_of_the_system_is_told(tmp_path: Path, path: str) -> None:
+    fields, said = found(tmp_path, f"x = {path!r}")
+    assert fields == {}
+    assert f"it names {path!r}: on a server" in said[0]
+    assert "mountPath" not in said[0]
+
+
+@pytest.mark.parametrize(("path", "is_named"), [("/models/none.txt", True), ("/opt/none.txt", False)])
+def test_the_field_is_named_for_a_file_that_is_to_be_added_if_it_takes_the_path(
+    tmp_path: Path, path: str, is_named: bool
+) -> None:
+    _, (said,) = found(tmp_path, f"x = {path!r}")
+    assert ("mountPath" in said) == is_named
 
 
 @pytest.mark.parametrize(

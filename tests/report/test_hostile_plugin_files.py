@@ -215,6 +215,9 @@ JOINS = {
     "chains": f"{CHAIN}\n" * 20,
     "chains of texts and names": "\n".join(["x" + ' / "b.txt" / y' * 450] * 20),
     "many calls": 'os.path.join(x, "b.txt")\n' * 20_000,
+    "texts alone": "\n".join(['x = "/a"' + ' / "b.txt"' * 900] * 20),
+    "a long text in many sums": f'x = "/{"a" * 500_000}"\n' + 'x + "/b"\n' * 20_000,
+    "a path of very many folders": f'x = "{"/a" * 500_000}"\n' * 1,
 }
 
 

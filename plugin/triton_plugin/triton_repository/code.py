@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
+from triton_operator.api.fixed_paths import is_free
 from triton_plugin.python_files import Modules, imports, used_names
 from triton_plugin.triton_repository.asked import below, imported
 from triton_plugin.triton_repository.downloads import downloads
@@ -25,6 +26,8 @@ GPU_PACKAGES = frozenset({"cupy", "pycuda", "cudf", "cuml", "tensorrt", "nvidia"
 """Packages that do nothing without a GPU."""
 SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
+ANYBODYS = frozenset({"dev", "proc", "sys", "tmp"})
+"""Those of them that have no files of a step's folder."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> N
         told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
         return Needs("", FixedPaths())
     own = imported(file, modules)
-    paths = fixed_paths(model, file, own, modules)
+    others = (each.name for each in repository.models.values() if each.path != model.path)
+    paths = fixed_paths(model, file, own, modules, others)
     used = frozenset(name for each in own for name in used_names(modules[each]))
     if CLASS not in used and not any(name == CLASS for name, _ in modules[file].definitions):
         told.faults.append((model.name, f"{quoted(file)} defines no class {CLASS}: add it"))
@@ -117,12 +121,20 @@ def _has(ends: Sequence[str] | None, end: str) -> bool:
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules: Modules) -> Iterator[str]:
-    named = {place for each in own for place in modules[each].places}
-    places = sorted(place for place in named if _is_elsewhere(place) and not paths.has(place))
-    if places:
+    named = sorted({place for each in own for place in modules[each].places if not paths.has(place)})
+    meant = [] if paths.mount else [place for place in named if paths.inside.get(place)]
+    if meant:
+        mounts = sorted({each for place in meant for each in paths.inside[place]})
+        yield (
+            f"it names {names(meant)}, which may be in the step's folder: write mountPath into its model, such as"
+            f" {names(mounts)}, or name them from Path(__file__).parent"
+        )
+    if places := [place for place in named if place not in meant and _is_elsewhere(place, paths)]:
+        or_mounted = ", or put the files there, and write mountPath into its model"
+        is_mountable = not paths.mount and all(map(is_free, places))
         yield (
             f"it names {names(places)}: on a server the step's files lie elsewhere; name them from"
-            " Path(__file__).parent"
+            f" Path(__file__).parent{or_mounted if is_mountable else ''}"
         )
     if "cuda" in used:
         yield "it names cuda: a step runs on the CPU"
@@ -138,6 +150,7 @@ def _hashes(own: Iterable[str], modules: Modules) -> Iterator[str]:
             )
 
 
-def _is_elsewhere(place: str) -> bool:
+def _is_elsewhere(place: str, paths: FixedPaths) -> bool:
     """Whether an absolute path is that of a file in somebody's container."""
-    return place.strip("/").partition("/")[0] not in SYSTEM
+    top = place.strip("/").partition("/")[0]
+    return top not in SYSTEM or (place in paths.inside and top not in ANYBODYS)

@@ -1,10 +1,11 @@
 """The absolute paths in a step's code that a server can have: ``mountPath`` and ``scratchPaths`` of its entry. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from triton_converters.contract.model_repository import VERSION
 from triton_converters.contract.text import quoted
 from triton_operator.api.fixed_paths import is_free
 from triton_plugin.python_files import Modules
@@ -13,7 +14,9 @@ from triton_plugin.triton_repository.told import Words
 
 MOST_SCRATCH = 4
 """The most paths that the CRD takes in ``scratchPaths``."""
-MOUNT, SCRATCH = "mountPath", "scratchPaths"
+DEEPEST = 8
+"""The most folders that the CRD takes in ``mountPath``."""
+MOUNT, SCRATCH, FILE = "mountPath", "scratchPaths", "entrypoint"
 
 
 @dataclass(frozen=True)
@@ -24,26 +27,47 @@ class FixedPaths:
     """Where the code finds the folder of its file; empty: at no path of its own."""
     scratch: tuple[str, ...] = ()
     """The directories that the code makes."""
-    there: frozenset[str] = frozenset()
-    """The paths in the code that are of files in the folder."""
+    inside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The paths in the code that may be of files in the folder: where a server can have it then, if anywhere."""
 
     def has(self, place: str) -> bool:
         """Whether an absolute path in the code is there on a server."""
-        return place in self.there or any(_lies_in(place, each) for each in self.scratch)
+        is_mounted = self.mount != "" and self.mount in (place, *self.inside.get(place, ()))
+        return is_mounted or any(_lies_in(place, each) for each in self.scratch)
 
 
-def fixed_paths(model: ModelFiles, file: str, own: Iterable[str], modules: Modules) -> FixedPaths:
+def fixed_paths(
+    model: ModelFiles, file: str, own: Iterable[str], modules: Modules, others: Iterable[str] = ()
+) -> FixedPaths:
     """Return the paths that the CRD takes.
 
     ``file``: path of the step's file below the source; ``own``: that and the files next to it that it imports.
+    ``others``: the names of the other models.
+
+    The folder is mounted where a path names the model and its version, and else where all files that it may have are
+    then at their paths, if that is one place.
     """
     found = [modules[each] for each in own]
-    mounts = {place: _mount(model, file, place) for each in found for place in each.places}
-    mount = min(filter(None, mounts.values()), default="")
-    there = frozenset(place for place, each in mounts.items() if mount and each == mount)
+    version = PurePosixPath(file).parent.name
     made = sorted({path for each in found for path in each.makes if is_free(path)})
+    inside: dict[str, tuple[str, ...]] = {}
+    for place in {each for module in found for each in module.places}:
+        if mounts := [*_mounts(model, version, place)]:
+            free = (each for each in mounts if is_free(each))
+            inside[place] = tuple(
+                each for each in free if _names(each, model, version) or not any(_overlap(each, path) for path in made)
+            )
+    named = {each for mounts in inside.values() for each in mounts if _names(each, model, version)}
+    foreign = frozenset(others)
+    likely = [
+        {each for each in mounts if not _is_anothers(each, place, model, version, foreign)}
+        for place, mounts in inside.items()
+        if mounts
+    ]
+    common = set.intersection(*likely) if likely else set()
+    mount = min(named or common) if named or len(common) == 1 else ""
     apart = [path for path in _outermost(made) if not mount or not _overlap(path, mount)]
-    return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), there)
+    return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), inside)
 
 
 def keep_apart(entries: Sequence[dict[str, Any]]) -> Words:
@@ -55,31 +79,32 @@ def keep_apart(entries: Sequence[dict[str, Any]]) -> Words:
     return said + _written_apart(entries, mounts)
 
 
-def _mounted_apart(entries: Sequence[dict[str, Any]]) -> tuple[list[str], Words]:
+def _mounted_apart(entries: Sequence[dict[str, Any]]) -> tuple[Collection[str], Words]:
     """Leave each folder to the first step that names it; return the mounts, and what is said of those left out."""
-    mounts: list[str] = []
+    mounts: dict[str, str] = {}
     said: Words = []
     for entry in (each for each in entries if MOUNT in each):
         near = [each for each in mounts if _overlap(entry[MOUNT], each)]
         if not near:
-            mounts.append(entry[MOUNT])
+            mounts[entry[MOUNT]] = entry[FILE]
             continue
-        if entry[MOUNT] not in near:
-            said.append((entry["name"], _left_out(entry[MOUNT], near[0])))
-        del entry[MOUNT]
+        mount = entry.pop(MOUNT)
+        # A model that two steps use is served twice, from one folder.
+        if mounts.get(mount) != entry[FILE]:
+            said.append((entry["name"], _left_out(mount, near[0])))
     return mounts, said
 
 
-def _written_apart(entries: Sequence[dict[str, Any]], mounts: Sequence[str]) -> Words:
+def _written_apart(entries: Sequence[dict[str, Any]], mounts: Collection[str]) -> Words:
     """Have each step name the outermost of its directories, and return what is said of those that lie in a mount."""
     said: Words = []
     made = list(_outermost(sorted({path for entry in entries for path in entry.get(SCRATCH, ())})))
     for entry in entries:
         own = entry.pop(SCRATCH, ())
         outermost = sorted({each for each in made for path in own if _lies_in(path, each)})
-        near = {path: mount for path in outermost for mount in mounts if _overlap(path, mount)}
-        said += [(entry["name"], _left_out(path, mount)) for path, mount in near.items()]
-        if left := [path for path in outermost if path not in near]:
+        hidden = {path: mount for path in outermost for mount in mounts if _overlap(path, mount)}
+        said += [(entry["name"], _left_out(path, mount)) for path, mount in hidden.items()]
+        if left := [path for path in outermost if path not in hidden]:
             entry[SCRATCH] = left
     return said
 
@@ -91,16 +116,26 @@ def _left_out(path: str, mount: str) -> str:
     )
 
 
-def _mount(model: ModelFiles, file: str, place: str) -> str:
-    """Return where a server has the folder of the file if the path is there; empty: it is that of another file."""
-    version = PurePosixPath(file).parent.name
+def _mounts(model: ModelFiles, version: str, place: str) -> Iterator[str]:
+    """Yield where the folder of the file would have to be so that a path is that of a file in it."""
     parts = PurePosixPath(place).parts
-    for end in range(len(parts), 2, -1):
-        within = "/".join((version, *parts[end:]))
-        if parts[end - 2 : end] == (model.name, version) and within in (model.files or ()):
-            mount = str(PurePosixPath(*parts[:end]))
-            return mount if is_free(mount) else ""
-    return ""
+    for end in range(2, min(len(parts), DEEPEST + 1) + 1):
+        mount = str(PurePosixPath(*parts[:end]))
+        is_file = "/".join((version, *parts[end:])) in (model.files or ())
+        if is_file and (end < len(parts) or _names(mount, model, version)):
+            yield mount
+
+
+def _names(mount: str, model: ModelFiles, version: str) -> bool:
+    """Whether the path of a folder ends with a model and its version."""
+    return PurePosixPath(mount).parts[-2:] == (model.name, version)
+
+
+def _is_anothers(mount: str, place: str, model: ModelFiles, version: str, others: frozenset[str]) -> bool:
+    """Whether a path may be that of a file in the folder of another model, of another version, or above the version."""
+    parts = PurePosixPath(mount).parts
+    above = model.name in parts and str(PurePosixPath(place).relative_to(mount)) in (model.files or ())
+    return above or not others.isdisjoint(parts) or (parts[-1] != version and VERSION.fullmatch(parts[-1]) is not None)
 
 
 def _outermost(paths: Iterable[str]) -> Iterator[str]:
