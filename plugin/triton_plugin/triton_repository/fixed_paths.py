@@ -1,6 +1,6 @@
 """The absolute paths in a step's code that a server can have: ``mountPath`` and ``scratchPaths`` of its entry. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
