@@ -43,15 +43,14 @@ def absolute(module: ast.Module) -> Iterator[str]:
 
 def made(module: ast.Module) -> Iterator[str]:
     """Yield the absolute paths of the directories that it makes, by ``os`` or ``pathlib``."""
-    known = constants(module)
+    known = constants(module, _plain)
     for node in ast.walk(module):
-        if not isinstance(node, ast.Call) or last_name(node.func) not in MAKING:
-            continue
-        whose = getattr(node.func, "value", None)
-        given = whose.args if isinstance(whose, ast.Call) and last_name(whose.func) == "Path" else node.args
-        path = text(given[0], known) if given else ""
-        if _PLACE.fullmatch(path):
-            yield path.rstrip("/")
+        if isinstance(node, ast.Call) and last_name(node.func) in MAKING:
+            whose = getattr(node.func, "value", None)
+            path = _plain(whose) or text(whose, known)
+            path = path or (_plain(node.args[0]) or text(node.args[0], known) if node.args else "")
+            if _PLACE.fullmatch(path):
+                yield path.rstrip("/")
 
 
 def _plain(node: ast.AST | None) -> str:

@@ -183,8 +183,34 @@ def test_a_folder_that_it_does_not_make_or_may_not_is_left_to_its_author(tmp_pat
     assert len(said) == ("'/" in line)
 
 
-def test_a_folder_of_every_system_is_there_without_a_word(tmp_path: Path) -> None:
-    assert found(tmp_path, "os.makedirs('/tmp/cache')") == ({}, [])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "os.makedirs('/var/mycache')",
+        "CACHE = '/var/mycache'\nos.makedirs(CACHE, exist_ok=True)\nx = CACHE + '/a.npy'",
+        "CACHE = Path('/var/mycache')\nCACHE.mkdir()",
+        "CACHE = Path('/opt/cache')\nx = CACHE / 'a.npy'\nCACHE.mkdir()",
+        "os.makedirs('/home/me/cache')",
+        "os.makedirs('/var/tmp/cache')",
+        "os.makedirs('/dev/cache')",
+    ],
+)
+def test_a_folder_that_it_makes_where_none_may_be_is_told(tmp_path: Path, line: str) -> None:
+    fields, said = found(tmp_path, line)
+    assert fields == {}
+    assert len(said) == 1
+    assert said[0].startswith("it makes '/")
+    assert "a path in /tmp, or one that scratchPaths takes, such as '/cache'" in said[0]
+
+
+def test_a_path_of_pathlib_that_it_makes_is_there(tmp_path: Path) -> None:
+    line = "CACHE = Path('/cache')\nCACHE.mkdir(exist_ok=True)"
+    assert found(tmp_path, line) == ({"scratchPaths": ["/cache"]}, [])
+
+
+@pytest.mark.parametrize("path", ["/tmp", "/tmp/cache", "/dev/shm/cache"])
+def test_a_folder_of_every_system_is_there_without_a_word(tmp_path: Path, path: str) -> None:
+    assert found(tmp_path, f"os.makedirs({path!r})") == ({}, [])
 
 
 def test_four_folders_are_there_and_a_fifth_is_left_to_its_author(tmp_path: Path) -> None:
@@ -197,7 +223,7 @@ def test_four_folders_are_there_and_a_fifth_is_left_to_its_author(tmp_path: Path
 def test_a_folder_that_it_makes_where_its_own_is_mounted_is_left_to_its_author(tmp_path: Path, path: str) -> None:
     fields, said = found(tmp_path, f"x = '/models/labels/1/data'\nos.makedirs({path!r})")
     assert fields == {"mountPath": "/models/labels/1"}
-    assert f"it names {path!r}: on" in said[0]
+    assert f"it makes {path!r}, which" in said[0]
 
 
 def test_a_file_next_to_the_step_counts_too(tmp_path: Path) -> None:

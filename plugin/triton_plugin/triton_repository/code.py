@@ -28,6 +28,8 @@ SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 ANYBODYS = frozenset({"dev", "proc", "sys", "tmp"})
 """Those of them that have no files of a step's folder."""
+WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - where a step's code makes directories, not where ours writes
+"""The directories of every server in which a step may make others."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,17 @@ def _has(ends: Sequence[str] | None, end: str) -> bool:
 
 
 def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules: Modules) -> Iterator[str]:
-    named = sorted({place for each in own for place in modules[each].places if not paths.has(place)})
+    made = sorted({path for each in own for path in modules[each].makes if not paths.has(path)})
+    if lost := [path for path in made if not any(map(PurePosixPath(path).is_relative_to, WRITABLE))]:
+        yield (
+            f"it makes {names(lost)}, which no server may have: name a path in /tmp, or one that scratchPaths takes,"
+            " such as '/cache' (at most four); or read it from a variable that pod.env of the spec sets"
+        )
+    named = sorted(
+        place
+        for place in {place for each in own for place in modules[each].places}
+        if not paths.has(place) and not any(f"{place}/".startswith(f"{path}/") for path in made[:NAMED])
+    )
     meant = [] if paths.mount else [place for place in named if paths.inside.get(place)]
     if meant:
         mounts = sorted({each for place in meant for each in paths.inside[place]})
