@@ -92,6 +92,11 @@ def test_the_advice_says_how_it_is_tried_again(reason: Reason) -> None:
     assert [words for words in LASTING[reason] if words not in text] == [], text
 
 
+@pytest.mark.parametrize("field", ["mountPath", "scratchPaths"])
+def test_a_step_that_failed_at_a_path_that_is_not_there_is_told_of_the_fields_for_it(field: str) -> None:
+    assert field in generate_advice.advice()["UserCodeFailed"]
+
+
 @pytest.mark.parametrize(
     ("sha256", "words"),
     [("", VERSION), ("0" * 64, "set spec.source.sha256 to the new digest")],
