@@ -228,7 +228,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     **{
         f"a step that writes to {path}": (
             {"spec.models.0": STEP | {"scratchPaths": ["/cache", path]}},
-            "a path must not be in one of the folders bin, boot, dev, etc,",
+            "a path must not be in a folder of the system or of the operator",
         )
         for path in ("/opt/tritonserver", "/usr", "/repository/x", "/incoming", "/data", "/dev/shm/x", "/tmp/x")
     },

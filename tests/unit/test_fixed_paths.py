@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from triton_converters.contract import layout
-from triton_operator.api.fixed_paths import PATTERN, SYSTEM, TAKEN, is_free
+from triton_operator.api.fixed_paths import IN_TAKEN, PATTERN, SYSTEM, TAKEN, is_free
 
 PAGES = Path(__file__).parents[1] / "golden/objects"
 FREE = (
@@ -38,6 +38,13 @@ def test_a_path_of_another_form_is_refused(path: str) -> None:
 def test_no_path_is_or_lies_in_a_folder_of_the_system_or_ours(name: str) -> None:
     assert not any(map(is_free, (f"/{name}", f"/{name}/x", f"/{name}/models/a/1")))
     assert all(map(is_free, (f"/{name}s0", f"/x/{name}", f"/{name.upper()}")))
+
+
+def test_the_message_for_a_path_that_is_taken_is_short_and_its_example_is_free() -> None:
+    assert len(IN_TAKEN) < 160
+    taken, free = IN_TAKEN.split(": ")
+    assert {each.strip("/") for each in re.findall(r"/\w+", taken)} <= set(TAKEN)
+    assert all(map(is_free, re.findall(r"/\w+", free)))
 
 
 def test_the_folders_that_are_ours_are_all_that_the_layout_has() -> None:

@@ -53,11 +53,11 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a path of the server's programs": (
         {"spec.models.0": STEP | {"mountPath": "/opt/tritonserver"}},
-        "spec.models.0.mountPath: a path must not be in one of the folders bin, boot, dev, etc",
+        "spec.models.0.mountPath: a path must not be in a folder of the system or of the operator",
     ),
     "a path that is ours, to write to": (
         {"spec.models.0": STEP | {"scratchPaths": ["/cache", "/repository/x"]}},
-        "spec.models.0.scratchPaths.1: a path must not be in one of the folders bin, boot, dev, etc",
+        "spec.models.0.scratchPaths.1: a path must not be in a folder of the system or of the operator",
     ),
     "a path with a colon": (
         {"spec.models.0": STEP | {"mountPath": "/cache:/etc"}},

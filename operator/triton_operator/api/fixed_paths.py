@@ -20,7 +20,10 @@ LONGEST = 255
 """Most characters of a path."""
 PATTERN = rf"^(/{SEGMENT}){{1,8}}$"
 _FORM = re.compile(PATTERN.strip("^$"))
-IN_TAKEN = f"a path must not be in one of the folders {', '.join(TAKEN)} of the root: choose another, or edit the code"
+IN_TAKEN = (
+    "a path must not be in a folder of the system or of the operator at the root, such as /opt, /var or /data: choose"
+    " another, such as /cache, or edit the code"
+)
 OVERLAP = (
     "no path of mountPath and scratchPaths may be, or lie in, another one of any model, because one server has all of"
     " them: only a path of scratchPaths may be named by several models"
