@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.report import model_folders
+from tests.report.repositories import PLAIN_STEP
 from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin.__main__ import main
@@ -280,6 +282,22 @@ def test_nothing_is_pushed_that_a_rollback_keeps_from_being_served(
     assert "rollback net" not in said, "what was rolled back from would serve at once"
     assert "TODO" not in said, "what an object of the folder would lack is not said of one that exists"
     assert (written.read_text(), rolled_back.writes) == (text, [])
+
+
+@pytest.mark.parametrize("options", [[], ["--update"], ["--update", "--to-latest"]], ids=str)
+def test_what_may_fail_is_not_said_of_an_object_that_exists(
+    tmp_path: Path, rolled_back: RolledBack, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """Its file may hold what mends it, such as the path that a step names."""
+    step = f"x = '/away/words.txt'\n{PLAIN_STEP}"
+    sides = " ".join(f'{side} {{ name: "{side}" data_type: TYPE_FP32 dims: 1 }}' for side in ("input", "output"))
+    files = {"net/config.pbtxt": f'backend: "python" {sides}', "net/1/model.py": step}
+    model_folders.write(tmp_path / "models", files)
+    main(["init", str(tmp_path / "models")])
+    assert "Check: net: it names '/away/words.txt'" in capsys.readouterr().err
+    main(["run", str(tmp_path / "models"), "--name", "net", *options])
+    said = capsys.readouterr()
+    assert "/away" not in said.out + said.err
 
 
 def test_one_write_has_the_new_digest_and_no_earlier_revision(

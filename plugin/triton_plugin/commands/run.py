@@ -64,15 +64,16 @@ def run(options: argparse.Namespace) -> Exit:
     path = Path(options.model_files)
     _check_options(options, uri)
     folder = read_uri(uri, options.model, options.format) if uri else model_folder(options, path)
-    _warn(folder, options)
     name = _name(folder, options)
     wanted = replace(object_options(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret)
     if options.dry_run:
+        _warn(folder, options)
         sha256 = "" if uri else digest(collect(path).files, lambda _: None)
         sys.stdout.write(complete_yaml(folder, replace(wanted, sha256=sha256)))
         return Exit.OK
     there = _Object(cluster(options), name, options)
     there.read()
+    _warn(folder, options)
     # Never inside the folder: it would be pushed the next time.
     file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
 
