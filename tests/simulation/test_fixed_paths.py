@@ -9,11 +9,12 @@ import pytest
 
 from tests.hostile_records import forge_revision
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_step
+from tests.simulation.deployments import a_step, an_ensemble
 from tests.simulation.test_python_steps import ALLOWED, a_cluster, asked, pods
 from tests.simulation.test_rollback import made, reasons, roll_back
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import total
+from triton_operator.resources.fixed_paths import BEFORE
 from triton_operator.settings import Resources
 
 Body = dict[str, Any]
@@ -58,6 +59,48 @@ def test_the_containers_that_run_the_step_have_its_paths_and_no_other() -> None:
     for place, folder in expected.items():
         mount = {"name": "repository", "mountPath": FIXED["mountPath"], "readOnly": True}
         assert found[place] == [mount | {"subPath": f".triton-operator/{folder}"}, *SCRATCH], place
+
+
+def starts(cluster: Cluster) -> dict[tuple[str, str], list[str]]:
+    """What comes before tritonserver in each container that runs it."""
+    return {
+        (stage, container["name"]): container["args"][: container["args"].index("tritonserver")]
+        for stage, template in pods(cluster).items()
+        for container in (*template["spec"].get("initContainers", []), *template["spec"]["containers"])
+        if "tritonserver" in container["args"]
+    }
+
+
+@pytest.mark.parametrize(("fields", "paths"), [({}, []), (FIXED, ["/cache", "/data-cache/hub"])], ids=str)
+def test_a_server_empties_what_its_step_may_write_to_at_each_start(fields: Body, paths: list[str]) -> None:
+    expected = [*BEFORE, "/dev/shm", "/tmp", *paths, "--"]
+    found = starts(settled(**fields))
+    assert found == dict.fromkeys([("profile", "tritonserver"), ("server", "tritonserver")], expected)
+
+
+def test_a_server_without_steps_starts_at_once() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32"))
+    cluster.settle()
+    assert set(map(tuple, starts(cluster).values())) == {()}
+
+
+def test_all_that_the_server_may_write_to_is_empty_at_each_start() -> None:
+    (container,) = pods(settled(**FIXED))["server"]["spec"]["containers"]
+    writable = {each["mountPath"] for each in container["volumeMounts"] if not each.get("readOnly")}
+    assert writable == set(container["args"][len(BEFORE) : container["args"].index("--")])
+
+
+def test_a_server_that_emptied_nothing_is_served_again_as_it_was() -> None:
+    cluster, _, _ = served_before()
+
+    def older(template: Body) -> Body:
+        (container,) = template["spec"]["containers"]
+        del container["args"][: container["args"].index("tritonserver")]
+        return template
+
+    roll_back(cluster, forge_revision(cluster, older))
+    cluster.settle()
+    assert made(cluster)["spec"]["containers"][0]["args"][0] == "tritonserver"
 
 
 def test_what_a_step_writes_is_bounded_as_tmp_is() -> None:
@@ -236,6 +279,23 @@ def in_the_check(template: Body) -> None:
     template["spec"]["initContainers"][0]["volumeMounts"].append(mount(template, 4))
 
 
+def that_empties_what_it_serves(template: Body) -> None:
+    template["spec"]["containers"][0]["args"].insert(len(BEFORE), "/repository")
+
+
+def that_runs_another_program(template: Body) -> None:
+    template["spec"]["containers"][0]["args"][len(BEFORE) - 1] = "import os"
+
+
+def that_becomes_a_shell(template: Body) -> None:
+    arguments = template["spec"]["containers"][0]["args"]
+    arguments[arguments.index("--") + 1 :] = ["sh", *arguments[arguments.index("--") + 1 :]]
+
+
+def that_becomes_nothing(template: Body) -> None:
+    template["spec"]["containers"][0]["args"].remove("--")
+
+
 FORGERIES: tuple[Callable[[Body], None], ...] = (
     over_the_server,
     over_its_revision,
@@ -255,6 +315,10 @@ FORGERIES: tuple[Callable[[Body], None], ...] = (
     of_the_node,
     twice,
     in_the_check,
+    that_empties_what_it_serves,
+    that_runs_another_program,
+    that_becomes_a_shell,
+    that_becomes_nothing,
 )
 
 

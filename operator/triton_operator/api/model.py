@@ -248,9 +248,9 @@ class Model(ApiType):
         list[FixedPath], Field(max_length=4, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = Field(default_factory=list)
     """Absolute paths, such as `/cache`, at which the code of a model of format `triton-python` finds directories that
-    are empty when a pod starts, and that it may write to: up to 1Gi in a server, up to 10Gi in the reference, all
-    together. Models that name the same path share one directory. Only allowed for that format. Default: none; `/tmp`
-    is such a directory everywhere."""
+    are empty whenever a server starts, also after it crashed, and that it may write to: up to 1Gi in a server, up to
+    10Gi in the reference, all together. Models that name the same path share one directory. Only allowed for that
+    format. Default: none; `/tmp` is such a directory everywhere."""
     io_precision: Literal["fp32"] = "fp32"
     """Ignored, and removed in a later release. Inputs and outputs have the types that the model's own graph, code or
     config.pbtxt declares, and all candidates have the same. Default: fp32."""

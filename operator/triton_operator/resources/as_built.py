@@ -243,16 +243,30 @@ def _checks(key: str) -> Callable[[Any], bool]:
 
 
 def _serves(key: str) -> Callable[[Any], bool]:
-    """The test whether arguments are tritonserver's, which serves the revision and lets no client change that."""
+    """The test whether arguments are tritonserver's, which serves the revision and lets no client change that.
+
+    Before them may be what empties the directories of steps; older versions had nothing there.
+    """
     repository = f"--model-repository={layout.model_repository(key)}"
 
     def test(arguments: Any) -> bool:
-        if not _all(_is_text)(arguments) or arguments[:1] != ["tritonserver"]:
+        if not _all(_is_text)(arguments) or SERVER not in arguments:
+            return False
+        before = arguments[: arguments.index(SERVER)]
+        if before and not _empties(before):
             return False
         repositories = [each for each in arguments if each.startswith(("--model-repository", "--model-store"))]
         return repositories == [repository] and {FIXED_MODELS, *RESTRICTIONS} <= set(arguments)
 
     return test
+
+
+def _empties(arguments: list[str]) -> bool:
+    """Whether arguments empty directories to which a step may write, and become what follows."""
+    program, paths, end = arguments[:4], arguments[4:-1], arguments[-1]
+    return (program, end) == (fixed_paths.BEFORE, "--") and all(
+        path in fixed_paths.WRITABLE or is_free(path) for path in paths
+    )
 
 
 def _holds_engines(mount: Any) -> bool:

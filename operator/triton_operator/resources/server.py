@@ -154,7 +154,7 @@ def server_container(context: Context, revision: Attempt, own_engines: bool) -> 
         "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
-        "args": server_arguments(context, revision.key),
+        "args": [*fixed_paths.emptying(context.spec), *server_arguments(context, revision.key)],
         **({"env": env} if env else {}),
         "resources": pod.resources(context, context.server_pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
@@ -167,11 +167,12 @@ def server_container(context: Context, revision: Attempt, own_engines: bool) -> 
 def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
     container = server_container(context, revision, keeps_own_engines(revision))
-    program, *arguments = container["args"]
+    own = container["args"].index(SERVER) + 1
+    start, arguments = container["args"][:own], container["args"][own:]
     addresses = ON_IPV6 if context.settings.ipv6 else ()
     return container | {
         # Before the installation's own arguments, which may set another age or address.
-        "args": [program, RECONNECTING, *addresses, *arguments, *RESTRICTIONS, *_observation(context)],
+        "args": [*start, RECONNECTING, *addresses, *arguments, *RESTRICTIONS, *_observation(context)],
         "env": [*container.get("env", []), POD_UID],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "startupProbe": {
