@@ -259,6 +259,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             (["/a", "/b/c/d"], {"scratchPaths": ["/b"]}),
             (["/a", "/b"], {"scratchPaths": ["/b/c"]}),
             (["/a"], {"scratchPaths": ["/b", "/b/c"]}),
+            (["/a", "/b", "/b/c"], {"mountPath": "/b/c"}),
+            (["/a/b", "/c", "/c/d"], {"scratchPaths": ["/c/d"]}),
+            (["/a", "/a/b"], {"scratchPaths": ["/a/b"]}),
         )
     },
     "two frameworks": (
