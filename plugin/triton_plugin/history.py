@@ -22,6 +22,8 @@ MEANINGS = {
 """What the words of the column State mean, of those that need an explanation."""
 ON_TRIAL = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD)
 """The reasons of Soaked while a revision may still be undone."""
+MOST_METRICS = 4
+"""Columns of metrics, unless more have a threshold."""
 DIGITS = 8
 """Digits of a digest that are enough to tell it from the others."""
 
@@ -39,9 +41,34 @@ def table(subject: Subject) -> Grid:
 
 
 def notes(subject: Subject) -> list[str]:
-    """Return what the words of the column State mean, a line for each that is there."""
+    """Return the metrics that have no column, and what the words of the column State mean that are there."""
     states = " ".join(row[-1] for row in _rows(subject))
-    return [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in states]
+    meanings = [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in states]
+    left = one_line(_all_metrics(subject)[len(_metrics(subject)) :])
+    return [*([f"without a column, as they have no threshold: {', '.join(left)}"] if left else []), *meanings]
+
+
+def figures_before(subject: Subject) -> list[str]:
+    """Return how the metrics of the active revision differ from those of the one that served before it, in sentences.
+
+    They do not say which is better: for some metrics that is the lower one. Also returned is that a metric that
+    differs has no threshold, or that none has one.
+    """
+    metrics = {each.metric: each.served for each in subject.status.accuracy}
+    active, revisions = _active_revision(subject), subject.history.revisions.items()
+    name, before = next(((name, each) for name, each in revisions if each != active), ("", None))
+    earlier = one_line(before.metrics) if before is not None else {}
+    changed = [metric for metric, value in metrics.items() if earlier.get(metric, value) != value]
+    lines = [f"{each} {metrics[each]}; revision {name}, which served before, had {earlier[each]}." for each in changed]
+    is_asked = not subject.spec.rollout.revision and not _unsettled_change(subject)
+    if changed and is_asked and before is not None and before.key not in subject.damaged:
+        where = f"{quote(subject.name)} {quote(name)} --namespace {quote(subject.namespace)}"
+        lines.append(f"If the earlier one is better, serve it again: kubectl triton rollback {where}")
+    bounded = {each.metric for each in subject.spec.accuracy.thresholds}
+    if unbounded := [each for each in metrics if each not in bounded and (each in changed or not bounded)]:
+        named = ", ".join(unbounded)
+        lines.append(f"No threshold bounds {named}, so any figure is served: set spec.accuracy.thresholds.")
+    return lines
 
 
 def rollback_revision(subject: Subject, name: str | None) -> str:
@@ -222,14 +249,22 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
         states += [HELD] if each == held_revision else []
         states += [DAMAGED] if each.key in subject.damaged else []
         time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
-        values = [each.judged.get(metric, "") for metric in metrics]
+        values = [each.metrics.get(metric, "") for metric in metrics]
         last = (_short_source(each), _short(each.image), ", ".join(states))
         yield tuple(one_line([name, each.candidate, time, *values, *last]))
 
 
 def _metrics(subject: Subject) -> list[str]:
-    """Return the metrics that had a threshold in any of the revisions."""
-    return list(dict.fromkeys(metric for each in subject.history.revisions.values() for metric in each.judged))
+    """Return the metrics that have a column: those with a threshold in any of the revisions, and a few others."""
+    bounded = {metric for each in subject.history.revisions.values() for metric in each.bounded}
+    return _all_metrics(subject)[: max(MOST_METRICS, len(bounded))]
+
+
+def _all_metrics(subject: Subject) -> list[str]:
+    """Return the metrics of all revisions, first those that had a threshold in any of them."""
+    revisions = subject.history.revisions.values()
+    bounded = (metric for each in revisions for metric in each.bounded)
+    return list(dict.fromkeys([*bounded, *(metric for each in revisions for metric in each.metrics)]))
 
 
 def _short_source(revision: Revision) -> str:

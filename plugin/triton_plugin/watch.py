@@ -1,6 +1,7 @@
 """Watches one object until it is ready, up to date and not soaked any more, or stalled, or waiting for its user."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from triton_plugin import tables
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.explain import explain
+from triton_plugin.history import figures_before
 from triton_plugin.job_log import JobLog
 from triton_plugin.progress import Display
 from triton_plugin.remaining import words_left
@@ -29,6 +31,7 @@ def watch(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     timeout: float | None = None,
+    results: Callable[[], dict[str, Any] | None] = lambda: None,
 ) -> Exit:
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return which it is.
 
@@ -37,20 +40,17 @@ def watch(
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
     ``log`` returns the log of the Job that measures, or that did so last.
     ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
+    ``results``: returns the ConfigMap with the results, which tells of the revisions before, or None.
     """
     start = clock()
     answered_at = start
     logs: dict[str, JobLog] = {}
     job_log, log_read_at = JobLog(), start - LOG_SECONDS
-    subject = parse(read(), None)
+    body = read()
+    subject = parse(body, None)
     with Display(console) as display:
         while True:
-            is_ready = (
-                subject.holds("Ready")
-                and not subject.is_soaked
-                and not subject.is_held
-                and subject.newer_condition is None
-            )
+            is_ready = _is_ready(subject)
             is_waiting = subject.is_paused or subject.is_held
             is_late = timeout is not None and clock() - start >= timeout
             is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
@@ -67,17 +67,27 @@ def watch(
                 break
             sleep(POLL_SECONDS)
             try:
-                subject = parse(read(), None)
+                body = read()
+                subject = parse(body, None)
                 answered_at = clock()
             except SubjectError:
                 if clock() - answered_at > LOST_SECONDS:
                     raise
-    _print_outcome(console, subject)
+    # Not everybody who may read the object may read its results.
+    with suppress(SubjectError):
+        subject = parse(body, results())
+    _print_outcome(console, subject, figures_before(subject) if is_ready else [])
     if is_ready:
         return Exit.OK
     if is_waiting or subject.waits_for_its_user:
         return Exit.WAITING
     return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT
+
+
+def _is_ready(subject: Subject) -> bool:
+    """Whether nothing more is to come."""
+    is_on_trial = subject.is_soaked or subject.is_held
+    return subject.holds("Ready") and not is_on_trial and subject.newer_condition is None
 
 
 def _present(subject: Subject) -> TritonDeploymentStatus:
@@ -86,10 +96,12 @@ def _present(subject: Subject) -> TritonDeploymentStatus:
     return subject.status if is_present else TritonDeploymentStatus()
 
 
-def _print_outcome(console: Console, subject: Subject) -> None:
+def _print_outcome(console: Console, subject: Subject, figures: list[str]) -> None:
     console.print()
     if subject.status.candidates:
         console.print(tables.candidates(subject.status.candidates))
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
+    if figures:
+        console.print("\n" + "\n".join(figures), markup=False, soft_wrap=True)

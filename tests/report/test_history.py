@@ -13,7 +13,7 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
 from triton_plugin.errors import SubjectError
-from triton_plugin.history import latest_effect, rollback_revision, table
+from triton_plugin.history import figures_before, latest_effect, notes, rollback_revision, table
 from triton_plugin.subject import Subject, parse
 
 NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
@@ -68,16 +68,74 @@ def test_the_history_needs_one_line_a_revision(width: int, capsys: pytest.Captur
     assert rows[0][-3:] == ["sha256:abababab", "active,", "held"]
 
 
-def test_the_history_shows_the_metrics_that_have_a_threshold(capsys: pytest.CaptureFixture[str]) -> None:
-    judged = {"metric": "top1", "framework": "0.98", "served": "0.97", "samples": 9, "threshold": "at least 0.9"}
-    newest = revision(NEWEST, accuracy=[judged, {**judged, "metric": "seen", "threshold": ""}])
-    before = revision(BEFORE, accuracy=[judged | {"metric": "f1", "served": "0.5"}])
+def metric(name: str, served: str, threshold: str = "") -> dict[str, Any]:
+    return {"metric": name, "framework": "0.98", "served": served, "samples": 9, "threshold": threshold, "passed": True}
+
+
+def test_the_history_shows_first_the_metrics_that_have_a_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    judged = metric("top1", "0.97", "at least 0.9")
+    newest = revision(NEWEST, accuracy=[metric("seen", "0.1"), judged])
+    before = revision(BEFORE, accuracy=[metric("f1", "0.5", "at least 0.1")])
     found = table(subject(newest, before, revision(OLDEST)))
-    assert tuple(found.headings[3:5]) == ("top1", "f1")
-    assert [tuple(row[3:5]) for row in found.rows] == [("0.97", ""), ("", "0.5"), ("", "")]
+    assert tuple(found.headings[3:6]) == ("top1", "f1", "seen")
+    assert [tuple(row[3:6]) for row in found.rows] == [("0.97", "", "0.1"), ("", "0.5", ""), ("", "", "")]
     Console(width=100).print(found)
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()][-3:]
     assert [row[0] for row in rows] == [NEWEST, BEFORE, OLDEST]
+
+
+def test_the_history_names_the_metrics_for_which_it_has_no_column() -> None:
+    judged, others = metric("top1", "0.97", "at least 0.9"), [metric(each, "0.1") for each in "abcd"]
+    found = subject(revision(NEWEST, accuracy=[*others, judged]))
+    assert tuple(table(found).headings[3:-3]) == ("top1", "a", "b", "c")
+    assert notes(found) == ["without a column, as they have no threshold: d"]
+    many = [metric(f"m{number}", "0.1", "at least 0") for number in range(6)]
+    found = subject(revision(NEWEST, accuracy=[*many, *others]))
+    assert tuple(table(found).headings[3:-3]) == ("m0", "m1", "m2", "m3", "m4", "m5")
+    assert notes(found) == ["without a column, as they have no threshold: a, b, c, d"]
+
+
+def judging(found: Subject, accuracy: list[dict[str, Any]], *bounded: str) -> Subject:
+    """An object whose active revision has these metrics, and whose spec has a threshold for some."""
+    body, _ = golden("ready")
+    body["status"] = {**expected("ready"), "accuracy": accuracy}
+    body["spec"]["accuracy"] = {"thresholds": [{"metric": each, "min": 0} for each in bounded]}
+    seen = parse(body, None)
+    status = found.status.model_copy(update={"accuracy": seen.status.accuracy})
+    return replace(found, status=status, spec=found.spec.model_copy(update={"accuracy": seen.spec.accuracy}))
+
+
+FELL = f"top1 0.258741; revision {BEFORE}, which served before, had 0.958042."
+BACK = f"If the earlier one is better, serve it again: kubectl triton rollback digits {BEFORE} --namespace vision"
+
+
+def no_threshold(name: str) -> str:
+    return f"No threshold bounds {name}, so any figure is served: set spec.accuracy.thresholds."
+
+
+def test_figures_that_differ_from_those_before_are_said_and_not_judged() -> None:
+    served = [metric("top1", "0.258741"), metric("f1", "0.5"), metric("new", "1")]
+    before = revision(BEFORE, accuracy=[metric("top1", "0.958042"), metric("f1", "0.5"), metric("gone", "1")])
+    found = subject(revision(NEWEST), before, revision(OLDEST, accuracy=[metric("f1", "0.4")]))
+    assert figures_before(judging(found, served)) == [FELL, BACK, no_threshold("top1, f1, new")]
+    assert figures_before(judging(found, served, "f1")) == [FELL, BACK, no_threshold("top1")]
+    assert figures_before(judging(found, served, "top1")) == [FELL, BACK]
+    assert figures_before(judging(found, [metric("top1", "0.958042")], "top1")) == []
+    not_recorded = judging(subject(before), served, "top1")
+    assert figures_before(not_recorded) == [FELL, BACK], "the results may be written after the status"
+
+
+def test_no_rollback_is_named_where_it_would_not_help() -> None:
+    served, before = [metric("top1", "0.258741")], revision(BEFORE, accuracy=[metric("top1", "0.958042")])
+    held = subject(revision(NEWEST), before, named=NEWEST)
+    assert figures_before(judging(held, served, "top1")) == [FELL]
+    damaged = replace(subject(revision(NEWEST), before), damaged=frozenset({BEFORE}))
+    assert figures_before(judging(damaged, served, "top1")) == [FELL]
+
+
+def test_without_a_revision_before_only_a_missing_threshold_is_said() -> None:
+    assert figures_before(judging(subject(revision(NEWEST)), [metric("top1", "0.9")])) == [no_threshold("top1")]
+    assert figures_before(judging(subject(revision(NEWEST)), [])) == []
 
 
 def test_the_history_of_an_object_shows_what_its_status_told() -> None:
@@ -90,6 +148,10 @@ def test_what_somebody_wrote_into_the_history_does_not_reach_the_terminal() -> N
     judged = [{"metric": evil, "served": evil, "threshold": evil}]
     found = table(subject(revision(NEWEST, evil, accuracy=judged)))
     assert r"\u001b" not in json.dumps([found.headings, *map(list, found.rows)])
+    before = revision(BEFORE, accuracy=[metric("top1", f"{evil}\nto do: nothing")])
+    (line,) = figures_before(judging(subject(revision(NEWEST), before), [metric("top1", "0.9")], "top1"))[:1]
+    assert r"\u001b" not in json.dumps(line)
+    assert len(line.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

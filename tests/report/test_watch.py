@@ -7,6 +7,8 @@ import pytest
 from rich.console import Console
 
 from tests.report.subjects import expected, golden
+from triton_operator.observed.history import History, State
+from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.job_log import JobLog
@@ -20,6 +22,7 @@ def watched(
     seconds: float = 1.0,
     log: Callable[[float], str | JobLog] = lambda _: "",
     timeout: float | None = None,
+    results: Callable[[], dict[str, Any] | None] = lambda: None,
 ) -> tuple[int, str]:
     """What a watch says that finds these one after the other, and its exit status.
 
@@ -42,7 +45,7 @@ def watched(
         return JobLog(words=found) if isinstance(found, str) else found
 
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, found_log, console, lambda: time[0], sleep, timeout)
+    status = watch(read, found_log, console, lambda: time[0], sleep, timeout, results)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -123,6 +126,24 @@ def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str)
     status, text = watched([case(name), held])
     assert status == Exit.WAITING
     assert "spec.rollout.onInconclusive" in text
+
+
+def test_a_ready_object_is_told_apart_from_the_revision_before_it() -> None:
+    told = {"accuracy": [{"metric": "accuracy", "served": "0.99", "threshold": "at least 0.9"}]}
+    revision = Revision.of("1" * 16, "onnx-fp32", "digits", "digits-1", {}, told)
+    data = {"history": History((State(("convert.1",), revision=revision),)).to_json()}
+    results: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": data}
+    words = f"\naccuracy 0.98; revision {'1' * 16}, which served before, had 0.99.\nIf the earlier one is better"
+    status, text = watched([case("ready")], results=lambda: results)
+    assert (status, words in text) == (Exit.OK, True)
+
+    def denied() -> None:
+        raise SubjectError("configmaps is forbidden")
+
+    status, text = watched([case("ready")], results=denied)
+    assert (status, "which served before" in text, "Why onnx-fp32" in text) == (Exit.OK, False, True)
+    status, text = watched([case("no-candidate-meets-the-constraint")], results=lambda: results)
+    assert (status, "which served before" in text) == (Exit.STALLED, False)
 
 
 def test_a_line_names_only_the_candidates_whose_state_changed() -> None:

@@ -87,11 +87,19 @@ class Revision(Document):
         return _text(_field(_field(self.told, "performance"), "measuredAt"))
 
     @property
-    def judged(self) -> dict[str, str]:
-        """The served values of the metrics that have a threshold, by their names, as far as the record tells."""
+    def metrics(self) -> dict[str, str]:
+        """The served values of the metrics, by their names, as far as the record tells."""
+        return {_text(_field(each, "metric")): _text(_field(each, "served")) for each in self._accuracy}
+
+    @property
+    def bounded(self) -> list[str]:
+        """The metrics that have a threshold."""
+        return [_text(_field(each, "metric")) for each in self._accuracy if _text(_field(each, "threshold"))]
+
+    @property
+    def _accuracy(self) -> list[Any]:
         entries = _field(self.told, "accuracy")
-        bounded = (each for each in (entries if isinstance(entries, list) else ()) if _text(_field(each, "threshold")))
-        return {name: _text(_field(each, "served")) for each in bounded if (name := _text(_field(each, "metric")))}
+        return [each for each in (entries if isinstance(entries, list) else ()) if _text(_field(each, "metric"))]
 
     @property
     def source_version(self) -> str:

@@ -49,4 +49,5 @@ def watch_object(source: Cluster, name: str, timeout: float | None) -> Exit:
         time.monotonic,
         time.sleep,
         timeout,
+        lambda: source.results(name),
     )
