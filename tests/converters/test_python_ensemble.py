@@ -1,6 +1,7 @@
 """An ensemble of Python steps around an ONNX model, from the reference to the revision."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,14 +178,41 @@ def test_a_step_that_draws_random_numbers_is_named(source: Path) -> None:
     assert error.value.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
 
 
-def test_a_step_that_fails_for_one_sample_is_told_by_that_sample(source: Path) -> None:
+SAMPLES = {
+    "within a batch": (4, "word[:2] != 'cc'", "sample 2 fails"),
+    "the very first": (4, "word != 'aab'", "sample 0 fails"),
+    "the first of a later batch": (4, "word", "sample 4 fails"),
+    "alone in its batch": (1, "word[:2] != 'cc'", "sample 2 fails"),
+    "of several, the first": (4, "word[:2] != 'cc' and len(word) < 5", "sample 2 fails"),
+}
+
+
+@pytest.mark.parametrize("which", SAMPLES)
+def test_a_step_that_fails_for_one_sample_is_told_by_that_sample(source: Path, which: str) -> None:
     """Batches have nothing to do with it, so nobody is told to do without them."""
-    failing = "            assert all(word[:2] != 'cc' for word in words)\n"
-    text = COUNT.replace("            counts = ", f"{failing}            counts = ")
-    (source / "count/step.py").write_text(text)
-    with pytest.raises(StageError, match=r"^sample 2 fails: model count: .*count/step.py:19: AssertionError") as error:
+    size, works, words = SAMPLES[which]
+    failing = f"            assert all({works} for word in words)\n"
+    (source / "count/step.py").write_text(COUNT.replace("            counts = ", f"{failing}            counts = "))
+    (source / "data.py").write_text(DATALOADER.replace("def batches():", f"def batches(batch_size={size}):"))
+    with pytest.raises(StageError, match=rf"^{words}: model count: .*count/step.py:19: AssertionError") as error:
         refer()
     assert error.value.reason is Reason.FRAMEWORK_FAILED
+
+
+def test_a_sample_is_told_by_its_id_and_its_number(source: Path) -> None:
+    """Ids of many dataloaders begin anew in each batch."""
+    failing = "            assert all(words)\n"
+    (source / "count/step.py").write_text(COUNT.replace("            counts = ", f"{failing}            counts = "))
+    (source / "data.py").write_text(DATALOADER.replace("(start, start + len(words))", "(len(words))"))
+    words = re.escape("sample 0 (number 4 of the dataloader, counted from 0) fails: model count: ")
+    with pytest.raises(StageError, match=f"^{words}"):
+        refer()
+
+
+def test_a_step_that_fails_for_every_sample_is_told_by_none(source: Path) -> None:
+    (source / "count/step.py").write_text(COUNT.replace("            counts = ", "            counts = no"))
+    with pytest.raises(StageError, match=r"^model count: "):
+        refer()
 
 
 def test_text_of_a_fixed_width_is_told_with_its_tensor_and_what_to_write(source: Path) -> None:

@@ -1,5 +1,6 @@
 """The numerical gate over a whole reference, and the mutants it must catch."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -55,6 +56,22 @@ def reversed_within_the_batch(inputs: Arrays, answer: dict[str, Array]) -> dict[
 def frozen_at_eight(inputs: Arrays, answer: dict[str, Array]) -> dict[str, Array]:
     wrong = len(inputs["FEATURES"]) != MAX_BATCH_SIZE
     return {name: numpy.zeros_like(array) if wrong else array for name, array in answer.items()}
+
+
+def test_a_request_that_fails_after_others_is_told_by_its_samples() -> None:
+    """What refuses the very first request has nothing to do with its samples."""
+
+    def answering(model: Linear, most: int) -> Infer:
+        def infer(inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+            if len(model.sizes) == most:
+                raise StageError(Reason.INFERENCE_FAILED, "tritonserver refused it")
+            return model(inputs, outputs)
+
+        return infer
+
+    for most, words in enumerate(("tritonserver refused it", "a request of 5 samples (1, 2, 3, 4, ...) fails: ")):
+        with pytest.raises(StageError, match=f"^{re.escape(words)}"):
+            serve(answering(Linear(), most), batches(), SIGNATURE, FP32)
 
 
 def test_the_model_itself_passes_with_every_sample_and_size() -> None:

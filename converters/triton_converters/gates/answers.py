@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.agreement import Agreement, common, compare
 from triton_converters.gates.exact import distances
@@ -110,7 +112,14 @@ def serve(
     answers = Answers({}, variations={name: Variation() for name in names})
     kept: dict[int, Arrays] = {}
     for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):
-        answer = _ask(infer, group, signature)
+        try:
+            answer = _ask(infer, group, signature)
+        except StageError as error:
+            if error.reason is not Reason.INFERENCE_FAILED or not answers.requests:
+                raise
+            held = ", ".join(f"{each.name:.60}" for each in group[:4]) + ", ..." * (len(group) > 4)
+            message = f"a request of {len(group)} samples ({held}) fails: {error.message}"
+            raise StageError(error.reason, message, final=error.final) from error
         new = [index for index, sample in enumerate(group) if sample.number not in kept]
         for tensor in signature.outputs:
             expected = _expected(tensor, group, answer[tensor.name], batched)

@@ -16,6 +16,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
+from triton_converters.gates.samples import cut
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu, hub_files
@@ -87,8 +88,8 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
     for number, batch in enumerate(given):
         count = len(batch.ids) if batched else 1
         _tell(model, range(start, start + count))
+        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request, start))
         start += count
-        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched, _halves(request))
         write_batch(incoming, number, answered)
@@ -102,7 +103,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
             ids = numpy.concatenate(alike(previous.ids, batch.ids))
             _tell(model, range(start))
-            _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
+            _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched, 0))
         previous = answered
         progress.add(count)
     progress.end()
@@ -116,14 +117,14 @@ def _tell(model: Framework, samples: range) -> None:
         model.tell(samples)
 
 
-def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dict[str, Array]:
+def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, start: int) -> dict[str, Array]:
     """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave.
 
     A batch of another size than the one that was tried may also fail for its size.
     """
     batched = request.model.max_batch_size > 0
     try:
-        return _answer(model, batch, batched)
+        return _answer(model, batch, batched, start)
     except StageError as error:
         was_tried = not batched or len(batch.ids) == request.largest_batch_size
         is_refused = error.reason in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED) and was_tried
@@ -132,26 +133,37 @@ def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest) -> dic
         raise generated.refused(model, batch, error) from error
 
 
-def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
-    """Return the outputs.
+def _answer(model: Framework, batch: Batch, batched: bool, start: int) -> dict[str, Array]:
+    """Return the outputs; ``start``: the number of the batch's first sample.
 
-    If a batch fails, but its first sample does not, a later sample may be what fails: then that one is named. If none
-    fails alone, raises what ``soundness.no_batch`` returns.
+    If the batch fails, raises the failure of the first sample that fails alone, which is named, unless all seem to
+    fail. If none fails alone, raises what ``soundness.no_batch`` returns.
     """
     try:
         return model(batch.inputs)
     except StageError as error:
-        if error.reason is not Reason.FRAMEWORK_FAILED or not batched or len(batch.ids) == 1:
+        if error.reason is not Reason.FRAMEWORK_FAILED:
             raise
-        for index, each in enumerate(batch.ids.tolist()):
-            try:
-                model({name: array[index : index + 1] for name, array in batch.inputs.items()})
-            except StageError as alone:
-                if index == 0:
-                    raise error from None
-                message = f"sample {each} fails: {alone.message}"
-                raise StageError(alone.reason, message, final=alone.final) from None
-        raise soundness.no_batch(error, len(batch.ids)) from error
+        samples = list(cut([batch], batched))
+        failures = ((each, _failure(model, batch, each.number)) for each in samples) if len(samples) > 1 else ()
+        sample, failed = next((pair for pair in failures if pair[1] is not None), (samples[0], None))
+        if failed is None and len(samples) > 1:
+            raise soundness.no_batch(error, len(samples)) from error
+        if not start and not sample.number and (len(samples) == 1 or _failure(model, batch, samples[-1].number)):
+            raise
+        number, failed = start + sample.number, failed or error
+        where = "" if sample.name == str(number) else f" (number {number} of the dataloader, counted from 0)"
+        message = f"sample {sample.name:.60}{where} fails: {failed.message}"
+        raise StageError(failed.reason, message, final=failed.final) from None
+
+
+def _failure(model: Framework, batch: Batch, index: int) -> StageError | None:
+    """Return how a sample of a batch fails alone; None: it does not."""
+    try:
+        model({name: array[index : index + 1] for name, array in batch.inputs.items()})
+    except StageError as error:
+        return error
+    return None
 
 
 def _check_again(model: Framework, again: Arrays, first: Batch) -> None:

@@ -86,6 +86,9 @@ def check_outputs(batch: Batch, batched: bool, halves: bool) -> None:
         broken, infinite = (int(numpy.count_nonzero(each(array))) for each in (numpy.isnan, numpy.isinf))
         if broken or infinite == array.size:
             what = f"{broken} of {array.size} elements of output {name} are NaN"
+            rows = numpy.isnan(array).reshape(len(array) if batched else 1, -1).any(axis=1)
+            if batched and not rows.all():
+                what += f", first for the sample with the id {batch.ids[rows.argmax()]!s:.60},"
             if not broken:
                 what = f"all {array.size} elements of output {name} are infinite"
             raise StageError(Reason.REFERENCE_NOT_FINITE, f"{what} in fp32, before any conversion")
