@@ -1,11 +1,12 @@
 """The columns of the tables in NVIDIA's DeepLearningExamples, and the steps of a request that they explain."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from triton_operator.api.duration import amount, in_unit
 from triton_operator.api.measured_status import RowStatus, StepStatus
 from triton_operator.api.status import ServingStatus
+from triton_plugin.steps import REST, rest
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
 """The sweeps in words, by the names of the scenarios in the API."""
@@ -133,6 +134,10 @@ STEP_HEADINGS = ("Model", "Share (%)", "Queue (ms)", "Compute (ms)")
 """The columns of the table of an ensemble's models."""
 
 
-def step_cells(step: StepStatus) -> list[str]:
-    """Return the cells of a model's times under STEP_HEADINGS."""
-    return [step.model, step.share_percent, milliseconds(step.queue_time), milliseconds(step.compute_time)]
+def step_rows(steps: Sequence[StepStatus]) -> list[list[str]]:
+    """Return the cells of each model's times under STEP_HEADINGS, and of what no model takes."""
+    models = [
+        [each.model, each.share_percent, milliseconds(each.queue_time), milliseconds(each.compute_time)]
+        for each in steps
+    ]
+    return [*models, *([REST, share, "", ""] for share in rest(steps))]

@@ -24,7 +24,7 @@ from triton_plugin.columns import (
     cells,
     columns_with_values,
     milliseconds,
-    step_cells,
+    step_rows,
 )
 
 LEAST_TEXT_WIDTH = 12
@@ -130,7 +130,7 @@ def _measurements(title: str, columns: tuple[Column, ...], rows: Sequence[RowSta
 
 def steps(rows: Sequence[StepStatus]) -> Grid:
     """Where the time of a request to an ensemble goes, by model."""
-    return Grid("Average latency by step of the ensemble", STEP_HEADINGS, [step_cells(row) for row in rows])
+    return Grid("Average latency by step of the ensemble", STEP_HEADINGS, step_rows(rows))
 
 
 def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:

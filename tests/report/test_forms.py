@@ -18,6 +18,7 @@ from triton_plugin.report.as_markdown import as_markdown, drawings
 from triton_plugin.report.document import Report, report
 from triton_plugin.report.plots import tradeoff
 from triton_plugin.source import read_file
+from triton_plugin.steps import lines
 from triton_plugin.subject import Subject, parse
 
 # The headings of the offline and online tables in NVIDIA's READMEs.
@@ -87,9 +88,20 @@ def test_where_the_time_of_a_request_to_an_ensemble_goes_is_in_every_form_but_th
     assert '<tr><td>decode</td><td class="figure">35.3</td>' in page
     assert "&lt;b&gt;net_1&lt;/b&gt;" in page
     assert "  decode: 35.3 % of the average latency (queue 670us, compute 1.55ms)\n" in explain(subject)
+    rest = "the client, the network, and the server between the models"
+    assert f"  the rest: 41.4 % ({rest})\n" in explain(subject)
+    assert f"| {rest} | 41.4 |" in text
+    assert f'<tr><td>{rest}</td><td class="figure">41.4</td><td class="figure"></td>' in page
     for form in (as_markdown(report(ready()), with_plots=False), as_html(report(ready())), explain(ready())):
         assert "by step" not in form
         assert "By model" not in form
+
+
+def test_models_that_run_at_once_leave_no_rest() -> None:
+    steps = [
+        StepStatus(model=name, queue_time="1ms", compute_time="5ms", share_percent="60.0") for name in ("left", "right")
+    ]
+    assert [each.partition(":")[0] for each in lines(steps)] == ["left", "right"]
 
 
 @pytest.mark.parametrize("scenario", ["Online", "Offline", "RequestRate"])

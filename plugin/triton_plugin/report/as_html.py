@@ -37,7 +37,7 @@ def as_html(report: Report) -> str:
         STEPS=columns.STEPS,
         STEPS_MEANING=MEANING,
         STEP_HEADINGS=columns.STEP_HEADINGS,
-        step_cells=columns.step_cells,
+        step_rows=columns.step_rows,
         heading=_heading,
         cell=columns.cell,
         milliseconds=columns.milliseconds,

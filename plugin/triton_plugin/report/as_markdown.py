@@ -21,7 +21,7 @@ from triton_plugin.columns import (
     columns_with_values,
     load_of_figures,
     milliseconds,
-    step_cells,
+    step_rows,
 )
 from triton_plugin.mixed_shapes import sentences
 from triton_plugin.report import plots
@@ -134,7 +134,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
     if measured.steps:
-        rows = [[text(each) for each in step_cells(step)] for step in measured.steps]
+        rows = [[text(each) for each in row] for row in step_rows(measured.steps)]
         parts += ["### Latency by step", text(MEANING), table(STEP_HEADINGS, rows)]
     if measured.saturation is not None:
         drawn = _saturation_plots(report) if with_plots else []
