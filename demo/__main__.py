@@ -77,7 +77,7 @@ def show(cluster: TargetCluster, digits: Example, status: TritonDeploymentStatus
         if status.performance.steps:
             console.print(tables.steps(status.performance.steps))
     console.print(tables.accuracy(status.accuracy))
-    console.print(tables.candidates(status.candidates))
+    console.print(tables.candidates(status.candidates, status.signature))
     console.print(tables.reasons(status.candidates))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from triton_operator.api.duration import amount, in_unit
 from triton_operator.api.measured_status import RowStatus, StepStatus
-from triton_operator.api.status import ServingStatus
+from triton_operator.api.status import CandidateStatus, ServingStatus, SignatureStatus
 from triton_plugin.steps import REST, rest
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
@@ -141,3 +141,11 @@ def step_rows(steps: Sequence[StepStatus]) -> list[list[str]]:
         for each in steps
     ]
     return [*models, *([REST, share, "", ""] for share in rest(steps))]
+
+
+def max_error(candidate: CandidateStatus, signature: SignatureStatus | None) -> str:
+    """Return the largest error; empty if no output is floating point, since only of these an error is measured."""
+    if signature is None or signature.omitted:
+        return candidate.max_absolute_error
+    is_measured = any(each.data_type in ("FP16", "FP32", "FP64") for each in signature.outputs)
+    return candidate.max_absolute_error if is_measured else ""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from triton_operator.api.measured_status import AccuracyStatus, RowStatus, StepStatus
 from triton_operator.api.search_status import SearchStatus
-from triton_operator.api.status import CandidateStatus
+from triton_operator.api.status import CandidateStatus, SignatureStatus
 from triton_plugin.columns import (
     COMPONENT_LATENCIES,
     LATENCIES,
@@ -23,6 +23,7 @@ from triton_plugin.columns import (
     cell,
     cells,
     columns_with_values,
+    max_error,
     milliseconds,
     step_rows,
 )
@@ -147,7 +148,7 @@ def by_rank(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0))
 
 
-def candidates(rows: Sequence[CandidateStatus]) -> Grid:
+def candidates(rows: Sequence[CandidateStatus], signature: SignatureStatus | None) -> Grid:
     """Each candidate in the order of rank, with its best measurement; ``reasons`` says why."""
     lines = [
         [
@@ -158,7 +159,7 @@ def candidates(rows: Sequence[CandidateStatus]) -> Grid:
             milliseconds(row.p99_latency),
             row.load,
             cell(row.pareto),
-            row.max_absolute_error,
+            max_error(row, signature),
         ]
         for row in by_rank(rows)
     ]

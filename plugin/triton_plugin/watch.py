@@ -99,7 +99,7 @@ def _present(subject: Subject) -> TritonDeploymentStatus:
 def _print_outcome(console: Console, subject: Subject, figures: list[str]) -> None:
     console.print()
     if subject.status.candidates:
-        console.print(tables.candidates(subject.status.candidates))
+        console.print(tables.candidates(subject.status.candidates, subject.status.signature))
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)

@@ -268,3 +268,14 @@ def test_the_report_of_each_example_is_built_in_every_form(file: Path) -> None:
         assert (candidate.reason or "") in text
     assert page.count("<figure") >= 4
     assert len(page.encode()) < 2_000_000
+
+
+@pytest.mark.parametrize(("data_type", "shown"), [("BYTES", False), ("INT64", False), ("FP16", True)])
+def test_an_error_is_shown_of_floating_point_outputs_alone(data_type: str, shown: bool) -> None:
+    """For text it would always be 0, which reads as if numbers were exact."""
+    signature = ready().status.signature
+    assert signature is not None
+    outputs = [each.model_copy(update={"data_type": data_type}) for each in signature.outputs]
+    candidate = ready().status.candidates[0].model_copy(update={"max_absolute_error": "0"})
+    found = columns.max_error(candidate, signature.model_copy(update={"outputs": outputs}))
+    assert found == ("0" if shown else "")

@@ -62,7 +62,7 @@ def all_tables(status: TritonDeploymentStatus) -> Iterator[RenderableType]:
         yield tables.performance("Offline", status.performance.offline)
         yield tables.performance("Online", status.performance.online)
     yield tables.accuracy(status.accuracy)
-    yield tables.candidates(status.candidates)
+    yield tables.candidates(status.candidates, status.signature)
 
 
 @pytest.mark.parametrize("width", [80, 100, 180])

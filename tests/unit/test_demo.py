@@ -172,7 +172,7 @@ def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
         CandidateStatus(name="second", state="Passed", rank=2),
         CandidateStatus(name="first", state="Selected", rank=1),
     ]
-    text = text_of(tables.candidates(rows))
+    text = text_of(tables.candidates(rows, None))
     assert text.index("first") < text.index("second") < text.index("failed")
 
 

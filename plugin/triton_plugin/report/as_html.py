@@ -38,6 +38,7 @@ def as_html(report: Report) -> str:
         STEPS_MEANING=MEANING,
         STEP_HEADINGS=columns.STEP_HEADINGS,
         step_rows=columns.step_rows,
+        max_error=columns.max_error,
         heading=_heading,
         cell=columns.cell,
         milliseconds=columns.milliseconds,

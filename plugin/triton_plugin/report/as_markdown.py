@@ -20,6 +20,7 @@ from triton_plugin.columns import (
     cells,
     columns_with_values,
     load_of_figures,
+    max_error,
     milliseconds,
     step_rows,
 )
@@ -184,7 +185,7 @@ def _candidates(report: Report) -> list[str]:
             text(each.status.load),
             text(margin(each.status)),
             cell(each.status.pareto),
-            text(each.status.max_absolute_error),
+            text(max_error(each.status, report.signature)),
             " ".join(filter(None, (code(each.status.reason or ""), *map(text, _words(each))))),
         ]
         for each in report.candidates
