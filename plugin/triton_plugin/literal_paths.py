@@ -18,6 +18,7 @@ MAKING = ("makedirs", "mkdir")
 """The functions that make a directory."""
 LONGEST = 512
 """Most characters of a path that is put together: a file may hold very many."""
+_NONE: Constants = {}
 WRITING = frozenset("wax")
 """What a mode of ``open`` has if the file need not be there."""
 
@@ -47,17 +48,16 @@ def made(module: ast.Module) -> Iterator[str]:
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and last_name(node.func) in MAKING:
             whose = getattr(node.func, "value", None)
-            path = _plain(whose) or text(whose, known)
-            path = path or (_plain(node.args[0]) or text(node.args[0], known) if node.args else "")
+            path = _plain(whose, known) or (_plain(node.args[0], known) if node.args else "")
             if _PLACE.fullmatch(path):
                 yield path.rstrip("/")
 
 
-def _plain(node: ast.AST | None) -> str:
-    """Return a text, or that of ``Path("text")``; empty: it is neither."""
+def _plain(node: ast.AST | None, known: Constants = _NONE) -> str:
+    """Return a text, or that of ``Path("text")``, also by its name; empty: it is neither."""
     if isinstance(node, ast.Call) and last_name(node.func) in PATHS and len(node.args) == 1:
-        return text(node.args[0], {})
-    return text(node, {})
+        return text(node.args[0], known)
+    return text(node, known)
 
 
 def _put_together(module: ast.Module, known: Constants) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _texts(parts: Iterable[ast.AST | None], known: Constants) -> list[str]:
     found: list[str] = []
     length = 0
     for each in parts:
-        found.append(_plain(each) or text(each, known))
+        found.append(_plain(each, known))
         length += len(found[-1])
         if not found[-1] or length > LONGEST:
             return []
@@ -107,7 +107,7 @@ def joined(module: ast.Module) -> Iterator[Path]:
 
 
 def _is_join(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Whether it is ``os.path.join(...)``: another method of that name joins words."""
+    """Whether a node is ``os.path.join(...)``: another method of that name joins words."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

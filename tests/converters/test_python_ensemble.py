@@ -209,6 +209,14 @@ def test_a_sample_is_told_by_its_id_and_its_number(source: Path) -> None:
         refer()
 
 
+def test_a_step_that_one_sample_breaks_for_good_is_told_by_its_batch(source: Path) -> None:
+    failing = "self.broken = getattr(self, 'broken', False) or not all(words)\n            assert not self.broken"
+    (source / "count/step.py").write_text(COUNT.replace("counts = ", f"{failing}\n            counts = ", 1))
+    words = r"a sample of number \d+ to \d+ of the dataloader, counted from 0, fails, and then all do: model count: "
+    with pytest.raises(StageError, match=f"^{words}"):
+        refer()
+
+
 def test_a_step_that_fails_for_every_sample_is_told_by_none(source: Path) -> None:
     (source / "count/step.py").write_text(COUNT.replace("            counts = ", "            counts = no"))
     with pytest.raises(StageError, match=r"^model count: "):

@@ -53,6 +53,7 @@ def test_a_path_of_the_steps_own_folder_is_where_it_is_mounted(tmp_path: Path, l
         ("ROOT = '/workspace'\nx = f'{ROOT}/words.txt'", "/workspace"),
         ("ROOT = Path('/workspace')\nx = ROOT / 'words.txt'", "/workspace"),
         ("x = Path('/workspace') / 'words.txt'", "/workspace"),
+        ("ROOT = '/workspace'\nx = Path(ROOT) / 'words.txt'", "/workspace"),
     ],
 )
 def test_a_folder_of_another_name_with_the_steps_files_is_where_it_is_mounted(
@@ -66,26 +67,32 @@ def test_a_folder_of_another_name_with_the_steps_files_is_where_it_is_mounted(
     [
         ("x = '/a/data/words.txt'", ["/a", "/a/data"]),
         ("x = ['/a/data/words.txt', '/b/words.txt']", ["/a", "/a/data", "/b"]),
-        ("x = '/models/tokenizer/1/words.txt'", ["/models/tokenizer/1"]),
-        ("x = '/models/tokenizer/words.txt'", ["/models/tokenizer"]),
-        ("x = '/models/labels/2/words.txt'", ["/models/labels/2"]),
-        ("x = '/models/labels/names.txt'", ["/models/labels"]),
+        ("x = ['/a/words.txt', '/models/tokenizer/1/words.txt']", ["/a"]),
     ],
 )
-def test_where_several_folders_or_another_models_may_be_meant_the_field_is_named(
-    tmp_path: Path, line: str, mounts: list[str]
-) -> None:
+def test_where_several_folders_may_be_meant_the_field_is_named(tmp_path: Path, line: str, mounts: list[str]) -> None:
     near = {"models/labels/1/words.txt": "", "models/labels/1/names.txt": ""}
     fields, said = found(tmp_path, line, **near)
     assert fields == {}
-    assert len(said) == 1
     assert f"write mountPath into its model, such as {', '.join(map(repr, mounts))}, or" in said[0]
+
+
+@pytest.mark.parametrize(
+    "path", ["tokenizer/1/words.txt", "tokenizer/words.txt", "labels/2/words.txt", "labels/names.txt"]
+)
+def test_another_models_folder_is_no_place_for_a_step_s(tmp_path: Path, path: str) -> None:
+    near = {"models/labels/1/words.txt": "", "models/labels/1/names.txt": ""}
+    fields, (said,) = found(tmp_path, f"x = '/models/{path}'", **near)
+    assert fields == {}
+    assert said.startswith(f"it names '/models/{path}': on a server the step's files lie elsewhere")
 
 
 def test_a_folder_that_the_code_makes_is_not_that_of_its_files(tmp_path: Path) -> None:
     fields, said = found(tmp_path, "x = ['/work/data/words.txt', '/work/data']\nos.makedirs('/work/new')")
     assert fields == {"scratchPaths": ["/work/new"]}
     assert "'/work/data/words.txt': on a server" in said[0]
+    _, (said_of_mixed,) = found(tmp_path, "x = '/work/data/words.txt'\nos.makedirs('/work/data/new')")
+    assert "mountPath" not in said_of_mixed
 
 
 def test_two_steps_cannot_have_their_folders_at_one_path(tmp_path: Path) -> None:
@@ -154,6 +161,7 @@ def test_of_two_places_one_is_mounted(tmp_path: Path) -> None:
         "os.mkdir('/cache')",
         "Path('/cache').mkdir(parents=True)",
         "CACHE = '/cache'\nos.makedirs(CACHE)",
+        "CACHE = '/cache'\nPath(CACHE).mkdir(parents=True, exist_ok=True)",
         "os.environ['HF_HOME'] = '/cache'\nos.makedirs(os.environ['HF_HOME'], exist_ok=True)",
         "from os import environ, makedirs\nenviron['HF_HOME'] = '/cache'\nmakedirs(environ['HF_HOME'])",
         "class A:\n    def b(self):\n        self.cache = '/cache'\n        os.makedirs(self.cache)",

@@ -70,9 +70,10 @@ def test_folders_that_their_step_closed_are_opened(cache: Path) -> None:
 
 def test_whatever_cannot_be_emptied_the_server_starts(cache: Path, tmp_path: Path) -> None:
     here = os.open(cache, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("deep", dir_fd=here)
-        here, above = os.open("deep", os.O_RDONLY, dir_fd=here), here
+    # Longer than a path may be, and not so deep that pytest cannot remove it.
+    for _ in range(60):
+        os.mkdir("d" * 100, dir_fd=here)
+        here, above = os.open("d" * 100, os.O_RDONLY, dir_fd=here), here
         os.close(above)
     os.close(here)
     (cache / "half").touch()

@@ -327,6 +327,7 @@ def test_a_pipeline_tells_its_answers_and_its_steps_below_its_line() -> None:
     assert below == [
         "    a PNG of a written 7 is 7, with probability 0.987",
         "    decode: 35.3 % of the average latency (queue 670us, compute 1.55ms)",
+        "    the rest: 64.7 % (the client, the network, and the server between the models)",
     ]
 
 

@@ -26,9 +26,8 @@ def difference(one: float, other: float) -> Fraction | float:
 
 def telling(values: Sequence[float], verdict: Callable[..., object], digits: int = 6) -> tuple[str, ...]:
     """Return numbers with at least ``digits`` significant digits, and as many as their verdict needs to be the same."""
-    texts: tuple[str, ...] = ()
-    for count in range(digits, _EXACT + 1):
+    for count in range(digits, _EXACT):
         texts = tuple(f"{value:.{count}g}" for value in values)
         if verdict(*map(float, texts)) == verdict(*values):
-            break
-    return texts
+            return texts
+    return tuple(map(as_written, values))

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_plugin.arguments import add_claim, add_model, cluster, model_folder, object_options
 from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import add_timeout, watch_object
-from triton_plugin.errors import FolderError
+from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import misspelled, notices, object_name, undemanded
 from triton_plugin.history import holds, left_revision
@@ -169,7 +170,11 @@ class _Object:
 
     def served(self) -> Subject:
         """Return it with its results, once it is ready. Raises FolderError if it is so by what others asked for."""
-        subject = self.source.subject(self._name)
+        results = None
+        # Not everybody who may read the object may read its results.
+        with suppress(SubjectError):
+            results = self.source.results(self._name)
+        subject = parse(self.source.triton_deployment(self._name), results)
         change = ""
         if held := subject.spec.rollout.revision:
             change = "" if holds(subject, self._pushed) else f"was rolled back to revision {held} meanwhile"

@@ -27,7 +27,7 @@ GPU_PACKAGES = frozenset({"cupy", "pycuda", "cudf", "cuml", "tensorrt", "nvidia"
 SYSTEM = frozenset({"dev", "etc", "proc", "sys", "tmp", "usr", "bin", "var"})
 """Folders of every system."""
 ANYBODYS = frozenset({"dev", "proc", "sys", "tmp"})
-"""Those of them that have no files of a step's folder."""
+"""Folders of every system that hold no files of a step."""
 WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - where a step's code makes directories, not where ours writes
 """The directories of every server in which a step may make others."""
 
@@ -129,9 +129,16 @@ def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules
             f"it makes {names(lost)}, which no server may have: name a path in /tmp, or one that scratchPaths takes,"
             " such as '/cache' (at most four); or read it from a variable that pod.env of the spec sets"
         )
+    yield from _misplaced({place for each in own for place in modules[each].places}, made, paths)
+    if "cuda" in used:
+        yield "it names cuda: a step runs on the CPU"
+
+
+def _misplaced(places: Iterable[str], made: Sequence[str], paths: FixedPaths) -> Iterator[str]:
+    """Yield sentences for absolute paths that no server has; ``made``: the directories that the code makes in vain."""
     named = sorted(
         place
-        for place in {place for each in own for place in modules[each].places}
+        for place in places
         if not paths.has(place) and not any(f"{place}/".startswith(f"{path}/") for path in made[:NAMED])
     )
     meant = [] if paths.mount else [place for place in named if paths.inside.get(place)]
@@ -141,15 +148,19 @@ def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules
             f"it names {names(meant)}, which may be in the step's folder: write mountPath into its model, such as"
             f" {names(mounts)}, or name them from Path(__file__).parent"
         )
-    if places := [place for place in named if place not in meant and _is_elsewhere(place, paths)]:
+    if elsewhere := [place for place in named if place not in meant and _is_elsewhere(place, paths)]:
         or_mounted = ", or put the files there, and write mountPath into its model"
-        is_mountable = not paths.mount and all(map(is_free, places))
+        is_mountable = not paths.mount and all(_is_mountable(place, paths) for place in elsewhere)
         yield (
-            f"it names {names(places)}: on a server the step's files lie elsewhere; name them from"
+            f"it names {names(elsewhere)}: on a server the step's files lie elsewhere; name them from"
             f" Path(__file__).parent{or_mounted if is_mountable else ''}"
         )
-    if "cuda" in used:
-        yield "it names cuda: a step runs on the CPU"
+
+
+def _is_mountable(place: str, paths: FixedPaths) -> bool:
+    """Whether a mount may be at the folder of a path: it is read-only, and holds no directory to write to."""
+    folder = PurePosixPath(place).parent
+    return is_free(place) and not any(PurePosixPath(each).is_relative_to(folder) for each in paths.scratch)
 
 
 def _hashes(own: Iterable[str], modules: Modules) -> Iterator[str]:

@@ -50,24 +50,32 @@ def fixed_paths(
     found = [modules[each] for each in own]
     version = PurePosixPath(file).parent.name
     made = sorted({path for each in found for path in each.makes if is_free(path)})
-    inside: dict[str, tuple[str, ...]] = {}
-    for place in {each for module in found for each in module.places}:
-        if mounts := [*_mounts(model, version, place)]:
-            free = (each for each in mounts if is_free(each))
-            inside[place] = tuple(
-                each for each in free if _names(each, model, version) or not any(_overlap(each, path) for path in made)
-            )
-    named = {each for mounts in inside.values() for each in mounts if _names(each, model, version)}
-    foreign = frozenset(others)
-    likely = [
-        {each for each in mounts if not _is_anothers(each, place, model, version, foreign)}
-        for place, mounts in inside.items()
-        if mounts
-    ]
-    common = set.intersection(*likely) if likely else set()
-    mount = min(named or common) if named or len(common) == 1 else ""
+    places = {place for module in found for place in module.places}
+    mount, inside = _mountable(model, version, places, made, frozenset(others))
     apart = [path for path in _outermost(made) if not mount or not _overlap(path, mount)]
     return FixedPaths(mount, tuple(apart[:MOST_SCRATCH]), inside)
+
+
+def _mountable(
+    model: ModelFiles, version: str, places: Iterable[str], made: Sequence[str], others: frozenset[str]
+) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Return ``mount`` and ``inside`` of FixedPaths; ``made``: the directories that the code makes."""
+    there = {place: mounts for place in places if (mounts := set(_mounts(model, version, place)))}
+    named = {each for mounts in there.values() for each in mounts if is_free(each) and _names(each, model, version)}
+    free = {place: _apart(mounts, made) for place, mounts in there.items()}
+    own = {
+        place: {each for each in mounts if not _is_anothers(each, place, model, version, others)}
+        for place, mounts in free.items()
+    }
+    likely = [own[place] for place, mounts in free.items() if mounts]
+    common = set.intersection(*likely) if likely else set()
+    mount = min(named or common) if named or len(common) == 1 else ""
+    return mount, {place: tuple(sorted(mounts & named | own[place])) for place, mounts in there.items()}
+
+
+def _apart(mounts: Iterable[str], made: Sequence[str]) -> set[str]:
+    """Return the mounts that the CRD takes next to the directories that the code makes."""
+    return {each for each in mounts if is_free(each) and not any(_overlap(each, path) for path in made)}
 
 
 def keep_apart(entries: Sequence[dict[str, Any]]) -> Words:

@@ -136,8 +136,9 @@ def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, start:
 def _answer(model: Framework, batch: Batch, batched: bool, start: int) -> dict[str, Array]:
     """Return the outputs; ``start``: the number of the batch's first sample.
 
-    If the batch fails, raises the failure of the first sample that fails alone, which is named, unless all seem to
-    fail. If none fails alone, raises what ``soundness.no_batch`` returns.
+    If the batch fails, raises the failure of the first sample that fails alone, which is named. If all seem to fail,
+    no sample is: the model may be broken by one of them. If none fails alone, raises what ``soundness.no_batch``
+    returns.
     """
     try:
         return model(batch.inputs)
@@ -149,12 +150,16 @@ def _answer(model: Framework, batch: Batch, batched: bool, start: int) -> dict[s
         sample, failed = next((pair for pair in failures if pair[1] is not None), (samples[0], None))
         if failed is None and len(samples) > 1:
             raise soundness.no_batch(error, len(samples)) from error
-        if not start and not sample.number and (len(samples) == 1 or _failure(model, batch, samples[-1].number)):
+        seems_broken = not sample.number and len(samples) > 1 and _failure(model, batch, samples[-1].number)
+        if not start and not sample.number and (len(samples) == 1 or seems_broken):
             raise
         number, failed = start + sample.number, failed or error
         where = "" if sample.name == str(number) else f" (number {number} of the dataloader, counted from 0)"
-        message = f"sample {sample.name:.60}{where} fails: {failed.message}"
-        raise StageError(failed.reason, message, final=failed.final) from None
+        what = f"sample {sample.name:.60}{where} fails"
+        if seems_broken:
+            last = start + len(samples) - 1
+            what = f"a sample of number {start} to {last} of the dataloader, counted from 0, fails, and then all do"
+        raise StageError(failed.reason, f"{what}: {failed.message}", final=failed.final) from None
 
 
 def _failure(model: Framework, batch: Batch, index: int) -> StageError | None:
