@@ -270,7 +270,7 @@ class Reason(StrEnum):
         "InputsNotGenerated",
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
     )
-    FRAMEWORK_FAILED = "FrameworkFailed", "The framework's model, or a Python step, failed on a batch of inputs."
+    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, or gave what cannot be served."
     GPU_UNAVAILABLE = (
         "GpuUnavailable",
         "The Job has a GPU, but PyTorch or TensorFlow in its image, which can use one, does not see it.",
@@ -283,7 +283,7 @@ class Reason(StrEnum):
         "BatchingUnsupported",
         "The framework's model, or a Python step, answers a sample in a batch otherwise than alone, or not at all.",
     )
-    REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The model's own outputs, or a step's, hold NaN or infinity."
+    REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The outputs of the model, or a Python step, hold NaN or infinity."
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample, so agreement would prove nothing.",
@@ -304,7 +304,7 @@ class Reason(StrEnum):
 
     # A candidate's own failures; the others go on.
     CONVERSION_FAILED = "ConversionFailed", "The exporter failed, or wrote a file that does not fit the signature."
-    CONVERSION_UNSUPPORTED = "ConversionUnsupported", "The format cannot hold this model, or no server runs this step."
+    CONVERSION_UNSUPPORTED = "ConversionUnsupported", "The format cannot hold the model, or no server the Python step."
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
