@@ -15,7 +15,7 @@ from triton_plugin.python_files import Modules, imports, used_names
 from triton_plugin.triton_repository.asked import below, imported
 from triton_plugin.triton_repository.downloads import downloads
 from triton_plugin.triton_repository.files import ModelFiles, Repository
-from triton_plugin.triton_repository.fixed_paths import FixedPaths, fixed_paths
+from triton_plugin.triton_repository.fixed_paths import FixedPaths, fixed_paths, lies_in
 from triton_plugin.triton_repository.packages import is_foreign, packages
 from triton_plugin.triton_repository.told import NAMED, Told, names, place
 
@@ -124,7 +124,7 @@ def _has(ends: Sequence[str] | None, end: str) -> bool:
 
 def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules: Modules) -> Iterator[str]:
     made = sorted({path for each in own for path in modules[each].makes if not paths.has(path)})
-    if lost := [path for path in made if not any(map(PurePosixPath(path).is_relative_to, WRITABLE))]:
+    if lost := [path for path in made if not any(lies_in(path, each) for each in WRITABLE)]:
         yield (
             f"it makes {names(lost)}, which no server may have: name a path in /tmp, or one that scratchPaths takes,"
             " such as '/cache' (at most four); or read it from a variable that pod.env of the spec sets"
@@ -137,9 +137,7 @@ def _doubts(own: Iterable[str], used: frozenset[str], paths: FixedPaths, modules
 def _misplaced(places: Iterable[str], made: Sequence[str], paths: FixedPaths) -> Iterator[str]:
     """Yield sentences for absolute paths that no server has; ``made``: the directories that the code makes in vain."""
     named = sorted(
-        place
-        for place in places
-        if not paths.has(place) and not any(f"{place}/".startswith(f"{path}/") for path in made[:NAMED])
+        place for place in places if not paths.has(place) and not any(lies_in(place, path) for path in made[:NAMED])
     )
     meant = [] if paths.mount else [place for place in named if paths.inside.get(place)]
     if meant:
@@ -159,8 +157,8 @@ def _misplaced(places: Iterable[str], made: Sequence[str], paths: FixedPaths) ->
 
 def _is_mountable(place: str, paths: FixedPaths) -> bool:
     """Whether a mount may be at the folder of a path: it is read-only, and holds no directory to write to."""
-    folder = PurePosixPath(place).parent
-    return is_free(place) and not any(PurePosixPath(each).is_relative_to(folder) for each in paths.scratch)
+    folder = str(PurePosixPath(place).parent)
+    return is_free(place) and not any(lies_in(each, folder) for each in paths.scratch)
 
 
 def _hashes(own: Iterable[str], modules: Modules) -> Iterator[str]:

@@ -33,7 +33,7 @@ class FixedPaths:
     def has(self, place: str) -> bool:
         """Whether an absolute path in the code is there on a server."""
         is_mounted = self.mount != "" and self.mount in (place, *self.inside.get(place, ()))
-        return is_mounted or any(_lies_in(place, each) for each in self.scratch)
+        return is_mounted or any(lies_in(place, each) for each in self.scratch)
 
 
 def fixed_paths(
@@ -109,7 +109,7 @@ def _written_apart(entries: Sequence[dict[str, Any]], mounts: Collection[str]) -
     made = list(_outermost(sorted({path for entry in entries for path in entry.get(SCRATCH, ())})))
     for entry in entries:
         own = entry.pop(SCRATCH, ())
-        outermost = sorted({each for each in made for path in own if _lies_in(path, each)})
+        outermost = sorted({each for each in made for path in own if lies_in(path, each)})
         hidden = {path: mount for path in outermost for mount in mounts if _overlap(path, mount)}
         said += [(entry["name"], _left_out(path, mount)) for path, mount in hidden.items()]
         if left := [path for path in outermost if path not in hidden]:
@@ -150,16 +150,16 @@ def _outermost(paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths that lie in no other; ``paths``: sorted."""
     taken: list[str] = []
     for path in paths:
-        if not any(_lies_in(path, each) for each in taken):
+        if not any(lies_in(path, each) for each in taken):
             taken.append(path)
             yield path
 
 
-def _lies_in(path: str, other: str) -> bool:
+def lies_in(path: str, other: str) -> bool:
     """Whether a path is another one, or lies in it."""
     return PurePosixPath(path).is_relative_to(other)
 
 
 def _overlap(path: str, other: str) -> bool:
     """Whether one of two paths is the other, or lies in it."""
-    return _lies_in(path, other) or _lies_in(other, path)
+    return lies_in(path, other) or lies_in(other, path)
