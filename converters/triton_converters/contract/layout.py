@@ -35,6 +35,8 @@ Compilers fill their caches, which may be deleted at any time::
     caches/.claims/<NAMESPACE%2FNAME>                        an empty file for each claim that has this storage
     caches/.objects/<NAMESPACE%2Fobject>/<GPU product>/<TensorRT version>/timing.cache
                                                              TensorRT's, of one object alone
+                                         .received/<digest>  an empty file for each source that the object has read or
+                                                             downloaded itself
 """
 
 from pathlib import Path
@@ -161,13 +163,13 @@ def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) 
     return root / "caches" / (gpu_product or "any") / tensorrt_version
 
 
-def timing_caches(root: Path = ROOT) -> Path:
-    """Directory of the timing caches of all objects. A GPU product's name never begins with a dot."""
+def objects_directory(root: Path = ROOT) -> Path:
+    """Directory of what objects do not share. A GPU product's name never begins with a dot."""
     return root / "caches" / ".objects"
 
 
-def cache_owner(claim: str, name: str) -> str:
-    """Name below ``timing_caches`` for an object. ``claim``: NAMESPACE/NAME of its repository claim.
+def object_name(claim: str, name: str) -> str:
+    """Name below ``objects_directory`` of an object. ``claim``: NAMESPACE/NAME of its repository claim.
 
     Claims of two namespaces may have one storage.
     """

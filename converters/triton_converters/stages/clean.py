@@ -60,7 +60,7 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
 NAMED = 3
 """How many claims a message names at most."""
 CACHES = "caches"
-"""Folder that servers fill as they like; of it, only the timing caches of objects that are gone are removed."""
+"""Folder that servers fill as they like; of it, only what objects do not share is removed."""
 NFS = ".nfs"
 """How the names begin under which NFS keeps files that were removed while they are open."""
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
@@ -101,8 +101,11 @@ def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MA
     for directory in left:
         shutil.rmtree(directory)
     claim = os.environ.get(layout.CLAIM, "")
-    owners = {layout.cache_owner(claim, each.name) for each in marks.iterdir()}
-    _clean_caches(layout.timing_caches(root), owners, request.minimum_age_seconds)
+    owners = {layout.object_name(claim, each.name) for each in marks.iterdir()}
+    _clean_objects(layout.objects_directory(root), owners, request.minimum_age_seconds)
+    for note in layout.objects_directory(root).glob("*/.received/*"):
+        if not layout.source_directory(note.name, root).exists():
+            note.unlink(missing_ok=True)
     return CleanResult(removed, len(left))
 
 
@@ -247,9 +250,9 @@ def _clean(folder: Path, is_needed: Callable[[Path], bool], minimum_age_seconds:
     )
 
 
-def _clean_caches(caches: Path, owners: set[str], minimum_age_seconds: int) -> None:
-    """Remove the timing caches of objects that no longer use the claim. Losing one costs time alone."""
-    for directory in caches.iterdir() if caches.is_dir() else ():
+def _clean_objects(objects: Path, owners: set[str], minimum_age_seconds: int) -> None:
+    """Remove what objects that no longer use the claim shared with no other. Losing it costs time alone."""
+    for directory in objects.iterdir() if objects.is_dir() else ():
         if directory.name not in owners and _age(directory, time.time()) >= minimum_age_seconds:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from triton_converters.claim_store import sources
 from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, sha256_of
-from triton_converters.claim_store.publish import link_or_copy, resumable_directory, temporary_directory
+from triton_converters.claim_store.publish import resumable_directory, temporary_directory
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -43,7 +43,9 @@ def run(request: SourceRequest) -> SourceResult:
         uri = uris.split(request.uri)
     except ValueError as error:
         raise StageError(Reason.SOURCE_INVALID, f"spec.source.uri: {error}") from error
-    return _downloaded(request, uri) if uri.is_remote else _mounted(request)
+    result = _downloaded(request, uri) if uri.is_remote else _mounted(request)
+    sources.receive(result.digest)
+    return result
 
 
 def _mounted(request: SourceRequest) -> SourceResult:
@@ -72,7 +74,7 @@ def _copied(files: list[SourceFile], hashes: Mapping[str, str], single: bool) ->
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     """Download the files to the claim, next to where they are published, so that they are only renamed."""
     name = uri.path.rpartition("/")[2] if uris.SCHEMES[uri.scheme].may_be_file else ""
-    if request.sha256 and (result := _known(request, request.sha256, name)):
+    if request.sha256 and (result := _known(request, name)):
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
         return result
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
@@ -95,24 +97,17 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
         return _result(request, digest, hashes, fetched.resolved)
 
 
-def _known(request: SourceRequest, digest: str, name: str) -> SourceResult | None:
-    """Return the result for a source whose files the claim has; None: it has not all of them.
+def _known(request: SourceRequest, name: str) -> SourceResult | None:
+    """Return the result for a pinned source that the object has received before; None: some of it is not there.
 
-    ``name``: what the file is called if it is a single one; empty: it is a directory. The claim may have the file
-    under another name alone.
+    ``name``: what the file is called if it is a single one; empty: it is a directory.
     """
-    hashes = {name: digest}
-    if found := sources.find(hashes, single=True):
+    hashes = {name: request.sha256}
+    if (found := sources.find(hashes, single=True)) and sources.is_received(found):
         return _result(request, found, hashes)
-    there = sources.under(digest)
-    if there and digest_of(there, single=False) == digest:
-        return _result(request, digest, there)
-    if not there or not name:
-        return None
-    directory = layout.source_directory(digest)
-    with temporary_directory(directory) as place:
-        link_or_copy(directory / next(iter(there)), place / name)
-        return _result(request, sources.publish(place, hashes, single=True), hashes)
+    there = sources.under(request.sha256) if sources.is_received(request.sha256) else {}
+    is_directory = there and digest_of(there, single=False) == request.sha256
+    return _result(request, request.sha256, there) if is_directory else None
 
 
 def _check(request: SourceRequest, fetched: Fetched, hashes: Mapping[str, str]) -> None:

@@ -255,7 +255,8 @@ def test_the_timing_cache_lies_with_its_gpu_and_version(library: Library, refer:
         convert()
         convert()
     assert given == [b"", b"measured"]
-    path = layout.timing_caches(layout.ROOT) / layout.cache_owner("", "digits") / GPU / library.version / "timing.cache"
+    own = layout.objects_directory(layout.ROOT) / layout.object_name("", "digits")
+    path = own / GPU / library.version / "timing.cache"
     assert path.read_bytes() == b"measured"
     assert [each.name for each in path.parent.iterdir()] == ["timing.cache"]
 

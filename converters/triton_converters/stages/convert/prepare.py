@@ -7,6 +7,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.replay import check_inputs, check_step_folders, published_packages
 from triton_converters.claim_store.repository import find_intact
+from triton_converters.claim_store.root import own_directory
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.incoming.model_files import TIMING_CACHE_BYTES
@@ -43,8 +44,7 @@ def _copy_timing_caches(request: ConvertRequest, incoming: Path) -> None:
         return
     # Another conversion may remove it meanwhile.
     with suppress(FileNotFoundError):
-        own = layout.timing_caches() / layout.cache_owner(os.environ.get(layout.CLAIM, ""), name)
-        for cache in (own / gpu(request)).glob(f"*/{TIMING_CACHE}"):
+        for cache in (own_directory() / gpu(request)).glob(f"*/{TIMING_CACHE}"):
             if cache.stat().st_size <= TIMING_CACHE_BYTES:
                 target = known_timing_cache(incoming, cache.parent.name)
                 target.parent.mkdir(parents=True, exist_ok=True)

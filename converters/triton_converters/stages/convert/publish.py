@@ -11,6 +11,7 @@ from triton_converters.claim_store.ensemble_repository import Part, publish_ense
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.replay import published_packages
 from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
+from triton_converters.claim_store.root import own_directory
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS, TRITON_PYTHON
@@ -133,8 +134,8 @@ def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) ->
         content = file.read(model_files.TIMING_CACHE_BYTES + 1)
     if len(content) > model_files.TIMING_CACHE_BYTES:
         return
-    own = layout.timing_caches() / layout.cache_owner(os.environ.get(layout.CLAIM, ""), owner)
+    own = own_directory()
     kept = own / gpu(request) / version
     write_file(kept / TIMING_CACHE, content)
-    for other in set(own.glob("*/*")) - {kept}:
+    for other in set(own.glob("[!.]*/*")) - {kept}:
         shutil.rmtree(other, ignore_errors=True)
