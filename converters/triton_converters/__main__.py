@@ -24,7 +24,7 @@ from types import FrameType, ModuleType
 
 from triton_converters.claim_store import revision, root, sources
 from triton_converters.claim_store.replay import find_result, has_result, write_result
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError, TerminatedError
@@ -32,6 +32,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_converters.failures import failure_of
+from triton_converters.fetch import mounted
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
@@ -108,6 +109,8 @@ def _prepare(name: str, key: str, request: Document, check: CheckRequest | None)
         revision.admit(check)
     for digest in filter(None, (getattr(request, each, "") for each in ("source", "weights", "data"))):
         sources.check_received(digest)
+    if uri := os.environ.get(layout.DATASET):
+        mounted.locate(uris.split(uri).path, uri, layout.DATA_MOUNT)
     replayed = _published(name, key) is not None
     missing: tuple[str, ...] = () if replayed else _module(name, PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))

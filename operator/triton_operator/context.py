@@ -1,6 +1,6 @@
 """What every stage and builder gets: an object's spec, what was observed of it, and the settings. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -107,17 +107,6 @@ class Context:
     def framework_image(self) -> str:
         """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
         return self.spec.conversion.image or self.own_framework_image
-
-    @property
-    def dataset_shares_claim(self) -> bool:
-        """Whether the dataset is mounted from a claim that holds results, of this object or of others."""
-        return self.triton_deployment.dataset_claim == self.claim_name or bool(self.dataset_neighbours)
-
-    @property
-    def dataset_neighbours(self) -> Sequence[str]:
-        """Names of the other TritonDeployments whose results are on the claim that the dataset is mounted from."""
-        observed, claim = self.observed, self.triton_deployment.dataset_claim
-        return observed.neighbours if claim == self.claim_name else observed.dataset_neighbours
 
     @property
     def framework_inputs(self) -> list[Any]:

@@ -28,7 +28,7 @@ FULL: JSON = {
     "spec": {
         "suspend": False,
         "source": {"uri": "pvc://models/vision/resnet.v1_5/", "version": "v1.5", "sha256": "0" * 64},
-        "dataset": {"uri": "pvc://datasets", "version": "2012-val"},
+        "dataset": {"uri": "pvc://datasets/imagenet", "version": "2012-val"},
         "dataloader": {
             "entrypoint": "loaders/data_loader.py",
             "arguments": {"data_dir": "$(DATASET)", "with-dash": ""},

@@ -239,6 +239,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.dataset": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},
         "data on a claim is mounted as it is, without a digest: remove sha256 and include",
     ),
+    "data that is a whole claim": ({"spec.dataset": {"uri": "pvc://datasets"}}, "user code never gets a whole claim"),
+    "data that is a whole claim with a slash": (
+        {"spec.dataset": {"uri": "pvc://datasets/"}},
+        "name it as in pvc://CLAIM",
+    ),
+    "data of the operator's": (
+        {"spec.dataset": {"uri": "pvc://datasets/.triton-operator/sources"}},
+        "uri must be one of pvc://CLAIM/PATH",
+    ),
     "data of an unknown scheme": ({"spec.dataset": {"uri": "ftp://host/a"}}, "uri must be one of pvc://CLAIM/PATH"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),

@@ -117,3 +117,29 @@ def test_a_record_that_names_another_ones_files_hands_them_to_no_user_code(
     become("owner")
     published("model.py")
     assert answer("prepare", "reference", request.to_json()) is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [
+        ("data/digits", None),
+        ("link", Reason.SOURCE_INVALID),
+        ("link/sources", Reason.SOURCE_INVALID),
+        ("data/link", Reason.SOURCE_INVALID),
+        ("absent", Reason.SOURCE_NOT_FOUND),
+    ],
+)
+def test_before_user_code_gets_data_of_a_claim_it_is_known_where_the_folder_leads(
+    become: Become, monkeypatch: pytest.MonkeyPatch, folder: str, reason: Reason | None, attack: Attack
+) -> None:
+    """The kubelet follows a link of the volume, and makes a folder that is missing."""
+    monkeypatch.setattr(layout, "DATA_MOUNT", layout.MOUNT)
+    monkeypatch.setenv(layout.DATASET, f"pvc://models/{folder}")
+    monkeypatch.setenv("TERMINATION_LOG", str(layout.MOUNT / "message"))
+    (layout.MOUNT / "data" / "digits").mkdir(parents=True)
+    for link in ("link", "data/link"):
+        (layout.MOUNT / link).symlink_to(layout.ROOT)
+    request = ReferenceRequest("0" * 16, published("model.py"), CODE, None, 8, needs_labels=False)
+    outcome = answer("prepare", "reference", request.to_json())
+    assert (outcome and outcome.reason) == reason
+    attack("author of an object", f"the files of others, by the dataset {folder}", outcome.message if outcome else "")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.truths import Told, broken
-from triton_operator.api.triton_deployment import parse
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import Kind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
@@ -73,9 +72,8 @@ class ApiServer:
         return list(self.cluster.objects.values())
 
     def others_on_claim(self, key: Key, claim: str) -> tuple[str, ...]:
-        """The neighbours on its claim, or those on the dataset's."""
-        own = parse(self.cluster.body()).claim_name
-        return self.cluster.neighbours if claim == own else self.cluster.dataset_neighbours
+        """The neighbours on its claim."""
+        return self.cluster.neighbours
 
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """Who has the host name of its route."""

@@ -81,7 +81,7 @@ class Cluster(Controllers):
             self.has_keda,
             self.has_gateway_api,
         )
-        observed = replace(observed, host_holder=self.host_holder, dataset_neighbours=self.dataset_neighbours)
+        observed = replace(observed, host_holder=self.host_holder)
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:

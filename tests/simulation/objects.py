@@ -86,8 +86,6 @@ class Objects:
     """The words of a bug in the operator, by which every pass ends; empty: there is none."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
-    dataset_neighbours: tuple[str, ...] = ()
-    """Names of the TritonDeployments on the claim of the dataset, if it is another one."""
     host_holder: str = ""
     """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)

@@ -66,60 +66,41 @@ def test_data_on_a_claim_is_mounted_and_read_by_no_job_of_ours() -> None:
     cluster.settle()
     assert cluster.started("source") == 1
     (reference,) = jobs(cluster, "reference")
-    assert mounts(reference, "/data")["run"]["name"] == "data"
+    assert mounts(reference, "/data/digits")["run"]["name"] == "data"
     assert "data" not in request(reference)
     assert '"data_dir":"/data/digits/train"' in str(reference["spec"]["containers"][0]["args"])
 
 
-def on_its_claim(path: str) -> Cluster:
-    """Data on the claim on which the object and a neighbour keep their results."""
-    uri = f"pvc://models{path}"
-    return (
-        a_deployment()
-        .asking(dataset={"uri": uri}, repository={"claimName": "models"})
-        .where(neighbours=("letters",))
-        .settled()
-        .cluster()
-    )
+@pytest.mark.parametrize("claim", ["models", "letters-repository", "digits-repository"])
+def test_of_a_claim_the_users_code_sees_the_data_s_folder_alone(claim: str, attack: Attack) -> None:
+    """Whoever keeps results on the claim: nobody does, others, or the object itself."""
+    cluster = with_data(f"pvc://{claim}/data/digits/")
+    cluster.settle()
+    for stage in ("reference", "convert", "metrics"):
+        for job in jobs(cluster, stage):
+            looks, run = job["spec"]["initContainers"]
+            folder = {"name": "data", "mountPath": "/data/data/digits", "subPath": "data/digits", "readOnly": True}
+            assert [each for each in run["volumeMounts"] if each["name"] == "data"] == [folder]
+            # It starts first, and looks where the folder leads.
+            assert mounts(job, "/data") == {"prepare": {"name": "data", "mountPath": "/data", "readOnly": True}}
+            assert {"name": "TRITON_DATASET", "value": f"pvc://{claim}/data/digits/"} in looks["env"]
+    attack("author of an object", f"the files of others on claim {claim}, by a dataset", "only the folder is mounted")
 
 
-def test_of_a_claim_with_results_the_users_code_sees_the_data_s_folder_alone(attack: Attack) -> None:
-    cluster = on_its_claim("/data/digits/")
-    (reference,) = jobs(cluster, "reference")
-    assert mounts(reference, "/data/data/digits") == {
-        "run": {"name": "data", "mountPath": "/data/data/digits", "subPath": "data/digits", "readOnly": True}
-    }
-    assert "/data" not in [each["mountPath"] for each in reference["spec"]["initContainers"][1]["volumeMounts"]]
-    attack("author of an object", "the files of others, by a dataset on the shared claim", "only the folder is mounted")
+WHOLE = ["pvc://models", "pvc://models/", "pvc://models//", "pvc://models/.", "pvc://models/./data", "pvc://models/..",
+         "pvc://models/.triton-operator/sources", "pvc://models/data/../.triton-operator"]  # fmt: skip
 
 
-def test_data_is_never_a_whole_claim_on_which_others_keep_their_results(attack: Attack) -> None:
-    cluster = on_its_claim("")
+@pytest.mark.parametrize("uri", WHOLE)
+def test_no_dataset_is_a_whole_claim_or_what_the_operator_keeps_there(uri: str, attack: Attack) -> None:
+    """Also where the API server has an older definition, without the rule that refuses it."""
+    cluster = with_data(uri)
+    cluster.act()
     stalled = cluster.condition("Stalled")
-    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
-    assert "spec.dataset.uri names all of claim models, on which letters" in stalled["message"]
-    assert not jobs(cluster, "reference")
-    cluster.neighbours = ()
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
-    attack(
-        "author of an object", "the files of others, by all of the shared claim as the dataset", str(stalled["message"])
-    )
-
-
-def test_data_on_the_claim_of_another_object_is_its_folder_alone(attack: Attack) -> None:
-    cluster = with_data("pvc://letters-repository/data")
-    cluster.dataset_neighbours = ("letters",)
-    cluster.settle()
-    (reference,) = jobs(cluster, "reference")
-    assert mounts(reference, "/data/data")["run"]["subPath"] == "data"
-    assert "/data" not in [each["mountPath"] for each in reference["spec"]["initContainers"][1]["volumeMounts"]]
-    whole = with_data("pvc://letters-repository")
-    whole.dataset_neighbours = ("letters",)
-    whole.settle()
-    assert not jobs(whole, "reference")
-    assert "all of claim letters-repository, on which letters" in whole.condition("Stalled")["message"]
-    attack("author of an object", "the files of others, by a dataset on their claim", "only a folder is mounted")
+    assert (stalled["status"], stalled["reason"]) == ("True", "InvalidSpec")
+    assert "pvc://CLAIM/PATH" in stalled["message"]
+    assert not cluster.of_kind("Job")
+    attack("author of an object", f"the files of others, by the dataset {uri}", str(stalled["message"]))
 
 
 def test_other_data_is_converted_with_again_and_the_same_is_not() -> None:

@@ -66,6 +66,9 @@ CONVERTERS_MOUNT = Path("/converters")
 OBJECT, CLAIM = "TRITON_DEPLOYMENT", "TRITON_REPOSITORY_CLAIM"
 """Environment variables of a Job's containers before and after user code: the object's name, and NAMESPACE/NAME of its
 repository claim. Operators before them set neither."""
+DATASET = "TRITON_DATASET"
+"""Environment variable of the container before user code: the URI of the folder on a claim that user code has at
+DATA_MOUNT, where this container has the whole claim."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 

@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile
-from triton_converters.contract import layout, uris
+from triton_converters.contract import uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
@@ -23,9 +23,9 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 
 
-def locate(path: str, uri: str) -> Path:
+def locate(path: str, uri: str, mount: Path) -> Path:
     """Return the path below the mount, with links resolved; raises StageError(SourceInvalid, SourceNotFound)."""
-    mount = layout.SOURCE_MOUNT.resolve()
+    mount = mount.resolve()
     root = _resolved(mount / path)
     if not root.is_relative_to(mount):
         raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")

@@ -49,7 +49,7 @@ def run(request: SourceRequest) -> SourceResult:
 
 
 def _mounted(request: SourceRequest) -> SourceResult:
-    root = mounted.locate(request.path, request.uri)
+    root = mounted.locate(request.path, request.uri, layout.SOURCE_MOUNT)
     found = mounted.files(root, Path(request.path).name)
     files = [file for file in found if wanted(file.name, request.include)]
     if not files:

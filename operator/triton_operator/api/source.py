@@ -15,6 +15,12 @@ def _checked(uri: str) -> str:
     return uri
 
 
+def _in_a_folder(uri: str) -> str:
+    if uri.startswith(CLAIM) and not uris.split(uri).path:
+        raise ValueError(WHOLE_CLAIM)
+    return uri
+
+
 _ANY_URI = "|".join(scheme.pattern for scheme in uris.SCHEMES.values())
 SourceUri = Annotated[
     str,
@@ -36,6 +42,10 @@ SourceUri = Annotated[
 ]
 Pattern = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9_.*?/-]+$")]
 CLAIM = "pvc://"
+WHOLE_CLAIM = (
+    f"user code never gets a whole claim, which may hold what others keep there: move the data into a folder, and name"
+    f" it as in {uris.SCHEMES['pvc'].shape}"
+)
 
 
 def _has_scheme(chosen: Callable[[uris.Scheme], bool]) -> str:
@@ -104,10 +114,11 @@ class Dataset(Source):
                 " && (!has(self.include) || self.include.size() == 0))",
                 "data on a claim is mounted as it is, without a digest: remove sha256 and include",
             ),
+            (f"!self.uri.matches('^{CLAIM}[^/]*/?$')", WHOLE_CLAIM),
         )
     )
-    uri: SourceUri
-    """URI of the data. That of `pvc://CLAIM/PATH` is mounted from the claim, without a copy. All other data is
+    uri: Annotated[SourceUri, AfterValidator(_in_a_folder)]
+    """URI of the data. The folder or file of `pvc://CLAIM/PATH` is mounted, without a copy. All other data is
     published on the repository claim like the source: `configmap://NAME`, `https://HOST/PATH/FILE`,
     `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
     `azure://CONTAINER/PREFIX`."""

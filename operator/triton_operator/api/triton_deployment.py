@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from triton_converters.contract import uris
 from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
 from triton_operator.api import renamed
@@ -83,12 +82,6 @@ class TritonDeployment:
     def claim_name(self) -> str:
         """Name of the repository claim: the spec's, or that of the claim the operator makes."""
         return self.spec.repository.claim_name or claim(self.name)
-
-    @property
-    def dataset_claim(self) -> str:
-        """Name of the claim from which user code has the dataset mounted; empty: it has none, or of another place."""
-        dataset = self.spec.mounted_dataset
-        return uris.split(dataset.uri).host if dataset is not None else ""
 
     @property
     def owner_reference(self) -> dict[str, Any]:

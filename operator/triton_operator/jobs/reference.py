@@ -193,12 +193,10 @@ def user_volumes(context: Context, source: SourceResult) -> Volumes:
     """Return volumes and mounts of the dataset, and mounts of the weights and the packages, if the spec has them."""
     volumes, mounts = [], []
     if context.spec.mounted_dataset is not None:
-        volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT)
+        # The rest of the claim may hold what others keep there, now or once the pod runs.
         folder = uris.split(context.spec.mounted_dataset.uri).path
-        if folder and context.dataset_shares_claim:
-            # The rest of this claim holds what other objects publish.
-            mount |= {"mountPath": str(layout.DATA_MOUNT / folder), "subPath": folder}
-        volumes, mounts = [volume], [mount]
+        volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT / folder)
+        volumes, mounts = [volume], [mount | {"subPath": folder}]
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
     for digest, mount_path in published:
         if digest:

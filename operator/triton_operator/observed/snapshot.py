@@ -69,8 +69,6 @@ class Observed:
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
     has_preview: bool = False
     """Whether the preview Service is there; one of that name may be another object's."""
-    dataset_neighbours: tuple[str, ...] = ()
-    """Names of the other TritonDeployments on the claim of `spec.dataset`, if that is another than the repository's."""
 
 
 def observe(

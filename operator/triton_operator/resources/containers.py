@@ -155,7 +155,13 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
         *([pod.SHARED_MEMORY] if shares else []),
     ]
     prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *imports]
-    first = [_prepare(context, work, [], prepare), _container(context, work, _Part(RUN, [RUN, work.stage], run))]
+    dataset = context.spec.mounted_dataset if isinstance(shape, UserCode) else None
+    if dataset is not None:
+        prepare.append(pod.claim_volume("data", dataset.uri, layout.DATA_MOUNT)[1])
+    looks = _prepare(context, work, [], prepare)
+    if dataset is not None:
+        looks["env"].append({"name": layout.DATASET, "value": dataset.uri})
+    first = [looks, _container(context, work, _Part(RUN, [RUN, work.stage], run))]
     volumes = [
         *shape.volumes,
         *_box_volumes(context),

@@ -194,7 +194,8 @@ def _has_gpu(context: Context, given: Mapping[str, Any]) -> bool:
 def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Volume and read-only mount of the whole claim or ConfigMap that a URI names.
 
-    A subPath would hide errors: the kubelet makes an empty directory if it is missing.
+    A subPath is only for a container that starts after another one has looked: the kubelet makes an empty directory if
+    it is missing, and follows links.
     """
     named = uris.split(uri)
     volume = (

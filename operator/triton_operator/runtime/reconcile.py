@@ -154,9 +154,6 @@ class Reconciler:
         if (route := triton_deployment.spec.serving.route) is not None:
             wanted = hosts(key.namespace, route.model_dump(by_alias=True))
             observed = replace(observed, host_holder=self._store.host_holder(key, wanted))
-        if (claim := triton_deployment.dataset_claim) not in ("", triton_deployment.claim_name):
-            others = self._store.others_on_claim(key, claim)
-            observed = replace(observed, dataset_neighbours=tuple(sorted(others)))
         if observed.unreadable:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)

@@ -41,7 +41,6 @@ def _refusals(context: Context) -> Iterator[str]:
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
             yield not_allowed(field, claim, "claim", "allowed.claims")
-    yield from _dataset_refusals(context)
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
@@ -92,16 +91,6 @@ def _client_refusals(context: Context) -> Iterator[str]:
         if not context.settings.allows_client(context.namespace, each.body()):
             words = shortened(json.dumps(each.body()), LONGEST_PEER)
             yield not_allowed("spec.serving.networkPolicy.from", words, "peer", "allowed.clients")
-
-
-def _dataset_refusals(context: Context) -> Iterator[str]:
-    """Yield a message if user code would read what other objects keep on the claim of the dataset."""
-    dataset, neighbours = context.spec.mounted_dataset, context.dataset_neighbours
-    if dataset is not None and neighbours and not split(dataset.uri).path:
-        yield (
-            f"spec.dataset.uri names all of claim {split(dataset.uri).host}, on which {neighbours[0]} keeps its results"
-            " too, and user code must not read these; move the data into a folder of the claim, and name that folder"
-        )
 
 
 def _pods(context: Context) -> Iterator[tuple[str, Placement]]:
