@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.test_failures import named_claim
 from tests.states.deployment import a_deployment
 from triton_operator import names
 
@@ -73,6 +74,24 @@ def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
         in (stalled["message"])
     )
     assert cluster.story == []
+
+
+def test_the_claim_that_was_made_for_another_object_is_its_own_alone(attack: Attack) -> None:
+    cluster = a_deployment().asking(repository={"claimName": "letters-repository"}).cluster()
+    named_claim(cluster, "letters-repository")
+    claim = cluster.objects["PersistentVolumeClaim", "letters-repository"]["metadata"]
+    claim["labels"] = names.labels("letters", "repository")
+    cluster.act()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
+    assert "letters-repository, which is that of TritonDeployment letters alone" in stalled["message"]
+    assert not cluster.of_kind("Job")
+    attack("author of an object", "another object's files, by its claim's name", str(stalled["message"]))
+    # As the advice says, of a claim whose object is gone; and of a claim that its own object names.
+    for label in (None, "digits"):
+        claim["labels"] = {} if label is None else names.labels(label, "repository")
+        cluster.settle()
+        assert cluster.condition("Ready")["status"] == "True"
 
 
 @pytest.mark.parametrize(

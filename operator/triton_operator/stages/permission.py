@@ -7,6 +7,7 @@ from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_converters.contract.uris import split
+from triton_operator import names
 from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
@@ -41,6 +42,7 @@ def _refusals(context: Context) -> Iterator[str]:
     for field, claim in _claims(context):
         if not settings.allows_claim(claim):
             yield not_allowed(field, claim, "claim", "allowed.claims")
+    yield from _claim_refusals(context)
     for field, files in _files(context):
         account = f"{context.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
@@ -91,6 +93,20 @@ def _client_refusals(context: Context) -> Iterator[str]:
         if not context.settings.allows_client(context.namespace, each.body()):
             words = shortened(json.dumps(each.body()), LONGEST_PEER)
             yield not_allowed("spec.serving.networkPolicy.from", words, "peer", "allowed.clients")
+
+
+def _claim_refusals(context: Context) -> Iterator[str]:
+    """Yield a message if the spec names the claim that the operator made for another TritonDeployment."""
+    claim, spec = context.observed.claim, context.spec
+    labels = claim["metadata"].get("labels", {}) if claim is not None and spec.repository.claim_name is not None else {}
+    owner = labels.get(names.TRITON_DEPLOYMENT_LABEL, context.name)
+    if owner != context.name and labels.get(names.MANAGED_BY_LABEL) == names.MANAGED_BY:
+        name = spec.repository.claim_name
+        yield (
+            f"spec.repository.claimName names claim {name}, which is that of TritonDeployment {owner} alone; to share a"
+            f" claim, make one, and name it in both; if {owner} is gone and its files are for this one, type: kubectl"
+            f" label pvc {name} --namespace {context.namespace} {names.TRITON_DEPLOYMENT_LABEL}-"
+        )
 
 
 def _pods(context: Context) -> Iterator[tuple[str, Placement]]:
