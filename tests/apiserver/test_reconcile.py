@@ -19,6 +19,7 @@ from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import ALL, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import FIELD_MANAGER
+from triton_operator.names import labels
 from triton_operator.planning.plan import plan
 from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime import reconcile as reconcile_module
@@ -127,9 +128,8 @@ def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
     assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
 
 
-@pytest.mark.parametrize("first", ["Delete", "Retain"])
-def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl, first: str) -> None:
-    claim = "digits-repository"
+def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl) -> None:
+    claim, uid = "digits-repository", kubectl.get("td", "digits")["metadata"]["uid"]
 
     def retain(policy: str) -> bool:
         """Ask for the policy, settle, and return whether the claim outlives the object."""
@@ -140,12 +140,27 @@ def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl,
             pass
         return "ownerReferences" not in kubectl.get("pvc", claim)["metadata"]
 
-    second = "Retain" if first == "Delete" else "Delete"
-    assert retain(first) is (first == "Retain")
+    assert not retain("Delete")
     kubectl("label", "pvc", claim, "team=vision")
-    assert retain(second) is (second == "Retain")
-    assert retain(first) is (first == "Retain")
+    assert retain("Retain")
+    assert retain("Delete"), "until it is released"
+    kubectl("annotate", "pvc", claim, f"triton-operator.dev/release={uid}")
+    assert not retain("Delete")
+    assert retain("Retain")
+    assert not retain("Delete")
     assert kubectl.get("pvc", claim)["metadata"]["labels"]["team"] == "vision"
+
+
+def test_a_retained_claim_of_which_no_watch_has_told_yet_stays(bench: Bench, kubectl: Kubectl) -> None:
+    """As one that is restored together with its object."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}
+    metadata = {"name": "digits-repository", "labels": labels("digits", "repository")}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+    kubectl("create", "-f", "-", body=claim)
+    for _ in range(4):
+        bench.reconcile()
+    assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
+    assert "ownerReferences" not in kubectl.get("pvc", "digits-repository")["metadata"]
 
 
 @pytest.mark.parametrize("managed", ["created", "unknown"])

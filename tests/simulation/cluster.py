@@ -248,8 +248,11 @@ def _kept(desired: Body, old: Body) -> Body:
     metadata = {name: old["metadata"][name] for name in SERVER_SET if name in old["metadata"]}
     kept = {**desired, "status": old["status"], "metadata": desired["metadata"] | metadata}
     if desired["kind"] == "PersistentVolumeClaim":
-        # Its class and its volume, which an apply that does not name them leaves as they are.
+        # Its class, its volume and a person's annotation, which an apply that does not name them leaves as they are.
         kept["spec"] = old["spec"] | desired["spec"]
+        if uid := old["metadata"].get("annotations", {}).get(names.RELEASE_ANNOTATION):
+            annotations = desired["metadata"].get("annotations", {}) | {names.RELEASE_ANNOTATION: uid}
+            kept["metadata"] = kept["metadata"] | {"annotations": annotations}
     return kept
 
 

@@ -45,6 +45,36 @@ def assert_goes_on(cluster: Cluster, story: list[str]) -> None:
     assert cluster.story == story
 
 
+RETAIN = {"retentionPolicy": {"whenDeleted": "Retain"}}
+
+
+def owners(cluster: Cluster) -> list[str]:
+    """Who owns the claim, by uid."""
+    cluster.settle()
+    claim = cluster.objects["PersistentVolumeClaim", "digits-repository"]
+    return [each["uid"] for each in claim["metadata"].get("ownerReferences", ())]
+
+
+@pytest.mark.parametrize("repository", [{}, {"retentionPolicy": {"whenDeleted": "Delete"}}])
+def test_a_retained_claim_stays_with_the_next_object_of_its_name_until_it_is_released(repository: Body) -> None:
+    former = a_deployment().asking(repository=RETAIN).serving().cluster()
+    assert owners(former) == []
+    cluster = a_deployment().asking(repository=repository).cluster()
+    cluster.uid = "uid-of-the-next"
+    kept = former.objects["PersistentVolumeClaim", "digits-repository"]
+    cluster.objects["PersistentVolumeClaim", "digits-repository"] = kept
+    assert owners(cluster) == []
+    words = "kubectl annotate pvc digits-repository --namespace vision --overwrite triton-operator.dev/release="
+    assert words + cluster.uid in cluster.condition("Ready")["message"]
+    for uid, expected in ((former.uid, []), (cluster.uid, [cluster.uid])):
+        claim = cluster.objects["PersistentVolumeClaim", "digits-repository"]
+        claim["metadata"].setdefault("annotations", {})["triton-operator.dev/release"] = uid
+        assert owners(cluster) == expected
+    assert words not in cluster.condition("Ready")["message"]
+    cluster.edit(repository=RETAIN)
+    assert owners(cluster) == [], "what was released may be retained again"
+
+
 def test_a_new_claim_is_as_the_template_says() -> None:
     cluster = a_deployment().cluster()
     ask(cluster, resources=requested("5Gi"), storageClassName="fast", accessModes=["ReadWriteMany"])

@@ -15,8 +15,7 @@ REPLAYED = ["source", "reference", "metrics", "convert onnx-fp32", "profile onnx
 def again(body: Body, cluster: Cluster) -> Body:
     """An object as somebody makes it from its backup: another uid, no owner, and what the API server sets."""
     made = {"uid": f"uid-of-another-{body['kind']}", "resourceVersion": "1", "generation": 1, "managedFields": []}
-    metadata = body["metadata"] | made | {"creationTimestamp": cluster.now.isoformat()}
-    del metadata["ownerReferences"]
+    metadata = body["metadata"] | made | {"creationTimestamp": cluster.now.isoformat(), "ownerReferences": []}
     return deepcopy(body | {"metadata": metadata})
 
 

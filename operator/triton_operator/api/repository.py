@@ -54,7 +54,8 @@ class RetentionPolicy(ApiType):
     """Whether the claim that the operator created outlives the object."""
 
     when_deleted: Literal["Delete", "Retain"] = "Delete"
-    """`Delete` deletes the claim together with the object; `Retain` keeps it. Default: Delete."""
+    """`Delete` deletes the claim together with the object; `Retain` keeps it. A claim that was retained stays, with any
+    later object too, until its annotation `triton-operator.dev/release` has that object's uid. Default: Delete."""
 
 
 class Repository(ApiType):

@@ -18,18 +18,46 @@ def claim(context: Context) -> dict[str, Any] | None:
     if repository.claim_name is not None:
         return None
     metadata = context.metadata(names.claim(context.name), "repository")
-    if repository.retention_policy.when_deleted == "Retain":
+    if repository.retention_policy.when_deleted == "Retain" or _is_retained(context):
         metadata["ownerReferences"] = []
     existing = context.observed.claim
     spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).storage)
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
+def _is_retained(context: Context) -> bool:
+    """Whether the claim has outlived an object of this name, or was to: it is nobody's to delete until it is released.
+
+    Whoever retained it may be somebody else than the author of this object.
+    """
+    metadata, uid = (context.observed.claim or {}).get("metadata", {}), context.triton_deployment.uid
+    owned = any(each["uid"] == uid for each in metadata.get("ownerReferences", ()))
+    released = (metadata.get("annotations") or {}).get(names.RELEASE_ANNOTATION) == uid
+    return bool(metadata) and not owned and not released
+
+
 def kept(context: Context) -> str:
-    """What the claim keeps although the spec's template differs, in words; empty if nothing that a user must know."""
-    existing = context.observed.claim
-    if existing is None or context.spec.repository.claim_name is not None:
+    """What the claim keeps although the spec differs, in words; empty if nothing that a user must know."""
+    repository = context.spec.repository
+    if context.observed.claim is None or repository.claim_name is not None:
         return ""
+    return "; ".join(filter(None, (_kept_fields(context, context.observed.claim), _kept_for_good(context))))
+
+
+def _kept_for_good(context: Context) -> str:
+    """That the claim stays although the spec says that it goes, and how to release it."""
+    if context.spec.repository.retention_policy.when_deleted == "Retain" or not _is_retained(context):
+        return ""
+    name, uid = names.claim(context.name), context.triton_deployment.uid
+    return (
+        f"PersistentVolumeClaim {name} was retained, and stays when this object is deleted; to have it deleted too,"
+        f" type: kubectl annotate pvc {name} --namespace {context.namespace} --overwrite"
+        f" {names.RELEASE_ANNOTATION}={uid}"
+    )
+
+
+def _kept_fields(context: Context, existing: Mapping[str, Any]) -> str:
+    """What the claim keeps although the spec's template differs."""
     template, spec = _template(context), existing["spec"]
     fields = []
     if template.storage_class_name not in ("", spec.get("storageClassName", "")):
