@@ -36,6 +36,20 @@ def test_every_child_has_the_labels_of_its_object_and_no_pod_has() -> None:
         assert "team" not in template.get("metadata", {}).get("labels", {})
 
 
+def test_what_has_no_owner_has_nothing_by_which_a_deployer_would_prune_it() -> None:
+    """Argo CD's label of tracking may have any name. It prunes what has that label, unless it has an owner."""
+    cluster = cluster_of(labels={"ci.example/app": "models"}, annotations={"cost.example/center": "17"})
+    cluster.settings = replace(SETTINGS, inherited_annotations=("cost.example/",), gateway_api=True)
+    for policy in ("Delete", "Retain"):
+        cluster.edit(repository={"retentionPolicy": {"whenDeleted": policy}})
+        cluster.settle()
+        for each in (child["metadata"] for child in children(cluster)):
+            found = {"ci.example/app", "cost.example/center"} & {*each["labels"], *each.get("annotations", {})}
+            assert bool(found) is bool(each["ownerReferences"]), each["name"]
+    claim = cluster.objects["PersistentVolumeClaim", "digits-repository"]["metadata"]
+    assert claim["labels"]["triton-operator.dev/deployment"] == "digits", "by which the operator knows it"
+
+
 def test_labels_are_in_no_name_so_new_ones_run_nothing_again() -> None:
     cluster = cluster_of()
     cluster.settle()

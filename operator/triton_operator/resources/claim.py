@@ -19,7 +19,9 @@ def claim(context: Context) -> dict[str, Any] | None:
         return None
     metadata = context.metadata(names.claim(context.name), "repository")
     if repository.retention_policy.when_deleted == "Retain" or _is_retained(context):
-        metadata["ownerReferences"] = []
+        # A deployer that knows its objects by a label of the user's prunes what has that label and no owner.
+        own = {"labels": names.labels(context.name, "repository"), "ownerReferences": []}
+        metadata = {"name": metadata["name"], "namespace": context.namespace, **own}
     existing = context.observed.claim
     spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).storage)
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
