@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Attack
 from tests.simulation.answers import INPUT, OUTPUT, TENSORRT
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, a_step, an_ensemble, candidate
@@ -211,12 +212,35 @@ def works(context: Context) -> Iterator[AnyWork]:
     yield clean_work(context, dropped=1)
 
 
+def context_of(spec: Body, installation: Settings = SETTINGS) -> Context:
+    """A pass over a new object."""
+    deployment = parse(Cluster(spec, settings=installation).body())
+    return Context(
+        deployment, observe("digits", ()), installation, NOW, pinned_images(deployment, History(), installation)
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dataset": {"uri": "pvc://datasets/a"}},
+        {"conversion": {"requirements": "requirements.txt", "indexSecretRef": {"name": "index"}}},
+    ],
+)
+def test_what_a_name_stands_for_in_another_namespace_is_something_else(fields: Body, attack: Attack) -> None:
+    """Claims of two namespaces may have one storage, and the same name is not the same claim or Secret."""
+    context = context_of(a_spec(**fields))
+    other = replace(context, triton_deployment=replace(context.triton_deployment, namespace="blue"))
+    mine, theirs = ({work.key for work in works(each) if work.stage != "source"} for each in (context, other))
+    stages = {"packages", "reference"} if "conversion" in fields else {"reference"}
+    found = {work.stage for work in works(other) if work.key in mine & theirs}
+    attack("author in another namespace", f"results on shared storage made with {[*fields]}", f"{found}")
+    assert not stages & found
+
+
 def jobs(spec: Body, installation: Settings) -> list[Given]:
     """What every stage's Jobs are given for a spec."""
-    cluster = Cluster(spec, settings=installation)
-    deployment = parse(cluster.body())
-    pins = pinned_images(deployment, History(), installation)
-    context = Context(deployment, observe("digits", ()), installation, NOW, pins)
+    context = context_of(spec, installation)
     found = list(works(context))
     dumps = {work.key: _dump(context, work) for work in found if work.stage == "reference"}
     given_to = [_given(context, work, dumps) for work in found]

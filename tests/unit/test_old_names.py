@@ -195,7 +195,7 @@ def test_the_keys_of_what_reads_a_mounted_dataset_have_the_old_name_of_its_versi
     deployment = parse({"metadata": IDENTITY, "spec": with_versions().model_dump(mode="json", by_alias=True)})
     pins = pinned_images(deployment, History(), SETTINGS)
     context = Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 26, tzinfo=UTC), pins)
-    assert surroundings(context)[0] == {"uri": "pvc://models/a", "revision": "v1"}
+    assert surroundings(context)[0] == [IDENTITY["namespace"], {"uri": "pvc://models/a", "revision": "v1"}]
 
 
 def test_an_argument_may_have_the_old_word_for_the_dataset() -> None:

@@ -73,7 +73,7 @@ def _file(context: Context, source: SourceResult, path: str) -> RequirementsFile
 
 
 def _work(context: Context, request: PackagesRequest, image: str) -> PackagesWork:
-    """Return the work. Its key covers the files, the image, and the Secret that names an index.
+    """Return the work. Its key covers the files, the image, and the Secret of its namespace that names an index.
 
     It does not cover the installation's index: another mirror of the same packages converts nothing again.
 
@@ -83,7 +83,8 @@ def _work(context: Context, request: PackagesRequest, image: str) -> PackagesWor
     conversion = context.spec.conversion
     secret = conversion.index_secret_ref
     digests = [each.sha256 for each in request.others]
-    request = names.request_with_key("packages", request, image, secret.name if secret else "", *digests, without=PLACE)
+    index = f"{context.namespace}/{secret.name}" if secret else ""
+    request = names.request_with_key("packages", request, image, index, *digests, without=PLACE)
     pairs = [secret_volume(secret.name)] if secret else []
     return Work(
         stage="packages",

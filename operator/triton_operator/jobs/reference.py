@@ -97,10 +97,11 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
 def surroundings(context: Context) -> list[Any]:
     """Return what decides what the user's code computes, besides the request.
 
-    Data that is mounted from a claim has a version instead of a digest.
+    Data that is mounted from a claim has a version instead of a digest; claims of two namespaces may have one name, and
+    one storage.
     """
     dataset = context.spec.mounted_dataset
-    return [None if dataset is None else _hashed(dataset), *context.framework_inputs]
+    return [None if dataset is None else [context.namespace, _hashed(dataset)], *context.framework_inputs]
 
 
 def _hashed(files: Source) -> dict[str, Any]:
