@@ -79,12 +79,31 @@ def test_of_a_claim_the_users_code_sees_the_data_s_folder_alone(claim: str, atta
     for stage in ("reference", "convert", "metrics"):
         for job in jobs(cluster, stage):
             looks, run = job["spec"]["initContainers"]
-            folder = {"name": "data", "mountPath": "/data/data/digits", "subPath": "data/digits", "readOnly": True}
-            assert [each for each in run["volumeMounts"] if each["name"] == "data"] == [folder]
+            name = "repository" if claim == "digits-repository" else "data"
+            folder = {"name": name, "mountPath": "/data/data/digits", "subPath": "data/digits", "readOnly": True}
+            assert [each for each in run["volumeMounts"] if each["mountPath"].startswith("/data")] == [folder]
             # It starts first, and looks where the folder leads.
-            assert mounts(job, "/data") == {"prepare": {"name": "data", "mountPath": "/data", "readOnly": True}}
+            assert mounts(job, "/data") == {"prepare": {"name": name, "mountPath": "/data", "readOnly": True}}
             assert {"name": "TRITON_DATASET", "value": f"pvc://{claim}/data/digits/"} in looks["env"]
     attack("author of an object", f"the files of others on claim {claim}, by a dataset", "only the folder is mounted")
+
+
+@pytest.mark.parametrize("field", ["source", "weights", "dataset"])
+def test_no_pod_has_two_volumes_of_one_claim(field: str) -> None:
+    """Its kubelet would mount one of them, and wait for the other for good."""
+    cluster = a_deployment().asking(**{field: {"uri": "pvc://digits-repository/files"}}).serving().cluster()
+    for job in cluster.of_kind("Job"):
+        pod = job["spec"]["template"]["spec"]
+        claims = [
+            each["persistentVolumeClaim"]["claimName"] for each in pod["volumes"] if "persistentVolumeClaim" in each
+        ]
+        assert len(set(claims)) == len(claims), job["metadata"]["name"]
+        named = {
+            mount["name"]
+            for each in [*pod.get("initContainers", []), *pod["containers"]]
+            for mount in each["volumeMounts"]
+        }
+        assert named <= {each["name"] for each in pod["volumes"]}
 
 
 WHOLE = ["pvc://models", "pvc://models/", "pvc://models//", "pvc://models/.", "pvc://models/./data", "pvc://models/..",

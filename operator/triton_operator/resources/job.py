@@ -104,7 +104,25 @@ def _pod(context: Context, work: AnyWork) -> dict[str, Any]:
             *parts.volumes,
         ],
     }
-    return pod.finished(context, spec | {"initContainers": [*parts.first]} if parts.first else spec)
+    spec = _with_one_volume(context, spec | {"initContainers": [*parts.first]} if parts.first else spec)
+    return pod.finished(context, spec)
+
+
+def _with_one_volume(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """The pod's spec without a second volume of the repository claim, which would keep the pod from starting for good.
+
+    The kubelet mounts a claim once for a pod, and waits for the other volume (kubernetes/kubernetes#82526).
+    """
+    claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in spec["volumes"]}
+    same = {name for name, claim in claims.items() if claim == context.claim_name}
+
+    def mounted(container: dict[str, Any]) -> dict[str, Any]:
+        mounts = [each | {"name": "repository"} if each["name"] in same else each for each in container["volumeMounts"]]
+        return container | {"volumeMounts": mounts}
+
+    groups = {group: [mounted(each) for each in spec.get(group, ())] for group in ("initContainers", "containers")}
+    volumes = [each for each in spec["volumes"] if each["name"] not in same - {"repository"}]
+    return spec | {"volumes": volumes} | {group: each for group, each in groups.items() if each}
 
 
 def _identified(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
