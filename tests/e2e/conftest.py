@@ -32,6 +32,7 @@ from tests.e2e import (
     happy,
     last_words,
     pictures,
+    possessing,
     prober,
     regressing,
     repair,
@@ -70,6 +71,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "downloaded": downloading.run,
     "unlabelled": unlabelling.run,
     "last_words_read": last_words.run,
+    "possessed": possessing.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
     "damaged": repair.damage,
@@ -259,6 +261,12 @@ def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
 def attacked(lanes: dict[str, "Future[Any]"]) -> attacks.Attacked:
     """Outcome of the lane."""
     return lanes["attacked"].result()
+
+
+@pytest.fixture(scope="package")
+def possessed(lanes: dict[str, "Future[Any]"]) -> Mapping[str, possessing.Told]:
+    """Outcome of the lane."""
+    return lanes["possessed"].result()
 
 
 @pytest.fixture(scope="package")

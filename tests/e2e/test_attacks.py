@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.conftest import Attack
-from tests.e2e import stepping
+from tests.e2e import possessing, stepping
 from tests.e2e.attacks import Attacked
 from tests.e2e.models import attempts as step_attempts
 from tests.e2e.models import hostile
@@ -61,6 +61,16 @@ def test_what_user_code_says_or_leaves_is_not_believed(attacked: Attacked, attac
     attack("user code", how, f"{condition['reason']}: {condition['message']}"[:100])
     assert condition["reason"] == reason
     assert re.search(message, condition["message"])
+
+
+@pytest.mark.parametrize("way", possessing.WAYS)
+def test_nobody_gets_what_another_object_keeps(
+    possessed: Mapping[str, possessing.Told], attack: Attack, way: str
+) -> None:
+    reason, message = possessed[way]
+    attack("author of an object", f"what another one keeps, by {way}", f"{reason}: {message}"[:100])
+    assert reason == possessing.WAYS[way][1], message
+    assert "REACHED" not in message
 
 
 @pytest.mark.parametrize("what", messages("source", "0" * 16))

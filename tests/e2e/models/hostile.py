@@ -103,6 +103,14 @@ def other_sources(addresses: dict[str, str]) -> object:
     return found
 
 
+def rest_of_the_claim(addresses: dict[str, str]) -> object:
+    """Look beside the data and above it for what lies on its claim."""
+    found = [path for path in Path("/data").glob("**/*") if path != Path("/data/data")]
+    if not found:
+        raise FileNotFoundError(2, "only the data's own folder")
+    return found
+
+
 def environment(addresses: dict[str, str]) -> object:
     """Look for anything that looks like a credential."""
     words = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
@@ -155,6 +163,7 @@ GROUPS: dict[str, dict[str, Callable[[dict[str, str]], object]]] = {
         "a file in its own source": write("/repository/.triton-operator/sources/*/planted.py"),
         "a folder on the claim": lambda _: os.mkdir("/repository/.triton-operator/candidates"),
         "the data": write("/data/planted"),
+        "the rest of the claim of its data": rest_of_the_claim,
         "a program of the image": write("/usr/bin/python3"),
         "the converters": write("/opt/triton-operator/converters/triton_converters/__init__.py"),
         "a kernel setting": write("/proc/sys/kernel/core_pattern"),
