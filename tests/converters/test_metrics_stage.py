@@ -192,7 +192,7 @@ def test_an_input_that_is_missing_is_found_at_once(claim: Path, missing: str) ->
     path.rename(claim / "gone")
     with pytest.raises(StageError) as caught:
         run_metrics(request(KeptOutputs("right", "onnx", "fp32")))
-    assert (caught.value.reason, caught.value.final) == (Reason.RESULT_MISSING, False)
+    assert (caught.value.reason, caught.value.final) == (Reason.INPUT_MISSING, False)
 
 
 def test_kept_outputs_are_read_in_order_whatever_their_shapes(tmp_path: Path) -> None:

@@ -70,22 +70,27 @@ def test_the_directory_is_never_seen_without_its_marker(claim: Path, monkeypatch
     assert seen[-1] == (False, True)
 
 
-def test_of_jobs_that_begin_together_one_makes_it(claim: Path) -> None:
-    begin, errors = threading.Barrier(8), []
+def at_once(count: int, act: Callable[[], None]) -> list[BaseException]:
+    """Do it in so many threads; what they raised."""
+    begin, errors = threading.Barrier(count), []
 
     def job() -> None:
         begin.wait()
         try:
-            root.ensure()
+            act()
         except BaseException as error:
             errors.append(error)
 
-    jobs = [threading.Thread(target=job) for _ in range(8)]
+    jobs = [threading.Thread(target=job) for _ in range(count)]
     for each in jobs:
         each.start()
     for each in jobs:
         each.join()
-    assert errors == []
+    return errors
+
+
+def test_of_jobs_that_begin_together_one_makes_it(claim: Path) -> None:
+    assert at_once(8, root.ensure) == []
     assert listed(claim) == {".triton-operator", f".triton-operator/{layout.MARKER}"}
 
 
@@ -104,11 +109,38 @@ def _link(home: Path) -> None:
     home.symlink_to(other)
 
 
+def _write_beside(home: Path) -> None:
+    (home / "sources" / "mine").mkdir(parents=True)
+    (home / "sources" / "mine" / "notes.txt").write_text("mine")
+
+
+def _link_within(home: Path) -> None:
+    home.mkdir()
+    (home / "sources").symlink_to(home.parent)
+
+
+@pytest.mark.parametrize("below", [".", "revisions/0123456789abcdef"])
+def test_directories_that_a_kubelet_made_for_mounts_are_nobodys(claim: Path, below: str) -> None:
+    """As it does for the pod of a Deployment whose claim was emptied, or made anew."""
+    (layout.ROOT / below).mkdir(parents=True)
+    assert program.main(["prepare", "reference", REFER.to_json()]) == 1
+    assert message().reason is Reason.INPUT_MISSING
+    assert program.main(["source", SOURCE.to_json()]) == 0
+    assert json.loads((layout.ROOT / layout.MARKER).read_text()) == {"layout": 1, "owner": "triton-operator"}
+    root.check()
+
+
+def test_of_jobs_that_begin_together_each_takes_them_over(claim: Path) -> None:
+    (layout.ROOT / "revisions" / "0123456789abcdef").mkdir(parents=True)
+    assert at_once(8, root.ensure) == []
+    assert listed(layout.ROOT) == {layout.MARKER, "revisions", "revisions/0123456789abcdef"}
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda home: home.mkdir(), "no marker"),
-        (lambda home: (home / "sources").mkdir(parents=True), "no marker"),
+        (_write_beside, "no marker"),
+        (_link_within, "no marker"),
         (lambda home: home.write_text("a file"), "no marker"),
         (lambda home: (home / layout.MARKER).mkdir(parents=True), "cannot be read"),
         (_write(""), "cannot be read"),
@@ -142,7 +174,7 @@ def test_a_marker_that_may_not_be_read_is_refused(mount: Path, monkeypatch: pyte
 
 def test_a_claim_without_our_directory_lacks_what_a_job_needs(claim: Path) -> None:
     assert program.main(["prepare", "reference", REFER.to_json()]) == 1
-    assert message().reason is Reason.RESULT_MISSING
+    assert message().reason is Reason.INPUT_MISSING
     assert listed(claim) == set()
 
 

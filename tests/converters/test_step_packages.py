@@ -104,7 +104,7 @@ def test_a_source_that_the_kubelet_made_anew_is_a_missing_result(source: Path) -
     layout.source_directory(whole.source).mkdir()
     with pytest.raises(StageError, match="is no longer on the repository claim") as error:
         run_convert(whole)
-    assert (error.value.reason, error.value.final) == (Reason.RESULT_MISSING, False)
+    assert (error.value.reason, error.value.final) == (Reason.INPUT_MISSING, False)
 
 
 def test_packages_that_are_gone_are_a_missing_result(source: Path) -> None:
@@ -114,7 +114,7 @@ def test_packages_that_are_gone_are_a_missing_result(source: Path) -> None:
     members = tuple(replace(each, step_packages="a" * 16) for each in whole.members)
     with pytest.raises(StageError, match="is no longer on the repository claim") as error:
         run_convert(replace(whole, members=members))
-    assert (error.value.reason, error.value.final) == (Reason.RESULT_MISSING, False)
+    assert (error.value.reason, error.value.final) == (Reason.INPUT_MISSING, False)
 
 
 def test_too_many_files_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

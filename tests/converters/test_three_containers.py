@@ -150,7 +150,7 @@ def test_user_code_imports_the_packages_after_everything_else(incoming: Path) ->
 def test_packages_that_are_gone_are_told_before_user_code_runs(incoming: Path) -> None:
     code, outcome = step("prepare", "reference", replace(REFER, packages=PACKAGES).to_json())
     assert outcome is not None
-    assert (code, outcome.reason) == (1, Reason.RESULT_MISSING)
+    assert (code, outcome.reason) == (1, Reason.INPUT_MISSING)
     assert "is no longer on the repository claim" in outcome.message
 
 
@@ -188,7 +188,7 @@ def test_a_missing_input_is_found_before_user_code_runs(incoming: Path, stage: s
     layout.source_directory(SOURCE).rmdir()
     code, outcome = step("prepare", stage, request_.to_json())
     assert outcome is not None
-    assert (code, outcome.reason) == (1, Reason.RESULT_MISSING)
+    assert (code, outcome.reason) == (1, Reason.INPUT_MISSING)
     assert list(incoming.iterdir()) == []
 
 
@@ -199,7 +199,7 @@ def test_missing_weights_are_found_before_user_code_runs(incoming: Path, stage: 
         empty(incoming)
     code, outcome = step("prepare", stage, replace(request_, weights="f" * 64).to_json())
     assert outcome is not None
-    assert (code, outcome.reason) == (1, Reason.RESULT_MISSING)
+    assert (code, outcome.reason) == (1, Reason.INPUT_MISSING)
     assert "f" * 64 in outcome.message
 
 

@@ -16,7 +16,7 @@ def origins(reference: str, batched: bool) -> tuple[int, list[range]]:
 
     ``reference``: the key of the model's reference; ``batched``: whether the model has a batch dimension. Without an
     ensemble, both are the same samples. A model of an ensemble has the first batches, then requests of other sizes, and
-    then those that Python steps made. Where nobody can tell, it may be any sample. Raises StageError(ResultMissing).
+    then those that Python steps made. Where nobody can tell, it may be any sample. Raises StageError(InputMissing).
     """
     key = layout.whole_key(reference)
     home, whole = map(layout.reference_directory, (reference, key))

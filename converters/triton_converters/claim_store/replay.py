@@ -33,31 +33,31 @@ def has_result(directory: Path, stage: str, key: str) -> bool:
 
 
 def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Result:
-    """Return the result of an earlier stage; raises StageError(ResultMissing), which a new run of that stage fixes."""
+    """Return the result of an earlier stage; raises StageError(InputMissing), which a new run of that stage fixes."""
     result = find_result(directory, stage, key)
     if not isinstance(result, kind):
         raise StageError(
-            Reason.RESULT_MISSING, f"{directory} on the repository claim holds no valid {RESULT_FILE}", final=False
+            Reason.INPUT_MISSING, f"{directory} on the repository claim holds no valid {RESULT_FILE}", final=False
         )
     return result
 
 
 def read_reference(key: str) -> ReferenceResult:
-    """Return the result of a reference; raises StageError(ResultMissing) if it is not on the claim."""
+    """Return the result of a reference; raises StageError(InputMissing) if it is not on the claim."""
     return read_result(layout.reference_directory(key), "reference", key, ReferenceResult)
 
 
 def published_source(digest: str) -> Path:
-    """Return the source's directory; raises StageError(ResultMissing) if it is no longer on the claim."""
+    """Return the source's directory; raises StageError(InputMissing) if it is no longer on the claim."""
     directory = layout.source_directory(digest)
     # For a missing directory, the kubelet mounts an empty one, and leaves it there.
     if not (directory.is_dir() and any(directory.iterdir())):
-        raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
+        raise StageError(Reason.INPUT_MISSING, f"{directory} is no longer on the repository claim", final=False)
     return directory
 
 
 def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) -> None:
-    """Raise StageError(ResultMissing) if the source, weights, data or packages are no longer on the claim."""
+    """Raise StageError(InputMissing) if the source, weights, data or packages are no longer on the claim."""
     for digest in filter(None, (request.source, request.weights, request.data)):
         published_source(digest)
     if request.packages:
@@ -76,10 +76,10 @@ def check_step_folders(source: str, models: Iterable[ModelCode]) -> None:
 
 
 def published_packages(key: str) -> Path:
-    """Return the directory of installed packages; raises StageError(ResultMissing) if it is no longer on the claim."""
+    """Return the directory of installed packages; raises StageError(InputMissing) if it is no longer on the claim."""
     directory = layout.installed_packages(key)
     if not directory.is_dir():
-        raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
+        raise StageError(Reason.INPUT_MISSING, f"{directory} is no longer on the repository claim", final=False)
     return directory
 
 

@@ -1,6 +1,7 @@
 """The operator's own directory on a claim, and the marker that tells it from one that somebody else made.
 
-The directory appears with its marker at once, so a Job never sees a directory of ours without one.
+The directory appears with its marker at once, so a Job never sees a directory of ours without one. Directories alone,
+without a file in them, are nobody's: the next Job that publishes adds the marker.
 """
 
 import errno
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from triton_converters.claim_store.publish import sync, write_file
+from triton_converters.claim_store.publish import TEMPORARY_PREFIX, sync, write_file
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.failure import StageError
@@ -40,6 +41,8 @@ def ensure() -> None:
     """
     if not os.path.lexists(layout.ROOT):
         _make(layout.ROOT)
+    if _is_bare(layout.ROOT):
+        mark(layout.ROOT)
     check()
     if name := _own_name():
         layout.claims_directory().mkdir(parents=True, exist_ok=True)
@@ -71,7 +74,7 @@ def _own_name() -> str:
 
 def check() -> None:
     """Raise StageError(RepositoryUnknown) unless the directory is ours. A claim without one holds nothing yet."""
-    if not os.path.lexists(layout.ROOT):
+    if not os.path.lexists(layout.ROOT) or _is_bare(layout.ROOT):
         return
     path = layout.ROOT / layout.MARKER
     if layout.ROOT.is_symlink():
@@ -93,6 +96,25 @@ def check() -> None:
 def mark(directory: Path) -> None:
     """Write the marker into a directory."""
     write_file(directory / layout.MARKER, Marker(OWNER, VERSION).to_json().encode())
+
+
+def _is_bare(root: Path) -> bool:
+    """Whether nothing but directories lies there, so that it is nobody's.
+
+    A kubelet makes them for the mounts of a server whose revision was on the claim before it was emptied, or made anew.
+    A marker that another Job is writing, or that a Job left half-written, is nothing either.
+    """
+    if root.is_symlink() or not root.is_dir() or os.path.lexists(root / layout.MARKER):
+        return False
+    for folder, folders, files in os.walk(root, onerror=_raise):
+        is_begun = Path(folder) == root and all(each.startswith(TEMPORARY_PREFIX) for each in files)
+        if (files and not is_begun) or any(Path(folder, each).is_symlink() for each in folders):
+            return False
+    return True
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _make(target: Path) -> None:

@@ -94,6 +94,7 @@ FAILURES = (
         Reason.REQUIREMENTS_MISSING,
         Reason.TENSORRT_VERSION_MISMATCH,
         Reason.CLAIM_NOT_WRITABLE,
+        Reason.INPUT_MISSING,
         Reason.REPOSITORY_DAMAGED,
         Reason.REPOSITORY_UNKNOWN,
     }

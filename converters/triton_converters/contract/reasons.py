@@ -377,7 +377,8 @@ class Reason(StrEnum):
     OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
     DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."
     CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
-    RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks a result that the Job needs."
+    RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks the revision of a server."
+    INPUT_MISSING = "InputMissing", "The claim lacks what an earlier Job published there, which is made again."
     SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error; the message quotes its last lines."
     SERVER_UNREACHABLE = (
         "ServerUnreachable",

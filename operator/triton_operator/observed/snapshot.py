@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.observed.active_record import ActiveRecord
@@ -95,6 +96,9 @@ def observe(
     if _is_other_claim(entries.claim, claim_name, claim):
         entries = entries.on_another_claim()
         jobs = [_job_to_repeat(job) if claim is not None and _is_older(job.body, claim) else job for job in jobs]
+    if any(job.failure is not None and job.failure.reason is Reason.INPUT_MISSING for job in jobs):
+        entries = entries.without_results()
+        jobs = [job if job.active else _job_to_repeat(job) for job in jobs]
     service = _object_named(by_kind.get("Service", []), owner_name) or {}
     return Observed(
         jobs={job.name: job for job in jobs},

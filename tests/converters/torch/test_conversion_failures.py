@@ -172,7 +172,7 @@ def test_an_input_that_is_not_used_is_kept_by_the_others(convert: Convert, forma
 def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) -> None:
     with pytest.raises(StageError) as caught:
         run_convert(request(model_code("Classifier"), "onnx"))
-    assert caught.value.reason is Reason.RESULT_MISSING
+    assert caught.value.reason is Reason.INPUT_MISSING
     assert not caught.value.final
 
 
@@ -182,7 +182,7 @@ def test_a_lost_source_is_asked_for_again(refer: Callable[..., ReferenceResult],
     for run in (lambda: run_convert(request(model_code("Classifier"), "onnx")), lambda: refer("Classifier")):
         with pytest.raises(StageError) as caught:
             run()
-        assert caught.value.reason is Reason.RESULT_MISSING
+        assert caught.value.reason is Reason.INPUT_MISSING
         assert not caught.value.final
         shutil.rmtree(layout.reference_directory(REFERENCE), ignore_errors=True)
 

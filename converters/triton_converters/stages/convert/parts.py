@@ -20,7 +20,7 @@ def parts(request: ConvertRequest) -> tuple[ConvertRequest, ...]:
 
 
 def signature(request: ConvertRequest) -> Signature:
-    """Return the reference's signature; raises StageError(ResultMissing)."""
+    """Return the reference's signature; raises StageError(InputMissing)."""
     return read_reference(request.reference).signature
 
 

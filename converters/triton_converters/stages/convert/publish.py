@@ -36,7 +36,7 @@ from triton_converters.stages.convert.parts import (
 def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
     """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` if it is missing.
 
-    Raises StageError: ResultMissing (no reference), that with which the user's code ended, PrecisionMismatch, and what
+    Raises StageError: InputMissing (no reference), that with which the user's code ended, PrecisionMismatch, and what
     ``model_files.take`` raises; OSError if the claim is full.
     """
     made = tuple(_part(part, incoming) for part in parts(request))

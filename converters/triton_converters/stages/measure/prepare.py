@@ -7,6 +7,6 @@ from triton_converters.contract.measurement_requests import MeasureRequest
 
 
 def run(request: MeasureRequest, incoming: Path) -> tuple[str, ...]:
-    """Return the key, which is missing; raises StageError(ResultMissing) if the reference is not on the claim."""
+    """Return the key, which is missing; raises StageError(InputMissing) if the reference is not on the claim."""
     read_reference(request.reference)
     return (request.key,)

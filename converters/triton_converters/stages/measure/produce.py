@@ -18,7 +18,7 @@ from triton_converters.measuring.step_times import step_times
 def run(request: MeasureRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write the sweep.
 
-    Raises StageError: ResultMissing (no reference), SignatureMismatch (another model answers at that address),
+    Raises StageError: InputMissing (no reference), SignatureMismatch (another model answers at that address),
     InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError if the
     node's disk is full.
     """

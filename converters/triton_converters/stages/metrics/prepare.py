@@ -12,7 +12,7 @@ from triton_converters.contract.results import ProfileResult
 
 
 def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
-    """Return the key, which is missing; raises StageError(ResultMissing) if an input is not on the claim."""
+    """Return the key, which is missing; raises StageError(InputMissing) if an input is not on the claim."""
     check_inputs(request)
     read_reference(request.reference)
     for each in request.candidates:
@@ -20,5 +20,5 @@ def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
         read_result(directory, "profile", each.profile, ProfileResult)
         if not (directory / FOLDER).is_dir():
             message = f"{directory} on the repository claim holds no served outputs"
-            raise StageError(Reason.RESULT_MISSING, message, final=False)
+            raise StageError(Reason.INPUT_MISSING, message, final=False)
     return (request.key,)

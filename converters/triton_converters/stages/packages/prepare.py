@@ -21,7 +21,7 @@ from triton_converters.stages.packages import REQUIREMENTS
 def run(request: PackagesRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing.
 
-    Raises StageError: ResultMissing (a file on the claim is not what was published), RequirementsInvalid.
+    Raises StageError: InputMissing (no source), ResultMissing (a file is not what was published), RequirementsInvalid.
     """
     source = published_source(request.source)
     for number, each in enumerate(request.files):

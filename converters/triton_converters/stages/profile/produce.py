@@ -33,7 +33,7 @@ MESSAGE_BYTES = 700
 def run(request: ProfileRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write the verdict and, for a candidate that passed, the sweeps.
 
-    Raises StageError: ResultMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
+    Raises StageError: InputMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
     ServerUnreachable, MeasurementFailed; OSError if the node's disk is full.
     """
     directory = incoming / measured.FOLDER

@@ -22,7 +22,7 @@ _SEEN = re.compile("([0-9a-f]{32})?")
 
 
 def run(request: ProfileRequest, incoming: Path) -> ProfileResult:
-    """Publish ``measurements/<key>/``; raises what ``measured.publish`` raises, and ResultMissing (no reference)."""
+    """Publish ``measurements/<key>/``; raises what ``measured.publish`` raises, and InputMissing (no reference)."""
     reference = read_reference(request.reference)
 
     def judge(result: ProfileResult, directory: Path) -> None:

@@ -12,7 +12,7 @@ from triton_converters.search import journal
 def run(request: SearchRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing, and leave the points in ``incoming``.
 
-    Raises StageError(ResultMissing) if the reference or the profile is not on the claim.
+    Raises StageError(InputMissing) if the reference or the profile is not on the claim.
     """
     read_reference(request.reference)
     read_result(layout.measurement_directory(request.profile), "profile", request.profile, ProfileResult)
