@@ -92,7 +92,7 @@ def recorded(namespace: str, settings: Settings) -> tuple[list[Request], list[Re
     given = {"uid": UID, "generation": 1, "resourceVersion": VERSION, "creationTimestamp": CREATED}
     body = {**deployment(NAME), "metadata": {"name": NAME, "namespace": namespace, **given}}
     connection, store = Recording(body), Store()
-    store.seen("ADDED", body)
+    store.seen(TRITON_DEPLOYMENT, "ADDED", body)
     reconciler = Reconciler(Cluster(connection), store, settings, Metrics())
     for _ in range(PASSES):
         reconciler.reconcile(Key(namespace, NAME))

@@ -8,8 +8,6 @@ from socket import gethostname
 
 import kopf
 
-from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
-from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime import handlers
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.log_fields import FieldsFilter
@@ -37,30 +35,14 @@ def main() -> None:
     controller = Controller(settings, metrics)
     # Imported objects stay for ever; scanning them again would cost the garbage collector tens of milliseconds.
     gc.freeze()
-    serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
-    try:
-        kopf.run(
-            registry=handlers.registry(controller),
-            standalone=True,
-            clusterwide=not settings.namespaces,
-            namespaces=settings.namespaces,
-        )
-    except Exception as error:
-        if not _crd_is_gone(settings):
-            raise
-        # kopf ends when its kind is gone. After a restart the operator waits until the CRD exists.
-        sys.exit(f"triton-operator: the API server no longer knows a watched kind; was the CRD deleted? {error}")
-
-
-def _crd_is_gone(settings: Settings) -> bool:
-    """Whether the API server lacks the CRD. It is asked again, because kopf's own error class is private."""
-    try:
-        Cluster.connect().list_all(TRITON_DEPLOYMENT, settings.namespaces[0] if settings.namespaces else None)
-    except NotFoundError:
-        return True
-    except ClusterError:
-        return False
-    return False
+    serve(
+        settings.metrics_port,
+        metrics,
+        alive=controller.not_alive,
+        ready=controller.not_ready,
+        detail=controller.unlisted,
+    )
+    kopf.run(registry=handlers.registry(controller), standalone=True, clusterwide=True)
 
 
 if __name__ == "__main__":

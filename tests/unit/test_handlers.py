@@ -1,4 +1,4 @@
-"""What kopf is told and what it tells, and what the log tells of what should never end."""
+"""What kopf is told, and what the log tells of what should never end."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,13 +8,9 @@ from typing import Any
 import kopf
 import pytest
 
-from triton_operator.kube import cluster
 from triton_operator.kube.cluster import ClusterError, NotFoundError, UnavailableError
-from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime.controller import _log_end
-from triton_operator.runtime.handlers import FEW, START_AGAIN_SECONDS, configure, registry
-
-JSON = dict[str, Any]
+from triton_operator.runtime.handlers import START_AGAIN_SECONDS, configure, registry
 
 
 class Told:
@@ -22,7 +18,6 @@ class Told:
 
     def __init__(self, *errors: Exception) -> None:
         self.calls: list[str] = []
-        self.bodies: list[tuple[str | None, JSON]] = []
         self._errors = list(errors)
 
     async def start(self) -> None:
@@ -33,18 +28,11 @@ class Told:
     async def stop(self) -> None:
         self.calls.append("stop")
 
-    def seen(self, event_type: str | None, body: JSON) -> None:
-        self.bodies.append((event_type, body))
-
 
 def handlers_of(controller: Told) -> dict[str, Any]:
     """The handlers that kopf would call, by the names of their functions."""
     given = registry(controller)  # type: ignore[arg-type]  # a stand-in
-    return {
-        each.id.rpartition(".")[2]: each
-        for kind in (given._activities, given._watching)
-        for each in kind.get_all_handlers()
-    }
+    return {each.id.rpartition(".")[2]: each for each in given._activities.get_all_handlers()}
 
 
 def call(handler: Any, **arguments: Any) -> None:
@@ -52,24 +40,12 @@ def call(handler: Any, **arguments: Any) -> None:
     asyncio.run(handler.fn(logger=None, memo=None, **arguments))
 
 
-def test_kopf_calls_nothing_that_would_write_to_an_object() -> None:
+def test_kopf_calls_nothing_that_would_write_to_an_object_or_watch_it() -> None:
     controller = Told()
     given = registry(controller)  # type: ignore[arg-type]  # a stand-in
-    writing = (given._changing, given._spawning, given._indexing, given._webhooks)
-    assert [list(each.get_all_handlers()) for each in writing] == [[], [], [], []]
-    assert handlers_of(controller).keys() == {"start", "stop", "login", "seen"}
-
-
-def test_each_event_of_a_triton_deployment_is_handed_on_as_it_is() -> None:
-    controller = Told()
-    seen = handlers_of(controller)["seen"]
-    asked = (seen.selector.group, seen.selector.version, seen.selector.any_name)
-    assert asked == (TRITON_DEPLOYMENT.group, TRITON_DEPLOYMENT.version, TRITON_DEPLOYMENT.plural)
-    events: list[tuple[str | None, JSON]] = [(None, {"spec": 1}), ("MODIFIED", {"spec": 2}), ("DELETED", {"spec": 2})]
-    for event_type, body in events:
-        call(seen, event={"type": event_type, "object": body}, body=body)
-    assert controller.bodies == events
-    assert controller.calls == []
+    of_objects = (given._changing, given._spawning, given._indexing, given._webhooks, given._watching)
+    assert [list(each.get_all_handlers()) for each in of_objects] == [[]] * 5
+    assert handlers_of(controller).keys() == {"start", "stop", "login"}
 
 
 @pytest.mark.parametrize("error", [NotFoundError("install the CRD first"), UnavailableError("no answer")])
@@ -96,7 +72,7 @@ def test_the_end_of_the_process_stops_the_controller() -> None:
     assert controller.calls == ["stop"]
 
 
-def test_kopf_never_gives_the_watch_up() -> None:
+def test_kopf_never_gives_its_first_request_up() -> None:
     settings = kopf.OperatorSettings()
     configure(settings)
     backoffs = settings.networking.error_backoffs
@@ -105,23 +81,6 @@ def test_kopf_never_gives_the_watch_up() -> None:
         pauses = list(islice(backoffs, 1000))
         assert pauses[0] == 1
         assert max(pauses) == 5
-
-
-def test_kopf_has_the_limits_of_the_other_watches() -> None:
-    settings = kopf.OperatorSettings()
-    configure(settings)
-    watching, networking = settings.watching, settings.networking
-    assert (watching.chunk_size, watching.server_timeout) == (FEW, cluster.WATCH_SECONDS)
-    assert (watching.connect_timeout, watching.inactivity_timeout) == (None, cluster.SILENT_SECONDS)
-    assert (networking.connect_timeout, networking.request_timeout) == (cluster.CONNECT_SECONDS, cluster.READ_SECONDS)
-
-
-def test_kopf_copies_and_compares_nothing() -> None:
-    settings = kopf.OperatorSettings()
-    configure(settings)
-    body = kopf.Body({"metadata": {"annotations": {"a": "b"}}, "spec": {"models": []}})
-    assert settings.persistence.diffbase_storage.build(body=body, extra_fields=[]) == {}
-    assert settings.persistence.diffbase_storage.fetch(body=body) is None
 
 
 def test_a_bug_that_ends_the_queue_leaves_its_traceback(caplog: pytest.LogCaptureFixture) -> None:

@@ -236,7 +236,7 @@ def on_claim(name: str, version: int, claim: str = "models") -> JSON:
 
 
 def woken(store: Store, event: str, body: JSON) -> list[str]:
-    return [key.name for key in store.seen(event, body)]
+    return [key.name for key in store.seen(TRITON_DEPLOYMENT, event, body)]
 
 
 def test_who_begins_or_ends_to_share_a_claim_wakes_the_others_on_it() -> None:
@@ -360,9 +360,9 @@ def test_what_cannot_be_taken_in_leaves_everything_as_it_was() -> None:
     store, body = Store(bugs.append), a_body("digits", 5)
     store.put(TRITON_DEPLOYMENT, body)
     without_sense = a_body("digits", 6) | {"spec": {"repository": "pvc"}, "status": {"conditions": [{"type": "Ready"}]}}
-    assert store.seen("MODIFIED", without_sense) == []
+    assert store.seen(TRITON_DEPLOYMENT, "MODIFIED", without_sense) == []
     assert [type(bug) for bug in bugs] == [KeyError]
     assert store.owner(DIGITS) is not None
     assert store.ready_reasons() == ["Pending"]
-    assert store.seen("DELETED", a_body("digits", 7)) == [DIGITS]
+    assert store.seen(TRITON_DEPLOYMENT, "DELETED", a_body("digits", 7)) == [DIGITS]
     assert store.keys() == []

@@ -11,6 +11,7 @@ from triton_operator.kube.cluster import Cluster, GoneError, ServerError, Unavai
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import JOB, Kind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
+from triton_operator.runtime import watches
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.watches import Watch, backoffs
 
@@ -45,8 +46,8 @@ class Told(Cluster):
         self.says: list[Said] = []
         self.watched_from: list[str] = []
 
-    def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[JSON], str]:
-        self.lists += 1
+    def list_all(self, kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
+        self.lists += page > 1
         return iter(self.listed), str(self.version)
 
     def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, JSON]]:
@@ -54,6 +55,7 @@ class Told(Cluster):
         for said in self.says:
             if isinstance(said, Exception):
                 raise said
+            self.version = max(self.version, int(said[1]["metadata"]["resourceVersion"]))
             yield said
 
 
@@ -115,7 +117,7 @@ def test_what_the_api_server_has_forgotten_is_listed_anew(followed: Followed) ->
 def test_a_list_that_fails_is_tried_again(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
     followed.after(GoneError("too old"))
 
-    def no_answer(kind: Kind, namespace: str | None) -> tuple[Iterator[JSON], str]:
+    def no_answer(kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
         raise UnavailableError("no answer")
 
     with monkeypatch.context() as away:
@@ -123,6 +125,49 @@ def test_a_list_that_fails_is_tried_again(followed: Followed, monkeypatch: pytes
         assert followed.after() > 0
     followed.after()
     assert followed.cluster.lists == 2
+
+
+class EndedError(Exception):
+    """The process ended."""
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was said as the process ended."""
+    said: list[str] = []
+
+    def end(message: str) -> None:
+        said.append(message)
+        raise EndedError
+
+    monkeypatch.setattr(watches, "end_process", end)
+    return said
+
+
+def test_an_older_version_than_was_seen_ends_the_process(followed: Followed, ended: list[str]) -> None:
+    """etcd was put back to a copy: what is in the store is of a cluster that is no more."""
+    followed.after(("ADDED", listed("a", 42)))
+    followed.cluster.version = 41
+    followed.after()
+    with pytest.raises(EndedError):
+        followed.watch.list()
+    assert len(ended) == 2
+    assert "jobs has version 41, and version 42 was seen before: etcd was put back" in ended[0]
+
+
+def test_a_version_that_is_forgotten_is_compared_all_the_same(followed: Followed, ended: list[str]) -> None:
+    followed.after(("ADDED", listed("a", 42)), GoneError("too old"))
+    followed.cluster.version = 41
+    followed.after()
+    assert len(ended) == 1
+
+
+def test_the_same_history_goes_on(followed: Followed, ended: list[str]) -> None:
+    followed.after(("ADDED", listed("a", 42)), a_bookmark(50))
+    followed.after(a_bookmark(60), UnavailableError("cut off"))
+    followed.after()
+    followed.watch.list()
+    assert ended == []
 
 
 def test_pauses_grow_while_nothing_is_heard_and_never_end(followed: Followed) -> None:

@@ -164,7 +164,7 @@ class Cluster:
         other._may_write = may_write  # noqa: SLF001 - a copy of itself
         return other
 
-    def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[dict[str, Any]], str]:
+    def list_all(self, kind: Kind, namespace: str | None, page: int = PAGE) -> tuple[Iterator[dict[str, Any]], str]:
         """The watched objects of a kind in a namespace (None: in all), and the resource version of the list.
 
         The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
@@ -179,7 +179,7 @@ class Cluster:
             except TooLongError:
                 return None
 
-        found = pages(ask, LONG_BODIES.get(kind, PAGE))
+        found = pages(ask, min(page, LONG_BODIES.get(kind, PAGE)))
         first = next(found)
         # Every page is of the first one's version.
         return (item for page in chain((first,), found) for item in page["items"]), first["metadata"]["resourceVersion"]

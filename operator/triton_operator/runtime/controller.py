@@ -1,7 +1,7 @@
 """What surrounds the passes: the store, the queue, the threads, watches, full lists and the Lease.
 
 Every replica watches. Only the one that holds the Lease makes passes; the others stand by with a filled store. This
-module keeps everything that lives as long as the process; handlers.py only forwards what kopf sees.
+module keeps everything that lives as long as the process; handlers.py only starts and stops it.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
-from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
-from triton_operator.kube.kinds import ALL, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.kube.kinds import ALL, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, Kind
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
@@ -26,6 +26,8 @@ WORKERS = 8
 FULL_LIST_SECONDS = 300.0
 """The pause between two full lists, in seconds. They find deletions that an interrupted watch missed, which is rare,
 and each costs the API server as much as a start."""
+UNLISTED_AGAIN_SECONDS = 10.0
+"""The pause, in seconds, before a namespace that could not be listed is tried again: whoever makes it again waits."""
 LONGEST_PASS_SECONDS = 300.0
 """How long a pass may run, in seconds: it is a dozen requests, most of which take milliseconds and none more than 35 s,
 so one that runs longer hangs."""
@@ -34,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Controller:
-    """The operator without the watch of the TritonDeployments themselves, which is kopf's."""
+    """The operator, apart from the life of its process, which is kopf's."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
@@ -45,6 +47,8 @@ class Controller:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._watches: list[Watch] = []
+        self._unlisted: dict[str | None, str] = dict.fromkeys(settings.namespaces or (None,), "")
+        """Why a namespace could not be listed; no pass is made there."""
         self._lease: Lease | None = None
         # A separate thread, because a renewal must not wait for passes.
         self._lease_thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
@@ -77,7 +81,8 @@ class Controller:
 
         async def process(key: Key) -> Result:
             # A replica that stands by drops the key; taking over wakes all of them.
-            return await self._in_thread(reconciler.reconcile, key) if self._leads else Result()
+            may_work = self._leads and key.namespace not in self._unlisted
+            return await self._in_thread(reconciler.reconcile, key) if may_work else Result()
 
         return WorkQueue(process, WORKERS)
 
@@ -102,9 +107,6 @@ class Controller:
         self._tasks = [asyncio.create_task(each) for each in work]
         for task in self._tasks:
             task.add_done_callback(_log_end)
-        for watch in self._watches:
-            if watch.kind is not TRITON_DEPLOYMENT:
-                watch.start()
 
     async def stop(self) -> None:
         """Start no new pass, let the running ones end, then release the Lease.
@@ -119,12 +121,6 @@ class Controller:
         if self._lease is not None:
             # The same thread, so that the release comes after a running renewal.
             await asyncio.get_running_loop().run_in_executor(self._lease_thread, self._lease.release)
-
-    def seen(self, event_type: str | None, body: dict[str, Any]) -> None:
-        """Take in a TritonDeployment that kopf saw (type None: from a list) and wake whom it concerns."""
-        for key in self._store.seen(event_type, body):
-            if self._queue is not None:
-                self._queue.wake(key)
 
     def not_alive(self) -> str:
         """Why the kubelet should restart the process; empty: it should not. Called from another thread."""
@@ -145,6 +141,10 @@ class Controller:
         """Why the operator does not work yet; empty: it works."""
         return "" if self._queue is not None else "the API server's objects are not listed yet"
 
+    def unlisted(self) -> str:
+        """Which namespaces are left out, and why; empty: none is."""
+        return "; ".join(f"namespace {each} is left out: {why}" for each, why in self._unlisted.items() if why)
+
     def _allowed(self) -> Iterator[Kind]:
         """Yield the kinds of other projects that the installation lets the operator use."""
         if self._settings.prometheus_address:
@@ -157,9 +157,12 @@ class Controller:
 
     async def _list_forever(self, queue: WorkQueue[Key]) -> None:
         while True:
-            await asyncio.sleep(FULL_LIST_SECONDS)
-            for key in await self._try_to_list(FULL_LIST_SECONDS) or ():
-                queue.wake(key)
+            await asyncio.sleep(min(UNLISTED_AGAIN_SECONDS, FULL_LIST_SECONDS))
+            is_due = asyncio.get_running_loop().time() - self._listed_at >= FULL_LIST_SECONDS
+            if is_due or self._unlisted:
+                only = () if is_due else tuple(self._unlisted)
+                for key in await self._try_to_list(UNLISTED_AGAIN_SECONDS, only) or ():
+                    queue.wake(key)
 
     async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
         taking_over: asyncio.Task[None] | None = None
@@ -185,10 +188,10 @@ class Controller:
         for key in keys:
             queue.wake(key)
 
-    async def _try_to_list(self, again: float) -> set[Key] | None:
+    async def _try_to_list(self, again: float, only: Collection[str | None] = ()) -> set[Key] | None:
         """List every kind and return what is new; None: that failed, and the caller tries again in `again` seconds."""
         try:
-            return await self._list_everything()
+            return await self._list_everything(only)
         except ClusterError as error:
             log.warning("the full lists failed; trying again in %g s: %s", again, error)
         except Exception as error:
@@ -196,18 +199,52 @@ class Controller:
             self._metrics.failed(error)
         return None
 
-    async def _list_everything(self) -> set[Key]:
-        """List every kind. Return the TritonDeployments with something new."""
+    async def _list_everything(self, only: Collection[str | None] = ()) -> set[Key]:
+        """List every kind in every namespace, or in these alone. Return the TritonDeployments with something new.
+
+        A namespace that is gone, or in which the operator may not list, stops no other. Raises ClusterError if no
+        namespace can be listed.
+        """
+        changed, errors = set[Key](), dict[str | None, ClusterError]()
+        for namespace in only or self._settings.namespaces or (None,):
+            try:
+                changed |= await self._list_namespace(namespace)
+            except ClusterError as error:
+                errors[namespace] = error
+        if len(errors) == len(self._settings.namespaces or (None,)):
+            raise next(iter(errors.values()))
+        for namespace, cause in errors.items():
+            self._leave_out(namespace, cause)
+        if not only:
+            self._listed_at = asyncio.get_running_loop().time()
+        return changed
+
+    async def _list_namespace(self, namespace: str | None) -> set[Key]:
+        """List every kind in a namespace (None: in all). Return the TritonDeployments with something new."""
         changed: set[Key] = set()
-        for watch in self._watches:
+        watches = [each for each in self._watches if each.namespace == namespace]
+        for watch in watches:
             try:
                 changed |= await self._in_thread(watch.list)
             except NotFoundError:
                 # It may be uninstalled while the operator runs, which must not keep a standby from taking over.
                 if watch.kind not in OPTIONAL:
                     raise
-        self._listed_at = asyncio.get_running_loop().time()
+        if self._unlisted.pop(namespace, None) is not None:
+            for watch in watches:
+                watch.start()
+            keys = self._store.keys()
+            changed.update(key for key in keys if namespace in (None, key.namespace))
         return changed
+
+    def _leave_out(self, namespace: str | None, error: ClusterError) -> None:
+        """Make no passes in a namespace until it can be listed, if what is known of it is nothing, or past."""
+        self._metrics.failed(error)
+        if namespace not in self._unlisted and not isinstance(error, RefusedError | NotFoundError):
+            return
+        if self._unlisted.get(namespace) != str(error):
+            log.warning("namespace %s cannot be listed, so nothing is done there until it can: %s", namespace, error)
+        self._unlisted[namespace] = str(error)
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)

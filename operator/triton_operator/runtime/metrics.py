@@ -189,9 +189,13 @@ class BoundedServer(ThreadingHTTPServer):
 class MetricsPort(BoundedServer):
     """The server of the three endpoints."""
 
-    def __init__(self, port: int, metrics: Metrics, probes: Mapping[str, Problem]) -> None:
-        """Listen on a port of all addresses; 0: a free port. ``probes``: what each path of the kubelet's asks."""
+    def __init__(self, port: int, metrics: Metrics, probes: Mapping[str, Problem], detail: Problem) -> None:
+        """Listen on a port of all addresses; 0: a free port. ``probes``: what each path of the kubelet's asks.
+
+        ``detail``: what a person should know although nothing is wrong with the process.
+        """
         self.probes = probes
+        self.detail = detail
         self._registry = metrics.registry
         self._scrapes, self._generating = threading.Semaphore(MOST_SCRAPES), threading.Lock()
         super().__init__(port, _Handler)
@@ -228,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self._send(200, CONTENT_TYPE_LATEST, body)
         elif self.path in self.server.probes:
             problem = self.server.probes[self.path]()
-            self._send(503 if problem else 200, "text/plain", f"{problem or 'ok'}\n".encode())
+            self._send(503 if problem else 200, "text/plain", f"{problem or self.server.detail() or 'ok'}\n".encode())
         else:
             self._send(404, "text/plain", b"only /metrics, /healthz and /readyz\n")
 
@@ -243,11 +247,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> MetricsPort:
+def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem, detail: Problem = lambda: "") -> MetricsPort:
     """Serve on a port (0: a free one) in a separate thread until `shutdown()`.
 
-    A probe answers 503 with the problem if there is one.
+    A probe answers 503 with the problem if there is one, and 200 with the detail, or ok, if there is none.
     """
-    server = MetricsPort(port, metrics, {"/healthz": alive, "/readyz": ready})
+    server = MetricsPort(port, metrics, {"/healthz": alive, "/readyz": ready}, detail)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server

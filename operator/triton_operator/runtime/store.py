@@ -123,17 +123,17 @@ class Store:
             self._failed(error)
             return None
 
-    def seen(self, event_type: str | None, body: dict[str, Any]) -> list[Key]:
-        """Take in a TritonDeployment. Return the TritonDeployments that it concerns.
+    def seen(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> list[Key]:
+        """Take in an object as `take_in` does. Return the TritonDeployments that it concerns.
 
-        If it begins or ends to use a claim, these are the others on that claim too, unless they are many: then each
+        If one begins or ends to use a claim, these are the others on that claim too, unless they are many: then each
         says already that it shares the claim, and need not know at once with whom. One that cleans the claim has to
         know: its Job may wait for long, and then removes what none of the records that it mounts names.
         """
         before = self._claim_of(_key(body))
-        key = self.take_in(TRITON_DEPLOYMENT, event_type, body)
-        if key is None:
-            return []
+        key = self.take_in(kind, event_type, body)
+        if key is None or kind is not TRITON_DEPLOYMENT:
+            return [] if key is None else [key]
         after = self._claim_of(key)
         claims = [claim for claim in (before, after) if claim is not None and before != after]
         groups = [self._on_claim(key, claim) for claim in claims]
@@ -164,7 +164,7 @@ class Store:
         listed = set()
         for body in bodies:
             listed.add(body["metadata"]["uid"])
-            changed.add(self.take_in(kind, None, body))
+            changed.update(self.seen(kind, None, body))
         version = int(resource_version)
         with self._lock:
             for family in list(self._families.values()):

@@ -3,9 +3,13 @@
 A watch that ended goes on from the last version it saw, so no change is lost. Everything is listed again only if the
 API server has forgotten that version, or after a bug, which ends no watch: what one object causes must not keep the
 changes of all others away.
+
+A version that is older than one that was seen is of another history: etcd was put back to a copy. What the process
+knows is then of a cluster that is no more, so the process ends, and the next one lists everything.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +25,13 @@ LEAST_SECONDS = 1.0
 """The shortest time between the starts of two watches, if the first ended in order."""
 
 log = logging.getLogger(__name__)
+
+
+def end_process(message: str) -> None:
+    """End the process at once, whatever it is about to write."""
+    log.critical(message)
+    logging.shutdown()
+    os._exit(1)
 
 
 def backoffs() -> Iterator[float]:
@@ -42,13 +53,15 @@ class Watch:
     ) -> None:
         """`wake` gets the TritonDeployment of each change, and `failed` each bug, in the watch's thread."""
         self.kind = kind
+        self.namespace = namespace
         self._cluster = cluster
         self._store = store
-        self._namespace = namespace
         self._wake = wake
         self._failed = failed
         self._version: str | None = None
         """The store has every change up to this version; None: list everything first."""
+        self._newest = 0
+        """The newest version that was seen."""
         self._pauses = backoffs()
         self._pauses_after_bugs = backoffs()
         """The pauses grow until a watch ends without a bug: that a change is heard does not say that it is over."""
@@ -57,8 +70,9 @@ class Watch:
 
     def list(self) -> set[Key]:
         """Take in everything. Return the TritonDeployments with something new. Raises ClusterError."""
-        bodies, version = self._cluster.list_all(self.kind, self._namespace)
-        changed = self._store.replace(self.kind, self._namespace, bodies, version)
+        bodies, version = self._cluster.list_all(self.kind, self.namespace)
+        self._check_history(version)
+        changed = self._store.replace(self.kind, self.namespace, bodies, version)
         self._version = version
         return changed
 
@@ -80,8 +94,9 @@ class Watch:
         return max(0.0, began + LEAST_SECONDS - time.monotonic())
 
     def start(self) -> None:
-        """Start to follow."""
-        self._thread.start()
+        """Start to follow, unless it does already."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def stop(self) -> None:
         """Wake nobody any more. The thread ends with the API server's next event, or with the process."""
@@ -96,14 +111,26 @@ class Watch:
         if self._version is None:
             for changed in self.list():
                 self._wake(changed)
-        for event_type, body in self._cluster.watch(self.kind, self._namespace, self._version or ""):
+        else:
+            # A watch from a version that is yet to come would be silent. Before etcd is put back, all watches end.
+            self._check_history(self._cluster.list_all(self.kind, self.namespace, page=1)[1])
+        for event_type, body in self._cluster.watch(self.kind, self.namespace, self._version or ""):
             if self._stopped.is_set():
                 return
-            key = None if event_type == "BOOKMARK" else self._store.take_in(self.kind, event_type, body)
-            if key is not None:
+            for key in () if event_type == "BOOKMARK" else self._store.seen(self.kind, event_type, body):
                 self._wake(key)
             self._version = body["metadata"]["resourceVersion"]
+            self._newest = max(self._newest, int(self._version or 0))
             self._pauses = backoffs()
+
+    def _check_history(self, version: str) -> None:
+        """End the process if a list, which asks etcd, has an older version than was seen."""
+        if int(version) < self._newest:
+            end_process(
+                f"the list of {self.kind.plural} has version {version}, and version {self._newest} was seen before:"
+                " etcd was put back to an older copy, so this process ends, and the next one lists everything anew"
+            )
+        self._newest = int(version)
 
     def _interrupted(self, error: ClusterError) -> float:
         """Return the pause after a watch that the API server, or the way to it, ended."""
