@@ -116,3 +116,27 @@ def test_what_lies_on_another_claim_is_not_kept_on_this_one(name: str) -> None:
     for _ in range(3):
         cluster.act()
     assert (cluster.serving(), history(cluster)) == (serving, History())
+
+
+REFUSED = {"conversion": {"parallelism": 99}}
+
+
+def test_an_object_that_is_refused_from_the_start_does_not_stop_others_cleaning() -> None:
+    """Their clean Jobs mount its record, so there is one: empty, because nothing of it is on the claim."""
+    cluster = Cluster(a_spec() | REFUSED)
+    cluster.run(2)
+    assert cluster.has("InvalidSpec", "Stalled")
+    assert cluster.objects[RESULTS]["data"] == {}
+
+
+def test_a_lost_record_of_what_serves_is_not_replaced_by_an_empty_one() -> None:
+    """A clean Job of another object would take an empty one for the truth, and delete what serves."""
+    cluster = served(1)
+    del cluster.objects[RESULTS]
+    cluster.edit(**REFUSED)
+    cluster.run(2)
+    assert cluster.has("InvalidSpec", "Stalled")
+    assert RESULTS not in cluster.objects
+    cluster.delete("Deployment", cluster.serving() or "")
+    cluster.run(1)
+    assert RESULTS not in cluster.objects

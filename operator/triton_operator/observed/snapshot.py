@@ -68,6 +68,8 @@ class Observed:
     """Whether the API server knows the kind HTTPRoute."""
     host_holder: str = ""
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
+    has_results: bool = False
+    """Whether the results ConfigMap is there."""
     has_preview: bool = False
     """Whether the preview Service is there; one of that name may be another object's."""
 
@@ -121,6 +123,7 @@ def observe(
         network_policies=frozenset(each["metadata"]["name"] for each in by_kind.get("NetworkPolicy", [])),
         has_keda=has_keda,
         has_gateway_api=has_gateway_api,
+        has_results=bool(results),
         has_preview=_object_named(by_kind.get("Service", []), names.preview(owner_name)) is not None,
     )
 

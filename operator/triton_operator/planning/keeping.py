@@ -1,8 +1,9 @@
 """What a pass does for a spec that is refused: it reports that, and keeps what serves. Pure.
 
 Of what answers requests, that which somebody deleted is made again as the records have it: the Deployment, the Service,
-and the NetworkPolicy that closes its servers. Nothing else is started, changed or deleted, because nobody knows what
-the user wants.
+and the NetworkPolicy that closes its servers. An object that never served gets an empty record of results: the Jobs
+that clean a claim mount those of all objects that name it. Nothing else is started, changed or deleted, because nobody
+knows what the user wants.
 """
 
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from triton_operator import names
 from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import InvalidSpecError, parse_kept
 from triton_operator.context import Context
+from triton_operator.observed.entries import Entries
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Plan
 from triton_operator.resources.network_policy import server_policies
+from triton_operator.resources.results import results_config_map
 from triton_operator.resources.services import service
 from triton_operator.rollout.active import restore_deployment
 from triton_operator.settings import Settings
@@ -43,8 +46,10 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
 
 
 def _missing(context: Context) -> Iterator[dict[str, Any]]:
-    """Yield what the active revision lacks to answer requests."""
+    """Yield what the active revision lacks to answer requests, or an empty record if nothing of it is on a claim."""
     server, observed = context.active_server, context.observed
+    if not (observed.has_results or observed.servers or context.triton_deployment.status.serving):
+        yield results_config_map(context, Entries())
     if server is None:
         return
     restored = restore_deployment(context).objects
