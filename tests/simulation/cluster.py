@@ -31,7 +31,7 @@ MOST_PASSES = 20
 """Passes in a row that may start something before one reports."""
 METRICS = Metrics()
 """Of all operators; nobody reads them."""
-SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
+SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "generation", "resourceVersion", "managedFields")
 """Fields of `metadata` that the API server sets, so that an apply does not change them."""
 
 

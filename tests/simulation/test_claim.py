@@ -152,3 +152,32 @@ def test_a_claim_that_is_gone_is_made_as_the_template_says(serving: Cluster, cla
     serving.settle()
     assert serving.objects["PersistentVolumeClaim", "digits-repository"]["spec"]["storageClassName"] == "fast"
     assert serving.condition("Ready")["message"] == "digits serves, verified and measured"
+
+
+def test_a_claim_that_is_being_deleted_is_told_at_once_and_serves(serving: Cluster, claim: Body) -> None:
+    claim["metadata"]["deletionTimestamp"] = serving.now.isoformat()
+    serving.act()
+    told = serving.condition("ClaimTerminating")
+    assert (told["status"], told["reason"]) == ("True", "ClaimTerminating")
+    assert "VolumeSnapshot" in told["message"]
+    assert "Retain" in told["message"]
+    assert ("Warning", "ClaimTerminating") in {(each.type, each.reason) for each in serving.events}
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_no_job_of_the_operator_holds_a_claim_that_is_being_deleted(serving: Cluster, claim: Body) -> None:
+    recorded = dict(serving.objects["ConfigMap", "digits-results"]["data"])
+    assert serving.of_kind("Job")
+    claim["metadata"]["deletionTimestamp"] = serving.now.isoformat()
+    serving.settle()
+    assert serving.of_kind("Job") == []
+    assert serving.objects["ConfigMap", "digits-results"]["data"] == recorded
+    story = list(serving.story)
+    serving.edit(source={"uri": "pvc://models/v2", "version": "2"})
+    serving.settle()
+    assert serving.story == story, "no Job starts on a claim that goes"
+    assert serving.condition("Available")["status"] == "True"
+    serving.delete("PersistentVolumeClaim", claim["metadata"]["name"])
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.started("source") == 2

@@ -363,16 +363,14 @@ class Reason(StrEnum):
         "The pod's node does not answer; or it failed the pod of a Job, which is tried again later.",
     )
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
+    CLAIM_TERMINATING = "ClaimTerminating", "The PersistentVolumeClaim is being deleted, and goes with its last pod."
     CLAIM_NOT_SHARED = "ClaimNotShared", "Only one pod at a time may use the claim."
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
     REPOSITORY_DAMAGED = (
         "RepositoryDamaged",
         "A revision on the claim is not what was published; it is published anew, and running servers stay.",
     )
-    REPOSITORY_UNKNOWN = (
-        "RepositoryUnknown",
-        "The directory .triton-operator on the claim has no marker of this operator's, or holds what it does not know.",
-    )
+    REPOSITORY_UNKNOWN = "RepositoryUnknown", "The claim's .triton-operator is not this operator's, or holds more."
     STORAGE_FULL = "StorageFull", "No space is left on the claim."
     OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
     DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."

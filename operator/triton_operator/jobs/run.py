@@ -132,7 +132,7 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         recorded=_recorded_failure(context, state, repeats_for),
         job=_phase(context, state),
         reading=_reading_state(state),
-        may_start=start and not context.spec.suspend,
+        may_start=start and not (context.spec.suspend or context.observed.claim_terminates),
     )
     outcome = _ACTIONS[next_fate(facts)](context, state)
     return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)
@@ -328,6 +328,9 @@ def waiting_reason(work: str, run: Run[Any], context: Context) -> tuple[Reason, 
     """
     if run.pending is not None:
         return run.pending.reason, f"{run.pending.message}{_image_advice(context, run.pending)}"
+    if not run.active and context.observed.claim_terminates:
+        message = f"{work} starts once PersistentVolumeClaim {context.claim_name}, which is being deleted, is made anew"
+        return Reason.CLAIM_TERMINATING, message
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"

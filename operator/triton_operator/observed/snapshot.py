@@ -46,6 +46,8 @@ class Observed:
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
     """The repository claim; None: there is none yet."""
+    claim_terminates: bool
+    """Whether the repository claim is being deleted: it goes with the last pod that has it."""
     recorded_claim: str
     """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
     history: History
@@ -113,6 +115,7 @@ def observe(
         unreadable=entries.unreadable,
         routed_server=service.get("spec", {}).get("selector", {}).get(names.OLD_SERVER_LABEL),
         claim=claim,
+        claim_terminates=claim is not None and "deletionTimestamp" in claim["metadata"],
         recorded_claim=entries.claim,
         history=entries.history,
         neighbours=tuple(sorted(neighbours)),

@@ -128,6 +128,15 @@ def _risk_notices(context: Context) -> Iterator[Statement]:
     vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
         yield Statement("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
+    if context.observed.claim_terminates:
+        claim = context.claim_name
+        message = (
+            f"PersistentVolumeClaim {claim} is being deleted: it goes with the last pod that has it, and all files and"
+            " results with it. To save them, take a VolumeSnapshot now, or set the reclaim policy of its"
+            " PersistentVolume to Retain. The operator deletes its own ended Jobs, whose pods hold the claim, starts no"
+            " other, and makes everything again on a new claim"
+        )
+        yield Statement("ClaimTerminating", True, Reason.CLAIM_TERMINATING, message)
     neighbours = context.observed.neighbours
     if neighbours:
         # No number: it would change the statuses of all whenever one comes or goes.

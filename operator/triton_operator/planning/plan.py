@@ -151,7 +151,10 @@ def _run_steps(context: Context) -> Progress:
 
 def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
-    deletions = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
+    ended_jobs = {name for name, job in context.observed.jobs.items() if job.ended}
+    # Their pods hold a claim that is being deleted, and a server waits for the one that takes its place.
+    kept_jobs = effects.jobs - ended_jobs if context.observed.claim_terminates else effects.jobs
+    deletions = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in kept_jobs]
     servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
