@@ -1,5 +1,6 @@
 """A TritonDeployment as one pass sees it."""
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -57,6 +58,12 @@ class FieldRenamedError(InvalidSpecError):
     reason = Reason.FIELD_RENAMED
 
 
+LONGEST_LABELS_BYTES = 16 * 1024
+"""The most bytes of labels that children get from their object: each of some thirty has them, a server's pods too."""
+_UNREAD = ("ownerReferences", "finalizers")
+_READ_ANNOTATIONS = (RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION)
+
+
 @dataclass(frozen=True)
 class TritonDeployment:
     """The identity, the spec and the last written status of an object."""
@@ -102,6 +109,11 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
     Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
     """
     _check_size(body.get("spec", {}))
+    if _length(labels := _inherited(body["metadata"].get("labels"))) > LONGEST_LABELS_BYTES:
+        raise InvalidSpecError(
+            f"metadata.labels has more than {LONGEST_LABELS_BYTES} bytes, of {len(labels)} labels or more, and all that"
+            " the operator makes for the object would have them: remove labels"
+        )
     if old := list(renamed.found(body.get("spec"))):
         raise FieldRenamedError("; ".join(map(str, old)))
     try:
@@ -153,9 +165,24 @@ def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: st
         goal_digest=goal_digest,
         spec=spec,
         status=parse_status(body),
-        labels=_inherited(metadata.get("labels")),
+        labels=labels if _length(labels := _inherited(metadata.get("labels"))) <= LONGEST_LABELS_BYTES else {},
         annotations=_inherited(metadata.get("annotations")),
     )
+
+
+def bounded(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body with what is read of its metadata, and with one label more than are taken, if it has too many."""
+    metadata = {key: value for key, value in body["metadata"].items() if key not in _UNREAD}
+    labels, notes = _inherited(metadata.get("labels")), metadata.get("annotations") or {}
+    lengths = itertools.accumulate(len(key) + len(value) for key, value in labels.items())
+    count = sum(length <= LONGEST_LABELS_BYTES for length in lengths) + 1
+    read = {key: value for key, value in notes.items() if is_inherited(key) or key in _READ_ANNOTATIONS}
+    kept = {"labels": dict(itertools.islice(labels.items(), count)), "annotations": read}
+    return {**body, "metadata": metadata | {key: value for key, value in kept.items() if key in metadata}}
+
+
+def _length(labels: Mapping[str, str]) -> int:
+    return sum(len(key) + len(value) for key, value in labels.items())
 
 
 def _inherited(given: Mapping[str, str] | None) -> dict[str, str]:

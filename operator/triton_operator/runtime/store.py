@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from triton_operator.api.triton_deployment import bounded
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
@@ -37,7 +38,6 @@ MOST_UNPACKED = 40 * 1024 * 1024
 run at a time, and 16 MiB compressed may be gigabytes. 200 pods of servers, the most that there are, take half of it."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
-
 
 log = logging.getLogger(__name__)
 
@@ -359,12 +359,12 @@ class Store:
 
     def _packed(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> _PackedObject | None:
         """The body as it is kept; None: the operator never made one of that size."""
-        plain = dumps(trimmed(kind, body))
+        plain = dumps(trimmed(kind, bounded(body) if kind is TRITON_DEPLOYMENT else body))
         text = plain.encode()
         if len(text) > LARGEST_BYTES and kind not in (TRITON_DEPLOYMENT, CONFIG_MAP):
             return None
-        compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
-        return _PackedObject(uid, version, compression.compress(text) + compression.flush(), memory_of(plain))
+        packer = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
+        return _PackedObject(uid, version, packer.compress(text) + packer.flush(), memory_of(plain))
 
     def _unpacked(self, kind: Kind, known: _PackedObject) -> dict[str, Any]:
         body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
