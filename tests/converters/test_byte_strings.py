@@ -266,7 +266,7 @@ def test_perf_analyzer_is_given_them(tmp_path: Path, items_: list[bytes]) -> Non
 
 @EACH
 def test_a_server_gets_them_and_answers_them(monkeypatch: pytest.MonkeyPatch, items_: list[bytes]) -> None:
-    def infer(model: str, inputs: list[InferInput], outputs: Any) -> InferResult:
+    def infer(model: str, inputs: list[InferInput], outputs: Any, client_timeout: float) -> InferResult:
         sent = inputs[0]._get_content()
         answer = service_pb2.ModelInferResponse(raw_output_contents=[sent])
         answer.outputs.add(name="y", datatype="BYTES", shape=[2, 1])

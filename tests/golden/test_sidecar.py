@@ -11,7 +11,6 @@ DIFFERENCES = {
     "env": "the key of the closed interfaces",
     "restartPolicy": "a native sidecar: it starts before the client and ends with it",
     "ports": "nobody else connects to it",
-    "startupProbe": "the kubelet cannot reach it; our client waits for it",
     "readinessProbe": "no Service points to it",
     "livenessProbe": "the Job's deadline ends what hangs",
     "lifecycle": "nobody's requests are drained",

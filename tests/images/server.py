@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,3 +79,12 @@ def wait_ready(server: Server, patience: float = 300) -> Server:
         assert time.monotonic() < deadline, server.log()
         time.sleep(0.2)
     return server
+
+
+def offspring(process: int) -> Iterator[int]:
+    """The numbers of all processes below one. Some end while they are looked for."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for each in Path(f"/proc/{process}/task").iterdir():
+            for child in map(int, (each / "children").read_text().split()):
+                yield child
+                yield from offspring(child)

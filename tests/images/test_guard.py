@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 import tritonclient.grpc as triton
 from google.protobuf import json_format
 
-from tests.images.server import ROOT, Server, wait_ready
+from tests.images.server import ROOT, Server, offspring, wait_ready
 from triton_operator.resources.server import COMPLETE
 
 pytestmark = pytest.mark.images
@@ -22,15 +22,6 @@ MODEL = "onnxruntime_instances"
 """It has two instances."""
 PATIENCE_SECONDS = 20
 START = ROOT / "images" / "tritonserver-cpu" / "start.sh"
-
-
-def offspring(process: int) -> Iterator[int]:
-    """The numbers of all processes below one. Some end while they are looked for."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for each in Path(f"/proc/{process}/task").iterdir():
-            for child in map(int, (each / "children").read_text().split()):
-                yield child
-                yield from offspring(child)
 
 
 def named(server: Server, program: str) -> list[int]:

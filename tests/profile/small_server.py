@@ -3,6 +3,7 @@
 import json
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -35,6 +36,8 @@ class SmallServer:
     """How many more requests meet a reset connection."""
     errors: list[tuple[grpc.StatusCode, str]] = field(default_factory=list)
     """What the next requests are answered with."""
+    hangs: bool = False
+    """Whether requests get no answer for as long as the client waits."""
     connections: int = 0
     requests: int = 0
     """Those that arrived."""
@@ -76,6 +79,8 @@ class _Inference(service_pb2_grpc.GRPCInferenceServiceServicer):
 
     def ModelInfer(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 - gRPC's name
         self.state.requests += 1
+        while self.state.hangs and context.is_active():
+            time.sleep(0.01)
         if self.state.errors:
             context.abort(*self.state.errors.pop(0))
         arrays = {

@@ -67,6 +67,14 @@ def test_a_request_that_is_never_answered_is_worth_another_run(small: SmallServe
     assert (small.cuts, small.requests) == (0, 0)
 
 
+def test_a_server_that_hangs_is_not_waited_for_for_ever(small: SmallServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
+    small.hangs = True
+    with pytest.raises(StageError, match="got no answer") as error:
+        ask(small)
+    assert (error.value.reason, error.value.final) == (Reason.SERVER_UNREACHABLE, False)
+
+
 def test_a_server_that_is_gone_after_a_reset_is_named(small: SmallServer, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Server(served_claim.load(ports(small)), MODEL)
     monkeypatch.setattr(client, "http", server.Endpoint("127.0.0.1", free_ports()[0]))

@@ -239,6 +239,17 @@ def test_a_job_that_is_stopped_again_and_again_refuses_nothing(tmp_path: Path) -
     assert searched(tmp_path, PaperProbe()).points[0].row is not None
 
 
+def test_a_configuration_under_which_the_server_hangs_is_lost_and_another_pod_goes_on(tmp_path: Path) -> None:
+    def hang(*_: object) -> Row:
+        raise StageError(Reason.SERVER_UNREACHABLE, "it hangs", final=False)
+
+    for _ in range(2):
+        with pytest.raises(StageError, match="it hangs"):
+            searched(tmp_path, PaperProbe(rows=lambda point: hang() if point.tuning.instances == 2 else row(point)))
+    result = searched(tmp_path, PaperProbe(rows=lambda point: hang() if point.tuning.instances == 2 else row(point)))
+    assert result.ended
+
+
 def test_the_journal_knows_what_came_of_each_try(tmp_path: Path) -> None:
     searched(tmp_path, PaperProbe(refuses=lambda tuning: tuning.instances == 2))
     kinds = [entry.kind for entry in Journal(tmp_path).entries]

@@ -111,7 +111,7 @@ def test_servers_are_told_where_the_tables_are() -> None:
     told = f"--backend-config=hps,ps=/repository/.triton-operator/revisions/{key}/ps.json"
     server = cluster.of_kind("Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
     assert told in server["args"]
-    assert server["startupProbe"]["httpGet"]["path"] == "/v2/models/dlrm/ready"
+    assert "/v2/models/dlrm/ready" in server["startupProbe"]["exec"]["command"]
     plain = a_deployment().settled().cluster()
     assert "hps" not in str(plain.of_kind("Deployment")[0])
 

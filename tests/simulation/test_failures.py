@@ -252,6 +252,17 @@ def test_a_sidecar_that_crash_loops_fails_its_candidate_in_its_own_words(words: 
     assert cluster.active("profile") == []
 
 
+def test_a_server_that_hangs_is_tried_again_and_then_fails_its_candidate_by_name() -> None:
+    """As the kubelet reports of a sidecar whose startup probe failed."""
+    words = "the server hung: for 180 s nothing in its container computed or read: tritonserver 7 S (sleeping) futex"
+    cluster = a_deployment().faring(when("profile", Script(sidecar_crashes=words), "onnx-fp32")).settled().cluster()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"]) == ("Failed", "ServerCrashed")
+    assert words in failed["message"]
+    assert "look for a lock" in failed["message"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+
+
 def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -> None:
     sentence = (
         "failed to load 'digits' version 1: Invalid argument: model 'digits', tensor 'output0': the model expects 3"

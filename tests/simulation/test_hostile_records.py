@@ -192,6 +192,11 @@ def that_runs_before_it_stops(template: Body) -> None:
     template["spec"]["containers"][0]["lifecycle"] = {"preStop": {"exec": {"command": ["sh"]}}}
 
 
+def that_runs_as_it_starts(template: Body) -> None:
+    command = template["spec"]["containers"][0]["startupProbe"]["exec"]["command"]
+    command[3] = "import os"
+
+
 def with_the_labels_of_another(template: Body) -> None:
     template["metadata"]["labels"][names.TRITON_DEPLOYMENT_LABEL] = "other"
 
@@ -233,6 +238,7 @@ FORGERIES: tuple[Callable[[Body], None], ...] = (
     with_the_whole_claim,
     with_what_others_serve,
     with_a_port_of_the_host,
+    that_runs_as_it_starts,
     that_runs_before_it_stops,
     with_the_labels_of_another,
     with_other_metadata,

@@ -524,7 +524,7 @@ def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Bod
 
 
 def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body]) -> None:
-    """The kubelet could not probe it there. The client waits for it, and the operator sees how it crashes."""
+    """The kubelet could not ask it there, so only what runs inside its container does."""
     _, sidecar, _ = dict(pods(applied))["profile"]["initContainers"]
     (server,) = dict(pods(applied))["Deployment"]["containers"]
     flags = {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")}
@@ -532,8 +532,9 @@ def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body])
     assert not flags & set(server["args"])
     assert RECONNECTING in server["args"]
     assert RECONNECTING not in sidecar["args"]
-    assert not {each for each in sidecar if each.endswith("Probe")}
+    assert {each for each in sidecar if each.endswith("Probe")} == {"startupProbe"}
     assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
+    assert sidecar["startupProbe"] == server["startupProbe"]
 
 
 def test_servers_take_the_configuration_as_it_is(applied: dict[str, Body]) -> None:

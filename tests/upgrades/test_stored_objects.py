@@ -57,6 +57,11 @@ EXCEPTIONS = (
         ("profiling", "ensemble-profiling", "resnet50-on-an-a100", "searching", "second-part-of-a-search"),
     ),
     Named(
+        "An upgrade tries a profile or a search that had failed once more; the active revision stays.",
+        ("delete Job *", "create Job profile", "create Job search", "condition *"),
+        ("ready-with-a-candidate-that-differs", "search-failed", "server-refuses-the-model"),
+    ),
+    Named(
         "A packages Job that runs or has failed at an upgrade is tried once more; what was installed stays valid.",
         ("delete Job packages", "create Job packages"),
         ("installing-packages",),

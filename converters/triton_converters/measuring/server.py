@@ -25,14 +25,13 @@ from triton_converters.model_config.data_types import strings, triton_type
 
 READY_SECONDS = 120
 """How long to wait for a model that was ready before."""
-START_SECONDS = 86400
-"""How long to wait for a private server that starts with this pod. If it crashes, the operator ends the Job and says
-how; if it hangs, the pod's deadline does."""
 LOOKUP_PAUSES = (1.0, 2.0, 4.0)
 """Seconds before a name is looked up again. Some network plugins let a pod out only seconds after its start."""
 POLL_SECONDS, TOLD_SECONDS = 0.2, 60
 """Seconds between two looks at a model that is not ready, and between two lines of the log about it."""
 HTTP_SECONDS = 10
+ANSWER_SECONDS = 300.0
+"""How long to wait for an answer before the request is sent again. A server that hangs never answers."""
 LOAD_SECONDS = 600
 """How long a model may take to load; TensorRT inside ONNX Runtime builds an engine while loading."""
 LOST_STUB = "Stub process"
@@ -192,11 +191,14 @@ class Server:
 
         Only a server with --model-control-mode=explicit can do so. If it refuses, the model stays as it was.
 
-        Raises StageError(ServerCrashed) if the server ended while it loaded the model.
+        Raises StageError: ServerCrashed if the server ended while it loaded the model, ServerUnreachable if it hangs.
         """
         body = json.dumps({"parameters": {"config": config}})
         try:
             status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", LOAD_SECONDS, body)
+        except TimeoutError as error:
+            message = f"the server hangs: it did not load {self.model} within {LOAD_SECONDS} s; see the server's log"
+            raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
         except OSError as error:
             raise _gone(f"the server ended while it loaded {self.model} ({error}); see the server's log") from error
         return "" if status == http.client.OK else _error(answer.decode(errors="replace"))
@@ -232,7 +234,7 @@ class Server:
         pauses = iter(RESEND_PAUSES)
         while True:
             try:
-                return self._client.infer(self.model, inputs, outputs=outputs)
+                return self._client.infer(self.model, inputs, outputs=outputs, client_timeout=ANSWER_SECONDS)
             except InferenceServerException as error:
                 words = error.message() or ""
                 if self._is_gone() or LOST_STUB in words:

@@ -18,6 +18,12 @@ LONGEST_SENTENCE = 400
 
 _KINDS = (
     (
+        "the server hung: ",
+        Reason.SERVER_CRASHED,
+        "; it is started again; if it hangs again, look for a lock that is never released, or storage that does not"
+        " answer (disk sleep)",
+    ),
+    (
         "not compatible with this version of TensorRT",
         Reason.TENSORRT_VERSION_MISMATCH,
         "; build the engine with the server's TensorRT: change spec.conversion.image, or spec.serving.image",
@@ -30,7 +36,7 @@ _KINDS = (
     ("Poll failed for model directory", Reason.MODEL_LOAD_FAILED, ""),
     ("failed to load", Reason.MODEL_LOAD_FAILED, ""),
 )
-"""What tritonserver and TensorRT say, the most specific first; its reason; what to do."""
+"""What the startup probe, tritonserver and TensorRT say, the most specific first; its reason; what to do."""
 _PREAMBLE = re.compile(r"^(?:[-\dT:]+Z )?([EWI])(?:\d{4})? [^\]\n]*\] ", re.MULTILINE)
 """The beginning of a line of tritonserver's log, in both of its formats, with the level."""
 _NOT_CREATED = "error: creating server"

@@ -19,7 +19,8 @@ from triton_operator.api.fixed_paths import is_free
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import fixed_paths, pod
-from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, POD_UID, RESTRICTIONS, UNWRITTEN
+from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, HTTP_PORT, POD_UID, RESTRICTIONS, UNWRITTEN
+from triton_operator.resources.start_probe import WAIT, start_probe
 
 Template = Mapping[str, Any]
 REPOSITORY = "repository"
@@ -128,7 +129,8 @@ def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
         ),
         "ports?": _all(lambda port: isinstance(port, dict) and set(port) == {"name", "containerPort"}),
         "lifecycle?": {"preStop": {"sleep": _is_free}},
-    } | {f"{probe}?": PROBE for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
+        "startupProbe": _is_start_probe,
+    } | {f"{probe}?": PROBE for probe in ("readinessProbe", "livenessProbe")}
     return {
         "metadata": {"labels": _labels(made), "annotations?": _is_unreserved},
         "spec": {
@@ -259,6 +261,15 @@ def _serves(key: str) -> Callable[[Any], bool]:
         return repositories == [repository] and {FIXED_MODELS, *RESTRICTIONS} <= set(arguments)
 
     return test
+
+
+def _is_start_probe(probe: Any) -> bool:
+    """Whether a probe runs our program alone, for whichever model."""
+    try:
+        path = probe["exec"]["command"][len(WAIT)]
+    except (TypeError, KeyError, IndexError):
+        return False
+    return _is_text(path) and probe == start_probe(path, HTTP_PORT)
 
 
 def _empties(arguments: list[str]) -> bool:

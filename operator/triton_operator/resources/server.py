@@ -15,6 +15,7 @@ from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.deployment import Parts
+from triton_operator.resources.start_probe import start_probe
 
 Container = dict[str, Any]
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
@@ -49,9 +50,6 @@ TRACES = "--trace-config=mode=opentelemetry"
 CHECK_COMMAND = ["python3", "-m", "triton_converters.revision_check"]
 UNWRITTEN = {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}
 POD_UID = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
-LONGEST_START_SECONDS = 86400
-"""The startup probe never kills a server that is still loading. The deadline of the Deployment decides when to give up;
-it can be edited without a new pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 """terminationGracePeriodSeconds: the drain, the server's own time to end, and five seconds for its processes to go."""
 
@@ -158,8 +156,9 @@ def server_container(context: Context, revision: Attempt, own_engines: bool) -> 
         **({"env": env} if env else {}),
         "resources": pod.resources(context, context.server_pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
-        # tritonserver writes no termination message, so the last lines of its log replace it.
+        # tritonserver writes no termination message, so the last lines of its log replace it, unless the probe does.
         "terminationMessagePolicy": "FallbackToLogsOnError",
+        "startupProbe": start_probe(_ready_path(context), HTTP_PORT),
         "volumeMounts": mounts,
     }
 
@@ -175,11 +174,6 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
         "args": [*start, RECONNECTING, *addresses, *arguments, *RESTRICTIONS, *_observation(context)],
         "env": [*container.get("env", []), POD_UID],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
-        "startupProbe": {
-            "httpGet": {"path": _ready_path(context), "port": "http"},
-            "periodSeconds": 1,
-            "failureThreshold": LONGEST_START_SECONDS,
-        },
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},

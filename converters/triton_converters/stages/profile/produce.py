@@ -23,7 +23,7 @@ from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.budget import FEWEST_POINTS
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.server import START_SECONDS, Server
+from triton_converters.measuring.server import Server
 from triton_converters.measuring.sweep import points
 
 MESSAGE_BYTES = 700
@@ -49,7 +49,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     seen = stat_digest(layout.revision_directory(request.revision))
     check_content(request.revision, request.content)
     server = Server(request.load, request.model_name, [each.name for each in request.members])
-    server.wait_ready(START_SECONDS)
+    server.wait_ready()
     trial = _trial(request, server, reference)
     failed = judge(trial)
     answers = trial.answers

@@ -17,7 +17,7 @@ from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.server import START_SECONDS, Server
+from triton_converters.measuring.server import Server
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.journal import (
     BEGAN,
@@ -41,6 +41,8 @@ LOST_TWICE = 2
 RESTART_SECONDS = 400
 """How long to wait for a server that ended: the kubelet restarts it after a pause of up to five minutes."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
+LOST = RETRIED | {Reason.SERVER_UNREACHABLE}
+"""Reasons that count as the configuration's fault. After the last one the server may hang, so another pod goes on."""
 INPUTS = "inputs"
 """Folder for perf_analyzer's input, which is the profile's and not published once more."""
 REFUSAL_CHARACTERS = 60
@@ -74,7 +76,7 @@ def _search(request: SearchRequest, incoming: Path) -> SearchResult:
     rows: tuple[Row, ...] = getattr(profile, request.scenario)
     profiled = {Point(request.base, Load(row.batch_size, row.concurrency)): row for row in rows}
     server = Server(request.load, request.model_name)
-    server.wait_ready(START_SECONDS)
+    server.wait_ready()
     space = Space.of(request)
     journal = Journal(incoming / FOLDER)
     # A server that an earlier Job left behind may serve any configuration.
@@ -159,10 +161,12 @@ class Search:
                 refusal = self.probe.load(tuning)
                 row = None if refusal else self.probe.measure(point, directory, at_least)
             except BaseException as error:
-                if not isinstance(error, StageError) or error.reason not in RETRIED:
+                reason = error.reason if isinstance(error, StageError) else None
+                if reason not in LOST:
                     self.journal.append(Entry(STOPPED, tuning, load.batch_size, load.concurrency))
+                if reason not in RETRIED:
                     raise
-                print(f"the attempt was lost: {error.message}", flush=True)
+                print(f"the attempt was lost: {error}", flush=True)
                 self.probe.loaded = None
                 self.probe.server.wait_ready(RESTART_SECONDS)
                 continue
