@@ -14,7 +14,7 @@ from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
 from triton_converters.graph.opsets import OWN_DOMAINS
-from triton_converters.load.onnx_session import ONLY_ERRORS, session_options
+from triton_converters.load.onnx_session import ONLY_ERRORS, apart, session_options
 from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON, TRITON_BY_NUMPY
 
 INLINE_BYTES = 3 * 2**29
@@ -46,18 +46,25 @@ def declare_output_sizes(path: Path) -> None:
 
     Triton compares config.pbtxt with what ONNX Runtime infers, and config.pbtxt is made of what the graph declares.
     """
-    import onnxruntime
-
     model = onnx.load(str(path), load_external_data=False)
     shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
     if all(dim.HasField("dim_value") for shape in shapes.values() for dim in shape):
         return
-    options = session_options(ONLY_ERRORS)
-    for found in onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).get_outputs():
-        for dim, size in zip(shapes[found.name], found.shape, strict=False):
+    for name, sizes in apart(_inferred, path).items():
+        for dim, size in zip(shapes[name], sizes, strict=False):
             if isinstance(size, int):
                 dim.dim_value = size
     onnx.save(model, str(path))
+
+
+def _inferred(path: Path) -> dict[str, list[Any]]:
+    """Return the sizes of the outputs, which ONNX Runtime infers without any optimisation."""
+    import onnxruntime
+
+    options = session_options(ONLY_ERRORS)
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return {each.name: each.shape for each in session.get_outputs()}
 
 
 def leave_out(model: Any, signature: Signature) -> None:
@@ -138,15 +145,8 @@ def optimise(path: Path) -> None:
     The graph must be fp32: ONNX Runtime would permanently cast what the CPU computes only in fp32. Higher levels write
     ONNX Runtime's own operators, which nothing else reads.
     """
-    import onnxruntime
-
-    options = session_options(ONLY_ERRORS)
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     simple = path.with_name("optimised.onnx")
-    options.optimized_model_filepath = str(simple)
-    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", f"{simple.name}.data")
-    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1024")
-    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    apart(_write_optimised, path, simple)
     model = load(simple)
     used = {node.domain for graph in (model.graph, *model.functions) for node in graph.node}
     for entry in [each for each in model.opset_import if each.domain not in used | OWN_DOMAINS]:
@@ -154,6 +154,17 @@ def optimise(path: Path) -> None:
     save(model, path)
     for leftover in (simple, simple.with_name(f"{simple.name}.data")):
         leftover.unlink(missing_ok=True)
+
+
+def _write_optimised(path: Path, simple: Path) -> None:
+    import onnxruntime
+
+    options = session_options(ONLY_ERRORS)
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(simple)
+    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", f"{simple.name}.data")
+    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1024")
+    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def convert_file(path: Path, opset: int, origin: str) -> None:

@@ -36,7 +36,7 @@ from triton_converters.gates.scale import Scale
 from triton_converters.graph.quantized import is_int8_product, is_product, is_quantized, operators
 from triton_converters.load import framework
 from triton_converters.load.framework import Framework
-from triton_converters.load.onnx_session import ONLY_FATAL, session_options
+from triton_converters.load.onnx_session import ONLY_FATAL, apart, session_options
 from triton_converters.model_config import shapes
 
 OPSET = 13
@@ -380,14 +380,18 @@ def _products(path: Path) -> tuple[int, int]:
 
     The file alone does not tell: a pair of QuantizeLinear and DequantizeLinear that nothing fuses computes in fp32.
     """
+    optimised = path.with_name("optimised.onnx")
+    apart(_write_own, path, optimised)
+    found = list(operators(onnx.load(str(optimised), load_external_data=False)))
+    return sum(map(is_int8_product, found)), sum(map(is_product, found))
+
+
+def _write_own(path: Path, optimised: Path) -> None:
     import onnxruntime
 
     options = session_options(ONLY_FATAL)
-    optimised = path.with_name("optimised.onnx")
     options.optimized_model_filepath = str(optimised)
     onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    found = list(operators(onnx.load(str(optimised), load_external_data=False)))
-    return sum(map(is_int8_product, found)), sum(map(is_product, found))
 
 
 def _unsupported(message: str) -> StageError:
