@@ -16,8 +16,8 @@ def test_it_gets_ready_and_says_that_accuracy_was_not_judged() -> None:
     verified = cluster.condition("Verified")
     assert (verified["status"], verified["reason"]) == ("True", "GeneratedInputs")
     assert verified["message"] == (
-        f"1 of 1 candidates passed every gate: onnx-fp32; {GENERATED}; accuracy was not judged: for that, set"
-        " spec.dataloader, spec.metrics and accuracy.thresholds"
+        f"1 of 1 candidates passed every gate: onnx-fp32; compared with the file itself; {GENERATED}; accuracy"
+        " was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
     )
 
 
@@ -32,4 +32,6 @@ def test_a_dataloader_that_comes_later_is_another_reference() -> None:
 
 def test_with_a_dataloader_nothing_is_said_of_generated_inputs() -> None:
     cluster = a_deployment().settled().cluster()
-    assert "generated" not in cluster.condition("Verified")["message"]
+    message = cluster.condition("Verified")["message"]
+    assert "generated" not in message
+    assert "compared with the file itself" not in message, "its model comes from code"

@@ -24,7 +24,8 @@ OTHER_BACKENDS = {
     "ensemble": "list the models of the ensemble in spec.models, and connect them in spec.ensemble, as"
     " `kubectl triton init` writes it",
     "tensorflow_graphdef": "save the graph as a SavedModel",
-    "fil": "convert the trees to ONNX with onnxmltools or skl2onnx, and set backend onnxruntime",
+    "fil": "convert the trees to ONNX with onnxmltools or skl2onnx, compare that graph with their own predict,"
+    " and set backend onnxruntime",
     "dali": "do what the pipeline does in a step in Python, or in the client",
 }
 """What to do instead of a backend that is not served."""

@@ -37,6 +37,9 @@ class Described:
 
 
 _CONVERT = "convert it to ONNX with"
+_COMPARE = (
+    ", and compare that graph with predict of the model's own library: the conversion may be wrong without a word"
+)
 _OTHER_LIBRARY = "no backend of Triton that the operator serves reads it: give"
 
 
@@ -90,7 +93,7 @@ class Kind(Enum):
         "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
         "a pickle, also one of joblib, that soon names the package",
         signs.is_pickled_model,
-        f'{_CONVERT} skl2onnx.to_onnx, with options={{"zipmap": False}}, or onnxmltools',
+        f'{_CONVERT} skl2onnx.to_onnx, with options={{"zipmap": False}}, or onnxmltools{_COMPARE}',
     )
     PICKLE = Described(
         "a pickle of Python objects",
@@ -151,13 +154,13 @@ class Kind(Enum):
         "a LightGBM model",
         "the first line, `tree`",
         signs.begins(b"tree\n", b"tree\r\n"),
-        f"{_CONVERT} onnxmltools.convert_lightgbm",
+        f"{_CONVERT} onnxmltools.convert_lightgbm{_COMPARE}",
     )
     XGBOOST = Described(
         "an XGBoost model",
         "the key `learner` of its JSON or UBJSON, or `binf` at the beginning",
         signs.is_xgboost,
-        f"{_CONVERT} onnxmltools.convert_xgboost",
+        f"{_CONVERT} onnxmltools.convert_xgboost{_COMPARE}",
     )
     OPENVINO = Described(
         "an OpenVINO IR",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
@@ -139,6 +140,15 @@ def _awaiting_profile(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
+def _own_reference(context: Context) -> list[str]:
+    """Return words about models that were given as files, which no other reference judges; none: all come from code."""
+    files = [
+        each.name for each in context.spec.models if each.format and not each.is_step and SOURCES[each.format].is_file
+    ]
+    names = ", ".join(each for each in files if len(context.spec.models) > 1)
+    return [f"compared with the file itself{f' ({names})' if names else ''}"] if files else []
+
+
 def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
     """Return the condition Verified: which candidates are being measured, that none passed, or which passed and how."""
     awaiting_profile = _awaiting_profile(attempts)
@@ -159,7 +169,7 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
     samples = dump.result.samples
     if left_out := len(calibration(samples, context.calibration_samples)):
         message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
-    message = "; ".join([message, *dump.result.warnings])
+    message = "; ".join([message, *_own_reference(context), *dump.result.warnings])
     if context.spec.dataloader is None:
         no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
         return Statement("Verified", True, Reason.GENERATED_INPUTS, f"{message}; {no_accuracy}")
