@@ -112,7 +112,7 @@ def test_a_record_that_names_another_ones_files_hands_them_to_no_user_code(
         monkeypatch.setattr(program, "_published", lambda *_: object())
     outcome = answer("prepare", "reference", request.to_json())
     assert outcome is not None
-    assert (outcome.reason, secret in outcome.message) == (Reason.RESULT_MISSING, True)
+    assert (outcome.reason, secret in outcome.message) == (Reason.INPUT_MISSING, True)
     attack("who may edit `<name>-results`", f"another object's files as its own {field}", outcome.message)
     become("owner")
     published("model.py")

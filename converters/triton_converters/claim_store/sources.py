@@ -50,13 +50,13 @@ def is_received(digest: str) -> bool:
 
 
 def check_received(digest: str) -> None:
-    """Raise StageError(ResultMissing) if user code of this object must not read what a digest names."""
+    """Raise StageError(InputMissing) if user code of this object must not read what a digest names."""
     if not is_received(digest):
         message = (
-            f"no source Job of this object has read what the claim holds as {layout.source_directory(digest)}; delete"
-            " the entries of the results ConfigMap that begin with source., then type: kubectl triton retry NAME"
+            f"no source Job of this object has read what the claim holds as {layout.source_directory(digest)}, or"
+            " somebody deleted the note of it; the source is read again"
         )
-        raise StageError(Reason.RESULT_MISSING, message, final=False)
+        raise StageError(Reason.INPUT_MISSING, message, final=False)
 
 
 def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
