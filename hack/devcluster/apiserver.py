@@ -45,6 +45,8 @@ class ApiServer:
         """The administrator's kubeconfig (group system:masters)."""
         self.audit_log = self.folder / "audit.log"
         """One JSON line per write, at Metadata level, and per read of the users ``readers``."""
+        self.place: ApiServerPlace
+        """Where the processes that ``up`` started listen and keep their files."""
 
     def up(self, *, die_with_parent: bool = False) -> None:
         """Start, and return when the server is ready; an earlier one in the folder is ended first.
@@ -59,7 +61,7 @@ class ApiServer:
         self.down()
         sockets = self.folder / "sockets"
         sockets.mkdir(parents=True, mode=0o700)
-        place = ApiServerPlace(self.folder, sockets, LOOPBACK, _free_port(), SERVICE_RANGE)
+        self.place = place = ApiServerPlace(self.folder, sockets, LOOPBACK, _free_port(), SERVICE_RANGE)
         create_authority(place.certificates)
         create_certificate(place.certificates, Identity("admin", "admin", "system:masters"))
         names = (f"IP:{LOOPBACK}", "DNS:localhost")

@@ -4,12 +4,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hack.devcluster import apiserver
 from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import program
 from hack.devcluster.control_plane import etcd, kube_apiserver
@@ -28,17 +27,6 @@ SINCE = 20
 
 class Restorable(ApiServer):
     """An API server whose etcd can be put back."""
-
-    def up(self, **arguments: Any) -> None:
-        made = apiserver.ApiServerPlace
-
-        def kept(*where: Any) -> Any:
-            self.place = made(*where)
-            return self.place
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(apiserver, "ApiServerPlace", kept)
-            super().up(**arguments)
 
     @contextmanager
     def stopped(self) -> Iterator[Path]:
@@ -67,12 +55,12 @@ def test_etcd_is_put_back_to_a_copy(tmp_path: Path, fault: Fault) -> None:
                 admin("create", "-f", "-", body=named(f"later-{number}"))
             eventually(lambda: len(admin.items("jobs")) > SINCE, HANDED_OVER_SECONDS)
             for each in (one, two):
-                eventually(lambda each=each: each.metric("triton_operator_deployments") > SINCE, HANDED_OVER_SECONDS)
+                eventually(partial(_knows_all, each), HANDED_OVER_SECONDS)
             with server.stopped() as data:
                 shutil.rmtree(data)
                 shutil.copytree(tmp_path / "copy", data)
             for each in (one, two):
-                eventually(lambda each=each: each.ended() == 1, HANDED_OVER_SECONDS)
+                eventually(partial(_has_ended, each), HANDED_OVER_SECONDS)
                 assert "etcd was put back to an older copy" in each.log.read_text()
         assert [each["metadata"]["name"] for each in admin.items("td")] == ["old"]
         with Operator(kubeconfig, tmp_path / "next", LEASE="triton-operator/triton-operator", POD_NAME="next") as after:
@@ -82,3 +70,11 @@ def test_etcd_is_put_back_to_a_copy(tmp_path: Path, fault: Fault) -> None:
             owners = {each["metadata"]["labels"]["triton-operator.dev/deployment"] for each in admin.items("jobs")}
             assert owners == {"old", "fresh"}
     fault("etcd put back to an older copy", 1, "both end, and start with what is there")
+
+
+def _knows_all(replica: Operator) -> bool:
+    return replica.metric("triton_operator_deployments") > SINCE
+
+
+def _has_ended(replica: Operator) -> bool:
+    return replica.ended() == 1
