@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.states.deployment import a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES as JOB_STAGES
+from triton_operator import names
 
 NAMES = [each["name"] for each in CANDIDATES]
 STAGES = ["source", "reference", "convert", "profile", "metrics", "measure"]
@@ -42,6 +44,25 @@ def test_a_new_generation_that_fails_leaves_the_old_one_serving(serving: Cluster
     assert serving.condition("Available")["status"] == "True"
     assert serving.condition("Stalled")["status"] == "True"
     assert {key: serving.status[key] for key in before} == before
+
+
+@pytest.mark.parametrize("again", [GOOD, Script(pending=without_a_node())])
+def test_a_job_whose_result_is_recorded_never_runs_again(again: Script) -> None:
+    """A drain takes its pod after its own container has answered, and before the Job is complete."""
+    cluster = a_deployment().candidates("ts-trace-fp32", "onnx-fp32").cluster()
+
+    def profiles() -> list[dict[str, Any]]:
+        return [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "profile"]
+
+    cluster.until(lambda _: any(each["status"].get("shown") for each in profiles())).act()
+    job = profiles()[0]
+    (pod,) = [each for each in cluster.of_kind("Pod") if each["metadata"]["name"].startswith(job["metadata"]["name"])]
+    cluster.delete("Pod", pod["metadata"]["name"])
+    job["status"] = {}
+    cluster.scripts = when("profile", again, job["metadata"]["labels"][names.CANDIDATE_LABEL])
+    for _ in cluster.passes(until=lambda _: cluster.has("Ready")):
+        assert len([each for each in profiles() if not each["status"].get("shown")]) <= 1, "two profiles at once"
+    assert cluster.started("profile") == 2
 
 
 @pytest.mark.parametrize("stage", ["convert", "profile"])

@@ -29,6 +29,13 @@ def test_whatever_happens_something_answers_and_it_ends(seed: int) -> None:
 
 
 REPLAYS: dict[str, list[Step]] = {
+    "a Job whose result was recorded ran again": [
+        ("time passes", 20),
+        ("an edit", "performance: http"),
+        ("time passes", 20),
+        ("pods are gone", None),
+        ("time passes", 60),
+    ],
     "a Service that is not there was told of": [
         ("time passes", 300),
         ("a webhook is down", ["Service"]),

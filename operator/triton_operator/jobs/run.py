@@ -82,8 +82,8 @@ def run(
     """Return the work's recorded result, else its failure, else its Job, else a new Job if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One
-    whose pod never ends, because of what a webhook added to it, goes once its record or failure is known; so does one
-    that is suspended, because Kueue would start it again.
+    whose pod never ends, because of what a webhook added to it, goes once its record or failure is known. One that is
+    recorded goes if it would run again: Kueue suspended it, or its pod went before the Job was complete.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
     ``repeats``: whether work whose failure passes by itself is tried again after a pause (`passing.PASSING`).
     ``gives_up_after``: seconds of failing after which it is not; by default it always is.
@@ -155,9 +155,8 @@ def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: 
     result = record.outcome.result
     # It was read by the type that its stage answers.
     assert isinstance(result, work.result)
-    current_name = job(context, work)["metadata"]["name"] if any(each.active for each in jobs_of_key) else ""
-    ended_jobs = [each for each in jobs_of_key if not each.active or each.name == current_name]
-    kept_jobs = frozenset(each.name for each in ended_jobs if not (each.suspended or _overstays(context, each)))
+    done_jobs = [each for each in jobs_of_key if each.ended or each.cut or each.record is not None]
+    kept_jobs = frozenset(each.name for each in done_jobs if not (each.suspended or _overstays(context, each)))
     return Run(Effects(jobs=kept_jobs), record=record, result=_with_gpu(result, record.gpu))
 
 
