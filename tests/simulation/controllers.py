@@ -99,7 +99,8 @@ class Controllers(Kubelet):
 
     def _step_server(self, deployment: Body) -> int:
         wanted = deployment["spec"]["replicas"]
-        pods = self._pods(deployment)
+        # The controller ends first what does not answer.
+        pods = sorted(self._pods(deployment), key=lambda pod: not self._is_ready(pod))
         for pod in pods[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
         refused = self.gpu_quota and len(pods) < wanted and self._is_full(deployment["spec"]["template"]["spec"])
@@ -108,8 +109,8 @@ class Controllers(Kubelet):
         for pod in self._pods(deployment):
             if pod["status"]["phase"] == "Pending":
                 self._schedule(pod)
-        running = sum(pod["status"]["phase"] == "Running" for pod in self._pods(deployment))
-        ready = running if self.starts(deployment["metadata"]["name"]) else 0
+        starts = self.starts(deployment["metadata"]["name"])
+        ready = sum(self._is_ready(pod) for pod in self._pods(deployment)) if starts else 0
         before = deployment["status"]
         # Once all pods were ready, the controller keeps saying so.
         done = [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]
@@ -121,6 +122,9 @@ class Controllers(Kubelet):
             "conditions": (done if ready == wanted else _but_for(before.get("conditions", []))) + QUOTA * refused,
         }
         return int(deployment["status"] != before)
+
+    def _is_ready(self, pod: Body) -> bool:
+        return pod["status"]["phase"] == "Running" and pod["metadata"]["name"] not in self.unready
 
     def _suspend(self, job: Body) -> int:
         """The Job controller deletes the pods of a suspended Job, and counts each as one that failed."""

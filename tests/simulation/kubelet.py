@@ -59,6 +59,7 @@ class Kubelet(Objects):
             (container,) = pod["spec"]["containers"]
             server = {"name": container["name"], "state": RUNNING, "imageID": self.image_id(container["image"])}
             address = f"10.0.0.{pod['metadata']['uid'].removeprefix('uid-')}"
+            pod["spec"].setdefault("nodeName", "a-node")
             pod["status"] = {"phase": "Running", "podIP": address, "containerStatuses": [server]}
 
     def _announce(self, pod: Body) -> None:

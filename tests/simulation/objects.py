@@ -46,6 +46,8 @@ class Objects:
     order: tuple[str, ...] = ORDER
     starts: Callable[[str], bool] = lambda deployment: True
     """Whether the server of a Deployment of that name gets ready."""
+    unready: set[str] = field(default_factory=set)
+    """Names of the servers' pods that run and are not ready."""
     damaged: Callable[[str], str] = lambda revision: ""
     """What the container before a server says about the revision of that key, by its termination message; empty: it
     lets the server start."""

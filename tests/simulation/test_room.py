@@ -212,12 +212,28 @@ def test_half_of_those_that_run_make_way_where_more_are_wanted_than_fit() -> Non
     old = cluster.serving() or ""
     cluster.gpus = 2
     for pod in cluster.pods_of(old)[2:]:
-        pod["status"] = {"phase": "Pending"}
+        cluster.delete("Pod", pod["metadata"]["name"])
     cluster.run(3)
     cluster.edit(serving={**EDITED, "replicas": 4})
     assert longest_outage(cluster, SHORT) == 0
     assert cluster.serving() != old
     assert answering(cluster) == 2
+
+
+def test_pods_that_are_not_ready_make_way_before_the_last_that_answers() -> None:
+    """They hold GPUs too, so the target gets as many as if all had been ready."""
+    cluster = on_gpus(4, 4)
+    old = cluster.serving() or ""
+    cluster.unready = {pod["metadata"]["name"] for pod in cluster.pods_of(old)[1:]}
+    cluster.edit(serving={**EDITED, "replicas": 4})
+    kept = 4
+    for _ in range(SHORT):
+        cluster.run(1)
+        assert answering(cluster) > 0
+        kept = min(kept, replicas(cluster).get(old, 4))
+    assert kept == 2
+    assert cluster.serving() != old
+    assert answering(cluster) == 4
 
 
 def test_a_quota_on_gpus_makes_room() -> None:

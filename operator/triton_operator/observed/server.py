@@ -34,6 +34,8 @@ class ServerView:
     """How many pods the Deployment has."""
     ready_pods: int
     """How many of the Deployment's pods are ready."""
+    placed_pods: int
+    """How many of the Deployment's pods have a node and go on, ready or not: so many hold their GPUs."""
     ready: bool
     """Whether all desired pods, and at least one, are ready with the newest template."""
     was_ready: bool
@@ -93,6 +95,7 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
         replicas=_desired_replicas(body),
         pods=status.get("replicas", 0),
         ready_pods=status.get("readyReplicas", 0),
+        placed_pods=sum(pod.node is not None and not (pod.is_deleted or pod.has_ended) for pod in own_pods),
         ready=_is_ready(body),
         was_ready=names.WAS_READY_ANNOTATION in notes,
         waits_note=_valid_time(notes.get(names.WAITS_ANNOTATION, "")),

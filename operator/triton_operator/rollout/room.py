@@ -151,20 +151,30 @@ def _has_lacking_gpus(active: ServerView, target: ServerView) -> bool:
 def _remaining_replicas(context: Context, active: ServerView, target: ServerView) -> int:
     """Return how many replicas the active revision keeps: half, or none if their GPUs are too few for a new pod.
 
-    It is decided once, by the number of pods that run, because there may be fewer GPUs than desired replicas.
+    It is decided once, by the number of pods that have GPUs, because there may be fewer GPUs than desired replicas.
+    Those that are not ready count: they make way before those that answer.
     """
     desired = context.spec.serving.replicas
     if active.makes_way_for == target.name:
         return min(active.replicas, desired)
-    running_pods, gpus_per_pod = min(active.ready_pods, desired), _gpus(active)
-    return running_pods // 2 if all(gpus_per_pod.get(each, 0) >= count for each, count in _gpus(target).items()) else 0
+    gpus_per_pod = _gpus(active)
+    return (
+        _placed_pods(context, active) // 2
+        if all(gpus_per_pod.get(each, 0) >= count for each, count in _gpus(target).items())
+        else 0
+    )
+
+
+def _placed_pods(context: Context, active: ServerView) -> int:
+    """Return how many pods of the active revision have GPUs that it may keep."""
+    return min(active.placed_pods, context.spec.serving.replicas)
 
 
 def _room_annotations(context: Context, active: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
     if active.makes_way_for == target.name:
         since, pods = active.makes_way_since, active.makes_way_pods
     else:
-        since, pods = context.now, max(1, min(active.ready_pods, context.spec.serving.replicas) - remaining)
+        since, pods = context.now, max(1, _placed_pods(context, active) - remaining)
     annotations = {
         names.MAKES_WAY_SINCE_ANNOTATION: since and since.isoformat(),
         names.MAKES_WAY_PODS_ANNOTATION: pods and str(pods),
