@@ -55,6 +55,7 @@ class Controllers(Kubelet):
             return 0
         if job["spec"].get("suspend"):
             return self._suspend(job)
+        job["status"].setdefault("startTime", self._time())
         if self._is_late(job["spec"], job["metadata"]["creationTimestamp"]):
             self._give_up(job)
             return 1
@@ -131,6 +132,7 @@ class Controllers(Kubelet):
         pods = self._pods(job)
         for pod in pods:
             del self.objects["Pod", pod["metadata"]["name"]]
+        job["status"].pop("startTime", None)
         job["status"]["failed"] = job["status"].get("failed", 0) + len(pods)
         if pods and job["status"]["failed"] > job["spec"]["backoffLimit"]:
             self._fail(job, "BackoffLimitExceeded")

@@ -1,6 +1,7 @@
 """What has no verdict is held: a soak and a canary without traffic, without counters, and on a node that restarts."""
 
 from copy import deepcopy
+from datetime import timedelta
 
 import pytest
 
@@ -137,6 +138,49 @@ def test_counters_that_were_not_read_are_read_again(cluster: Cluster) -> None:
     cluster.scripts = lambda *_: GOOD
     cluster.settle()
     assert (servers(cluster), soaked(cluster)) == ({new}, ("True", "SoakPassed"))
+
+
+@pytest.mark.parametrize(("policy", "failing"), [("Continue", 0.5), ("Undo", 0.0)])
+@pytest.mark.parametrize("halted", ["suspended", "suspended at once", "the operator away", "the Jobs suspended"])
+def test_time_in_which_nobody_could_read_counters_decides_no_soak(
+    cluster: Cluster, halted: str, policy: str, failing: float
+) -> None:
+    clients(cluster).failing = failing
+    old, new = promoted(cluster, rollout={"onInconclusive": policy})
+    halt(cluster, halted)
+    cluster.until(lambda _: soaked(cluster)[1] != "Soaking").act()
+    assert cluster.serving() == (old if failing else new), cluster.condition("Soaked")["message"]
+
+
+@pytest.mark.parametrize(("policy", "failing"), [("Continue", 0.5), ("Undo", 0.0)])
+@pytest.mark.parametrize("halted", ["suspended", "suspended at once", "the operator away", "the Jobs suspended"])
+def test_time_in_which_nobody_could_read_counters_decides_no_canary(
+    routed: Cluster, halted: str, policy: str, failing: float
+) -> None:
+    clients(routed).failing = failing
+    begun(routed, rollout={"onInconclusive": policy})
+    halt(routed, halted)
+    routed.until(lambda _: soaked(routed)[1] != "Canary" or "5 %: " in routed.condition("Soaked")["message"])
+    message = routed.condition("Soaked")["message"]
+    assert ("SoakFailed" if failing else "5 %: passed") in f"{soaked(routed)[1]} {message}"
+
+
+def halt(cluster: Cluster, halted: str) -> None:
+    """Let a soak or a step end while nobody may read its counters, long ago."""
+    if halted != "suspended at once":
+        cluster.run(8)
+    if halted == "the Jobs suspended":
+        cluster.until_active("snapshot")
+    cluster.edit(suspend=halted.startswith("suspended"))
+    jobs = cluster.of_kind("Job") if halted == "the Jobs suspended" else []
+    for each in jobs:
+        each["spec"]["suspend"] = not each["status"].get("shown")
+    for _ in range(3):
+        cluster.step() if halted == "the operator away" else cluster.run(1)
+    cluster.now += timedelta(minutes=20)
+    for each in jobs:
+        each["spec"]["suspend"] = False
+    cluster.edit(suspend=False)
 
 
 def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:

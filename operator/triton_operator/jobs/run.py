@@ -54,6 +54,8 @@ class Run(Generic[Answered]):
     """What keeps the Job's pod from running; None: nothing is known to."""
     active: bool = False
     """Whether a Job for the work exists that has not ended, or is created in this pass."""
+    runs_since: datetime | None = None
+    """When that Job was last let run; None: it is created in this pass, or it is suspended, or there is none."""
 
     @property
     def finished_at(self) -> str:
@@ -248,8 +250,9 @@ def _waits(context: Context, state: _WorkState) -> Run[Any]:
 
 
 def _runs(context: Context, state: _WorkState) -> Run[Any]:
-    pending = state.job.pending if state.job is not None else None
-    return Run(Effects((state.body,), jobs=frozenset({state.name})), pending=pending, active=True)
+    pending, since = (state.job.pending, state.job.runs_since) if state.job is not None else (None, None)
+    effects = Effects((state.body,), jobs=frozenset({state.name}))
+    return Run(effects, pending=pending, active=True, runs_since=since)
 
 
 def _fails(context: Context, state: _WorkState) -> Run[Any]:

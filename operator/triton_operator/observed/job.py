@@ -30,6 +30,8 @@ class JobView:
     """What keeps the Job's pod from running, or how its own container ended in a pod that goes on."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
+    runs_since: datetime | None
+    """When the Job controller last let the Job run; None: it has not, or the Job is suspended."""
     suspended: bool
     """Whether somebody, such as Kueue, suspended the Job before it ended. The pods go; others come once it goes on."""
     lingers_since: datetime | None
@@ -68,6 +70,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[M
         failure=result.failure,
         pending=result.pending,
         unschedulable_since=None if pod is None else pod.unschedulable_since,
+        runs_since=_runs_since(job),
         suspended=facts.is_suspended,
         lingers_since=facts.lingers_since,
         ended=bool(facts.condition) or facts.is_final,
@@ -77,3 +80,11 @@ def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[M
         ended_unseen=facts.ended_unseen,
         body=job,
     )
+
+
+def _runs_since(job: Mapping[str, Any]) -> datetime | None:
+    """Return `JobView.runs_since`. A Job that was just let go on is Suspended yet, with the time of its last start."""
+    status, conditions = job.get("status", {}), job.get("status", {}).get("conditions", [])
+    is_suspended = any((each["type"], each["status"]) == ("Suspended", "True") for each in conditions)
+    start = "" if is_suspended or job["spec"].get("suspend") else status.get("startTime", "")
+    return datetime.fromisoformat(start) if start else None

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import SnapshotResult
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
+from triton_operator.jobs.run import Run
 from triton_operator.jobs.snapshot import counters, recorded_counters
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
@@ -29,6 +31,7 @@ from triton_operator.rollout.inconclusive import (
     reading_name,
     reason_of,
     waived_verdict,
+    with_time_since,
 )
 from triton_operator.rollout.judging import judge
 from triton_operator.rollout.moves import keep_deployment, spec_digest
@@ -113,10 +116,17 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
         return replace(canary, facts=replace(facts, stage=CanaryStage.PASSED))
     if promotion is None or not promotion.canary_since:
         return canary
-    verdict, effects = _verdict(context, target, active, promotion)
+    first_reading = counters(context, target, f"canary {len(promotion.steps)}", promotion.canary_since, active)
+    renewed = with_time_since(context, promotion, first_reading.finished_at)
+    if renewed != promotion:
+        canary = _with_record(canary, renewed)
+    verdict, effects = _verdict(context, target, active, renewed, first_reading)
     course = next_course(context.spec.rollout.on_inconclusive, verdict) if verdict is not None else None
     return replace(
-        canary, facts=replace(facts, stage=CanaryStage.RUNS, course=course), verdict_so_far=verdict, effects=effects
+        canary,
+        facts=replace(facts, stage=CanaryStage.RUNS, course=course),
+        verdict_so_far=verdict,
+        effects=canary.effects + effects,
     )
 
 
@@ -252,20 +262,22 @@ def release(context: Context, target: str = "") -> Canary:
 
 
 def _verdict(
-    context: Context, target: ServerView, active: ServerView, promotion: Promotion
+    context: Context, target: ServerView, active: ServerView, promotion: Promotion, first_reading: Run[SnapshotResult]
 ) -> tuple[Verdict | None, Effects]:
-    """Return the verdict on the present step, and the Jobs that it needs; None: there is no verdict yet."""
+    """Return the verdict on the present step, and the Jobs that it needs; None: there is no verdict yet.
+
+    ``first_reading``: the reading of the counters at the beginning of the step.
+    """
     step, since = len(promotion.steps), promotion.canary_since
-    first_reading = counters(context, target, f"canary {step}", since, active)
     verdict = restart_verdict(target, active, datetime.fromisoformat(since), "the canary began")
     verdict, end = verdict or waived_verdict(context, promotion), due_time(context, promotion)
     if verdict is not None or context.now < end or context.spec.suspend:
         return verdict, first_reading.effects
-    verdict = unread_verdict(context, first_reading, "at the start of the step", end, spoiled=True)
+    verdict = unread_verdict(context, first_reading, "at the start of the step", spoiled=True)
     if first_reading.record is None:
         return verdict, first_reading.effects
     last_reading = counters(context, target, reading_name(f"canary {step + 1}", promotion), since, active)
-    verdict = unread_verdict(context, last_reading, "at the end of the step", end)
+    verdict = unread_verdict(context, last_reading, "at the end of the step")
     if last_reading.record is not None:
         start_counters, end_counters = recorded_counters(first_reading.record), recorded_counters(last_reading.record)
         previous = total(traffic_between(start_counters.previous, end_counters.previous).values())
@@ -282,10 +294,10 @@ def _next_step_record(context: Context, promotion: Promotion, verdict: Verdict) 
     """Return the record of a canary at its next step, which begins with the counters at the end of this one."""
     now, step_words = context.now.isoformat(), wording.step_message(_share(context, promotion), verdict)
     next_record = replace(promotion, at=now, steps=(*promotion.steps, step_words))
-    # The requests since the last reading of a held step came with that step's share, so they do not count for the next.
+    # The requests since the last reading of such a step came with that step's share, so they do not count for the next.
     return (
         replace(next_record, canary_since=now, message="", held_since="", again_at="")
-        if promotion.held_since
+        if promotion.again_at
         else next_record
     )
 

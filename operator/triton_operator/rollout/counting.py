@@ -1,36 +1,60 @@
 """Verdicts of soaks and canaries that the reading of counters decides: one that failed, or found a restart. Pure."""
 
+from dataclasses import replace
 from datetime import datetime
+from math import inf
 
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SnapshotResult
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run
+from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.traffic import Verdict
 
 PATIENCE_SECONDS = 300.0
-"""Seconds for which the counters are waited for after the end of a soak or a step.
+"""Seconds for which counters are waited for after the end of a soak or a step, from when the Job that reads them may
+run.
 
-A Job that reads them takes seconds once its node has the image. Until it has, both revisions take up their nodes.
+That takes seconds once its node has the image. Until it has, both revisions take up their nodes.
 """
 
 
 def unread_verdict(
-    context: Context, reading: Run[SnapshotResult], moment: str, end: datetime, *, spoiled: bool = False
+    context: Context,
+    reading: Run[SnapshotResult],
+    moment: str,
+    down_since: str = "",
+    *,
+    spoiled: bool = False,
 ) -> Verdict | None:
     """Return the verdict if counters were not read and are not waited for any more; None: they were, or still are.
 
-    ``moment``: when they should have been read, in words. ``spoiled``: whether nothing can be judged without them,
-    however long the rollout goes on. A Job that is suspended or queued is waited for without a limit, because that says
-    nothing about the revision.
+    ``moment``: when they should have been read, in words. ``down_since``: as `patience_seconds` takes it. ``spoiled``:
+    whether nothing can be judged without them, however long the rollout goes on.
     """
-    is_queued = reading.pending is not None and reading.pending.reason is Reason.QUEUED
-    is_patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or is_queued
+    is_patient = context.spec.suspend or patience_seconds(context, reading, down_since) > 0
     if reading.record is not None or (reading.failure is None and is_patient):
         return None
     return wording.unread_verdict(moment, reading.failure or reading.pending, spoiled=spoiled)
+
+
+def patience_seconds(context: Context, reading: Run[SnapshotResult], down_since: str) -> float:
+    """Return the seconds for which counters are still waited for; infinite: nothing has run that could read them.
+
+    A Job that is suspended or queued, and an operator that was away, say nothing about the revision. ``down_since``:
+    since when the revision has not answered, so that there is no Job; empty: it answers.
+    """
+    since = reading.runs_since
+    if not reading.active and down_since:
+        since = datetime.fromisoformat(down_since)
+    return inf if since is None else PATIENCE_SECONDS - (context.now - since).total_seconds()
+
+
+def with_outage(context: Context, promotion: Promotion, active: ServerView) -> Promotion:
+    """Return the record of a soak or a canary with since when no pod of the active revision answers."""
+    down_since = "" if active.answers else promotion.down_since or context.now.isoformat()
+    return promotion if down_since == promotion.down_since else replace(promotion, down_since=down_since)
 
 
 def restart_verdict(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:

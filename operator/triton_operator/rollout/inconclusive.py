@@ -48,6 +48,16 @@ def held_record(context: Context, promotion: Promotion, verdict: Verdict) -> Pro
     return replace(promotion, message=verdict.message, held_since=promotion.held_since or now, again_at=again_at)
 
 
+def with_time_since(context: Context, promotion: Promotion, first_read_at: str) -> Promotion:
+    """Return the record with another end if the counters at the beginning were read only after the end.
+
+    Nobody could read them before, as of a suspended object, so hardly a request would count.
+    """
+    if not first_read_at or datetime.fromisoformat(first_read_at) <= due_time(context, promotion):
+        return promotion
+    return replace(promotion, again_at=(datetime.fromisoformat(first_read_at) + _duration(context)).isoformat())
+
+
 def due_time(context: Context, promotion: Promotion) -> datetime:
     """Return when a soak or a canary's step is judged next."""
     if promotion.again_at:

@@ -9,6 +9,7 @@ ones, because they hold the requests of its measurement.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import inf
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
@@ -21,7 +22,7 @@ from triton_operator.jobs.run import Run
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
-from triton_operator.rollout.counting import PATIENCE_SECONDS, restart_verdict, unread_verdict
+from triton_operator.rollout.counting import patience_seconds, restart_verdict, unread_verdict, with_outage
 from triton_operator.rollout.inconclusive import (
     again_after,
     due_time,
@@ -30,6 +31,7 @@ from triton_operator.rollout.inconclusive import (
     reading_name,
     reason_of,
     waived_verdict,
+    with_time_since,
 )
 from triton_operator.rollout.judging import judge
 from triton_operator.rollout.moves import keep_deployment, spec_digest
@@ -77,6 +79,8 @@ class _ObservedSoak:
     """The verdict by the requests and the restarts so far; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
     """What is asked of the cluster: Jobs that read counters, and records to write."""
+    patience: float = inf
+    """Seconds for which counters are still waited for; infinite: for no Job that runs."""
 
     @property
     def promotion(self) -> Promotion:
@@ -110,17 +114,26 @@ def _observe(context: Context, successor: str) -> _ObservedSoak:
         return _ObservedSoak(SoakFacts(True, beginning), active, promotion, previous, None, first_reading.effects)
     previous = _previous(context, promotion)
     first_reading = _counters(context, active, FIRST, promotion, previous)
+    start_reading, effects = first_reading, first_reading.effects
+    if promotion.window_since:
+        start_reading = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
+        effects += start_reading.effects
+    renewed = with_time_since(context, with_outage(context, promotion, active), start_reading.finished_at)
+    if renewed != promotion:
+        promotion, effects = renewed, effects + Effects(promotions={active.uid: renewed})
     early_end = _early_end(context, previous, promotion, successor)
     window_start = datetime.fromisoformat(promotion.window_since or promotion.at)
     restart = restart_verdict(active, previous, window_start, "the revision became active")
-    verdict, effects = restart or waived_verdict(context, promotion), first_reading.effects
+    verdict, patience = restart or waived_verdict(context, promotion), inf
     if verdict is None and early_end is None:
-        verdict, effects = _verdict(context, bounds, active, previous, promotion, first_reading)
+        verdict, more, patience = _verdict(context, bounds, active, promotion, first_reading, start_reading)
+        effects += more
     has_crashed = restart is not None and restart.reason is Reason.SOAK_FAILED
     course = next_course(context.spec.rollout.on_inconclusive, verdict) if verdict is not None else None
     facts = SoakFacts(True, Beginning.OPEN, early_end is not None, has_crashed, course)
     # A crash decides the soak, also where it could not go on.
-    return _ObservedSoak(facts, active, promotion, previous, verdict if has_crashed else early_end or verdict, effects)
+    verdict = verdict if has_crashed else early_end or verdict
+    return _ObservedSoak(facts, active, promotion, previous, verdict, effects, patience)
 
 
 def _none(context: Context, observed: _ObservedSoak) -> Soaking:
@@ -163,30 +176,30 @@ def _verdict(
     context: Context,
     bounds: Soak,
     active: ServerView,
-    previous: ServerView | None,
     promotion: Promotion,
     first_reading: Run[SnapshotResult],
-) -> tuple[Verdict | None, Effects]:
-    """Return the verdict by the counters, and the Jobs that it needs; None: there is no verdict yet.
+    start_reading: Run[SnapshotResult],
+) -> tuple[Verdict | None, Effects, float]:
+    """Return the verdict by the counters, the Jobs that it needs, and `_ObservedSoak.patience`; None: no verdict yet.
 
-    ``first_reading``: the reading of the counters when the Service moved.
+    ``first_reading``: the reading of the counters when the Service moved. ``start_reading``: from which requests count.
     """
     previous_record = record_name(
         snapshot.STAGE, _counters_key(promotion.previous_uid, FIRST, _move_record(context, promotion.previous_uid))
     )
-    start_reading, effects = first_reading, first_reading.effects + Effects(needed=frozenset({previous_record}))
-    if promotion.window_since:
-        start_reading = _counters(context, active, f"{FIRST} {promotion.window_since}", promotion, previous)
-        effects += start_reading.effects
-    end = due_time(context, promotion)
-    if context.now < end:
-        return None, effects
+    effects = Effects(needed=frozenset({previous_record}))
+    if context.now < due_time(context, promotion):
+        return None, effects, inf
+    down_since = promotion.down_since
     if start_reading.record is None:
-        return unread_verdict(context, start_reading, "when the revision became active", end, spoiled=True), effects
+        moment = "when the revision became active"
+        verdict = unread_verdict(context, start_reading, moment, down_since, spoiled=True)
+        return verdict, effects, patience_seconds(context, start_reading, down_since)
     last_reading = _counters(context, active, reading_name(LAST, promotion), promotion)
     effects += last_reading.effects
     if last_reading.record is None:
-        return unread_verdict(context, last_reading, "at the end of the soak", end), effects
+        verdict = unread_verdict(context, last_reading, "at the end of the soak", down_since)
+        return verdict, effects, patience_seconds(context, last_reading, down_since)
     new_traffic = traffic_between(
         snapshot.recorded_counters(start_reading.record).active, snapshot.recorded_counters(last_reading.record).active
     )
@@ -201,7 +214,7 @@ def _verdict(
         if own_start is not None
         else None
     )
-    return judge(bounds, new_traffic, previous_traffic), effects
+    return judge(bounds, new_traffic, previous_traffic), effects, inf
 
 
 def _go_on(context: Context, observed: _ObservedSoak) -> Soaking:
@@ -209,11 +222,8 @@ def _go_on(context: Context, observed: _ObservedSoak) -> Soaking:
     promotion, end = observed.promotion, due_time(context, observed.promotion)
     condition = wording.soaking_condition(context, reason_of(context, promotion, Reason.SOAKING), promotion, end)
     seconds_left = (end - context.now).total_seconds()
-    # Once the counters are no longer waited for, only an edit or an event of the queue changes the soak.
-    is_waiting = seconds_left > -PATIENCE_SECONDS and not context.spec.suspend
-    wait_seconds = (
-        seconds_left if seconds_left > 0 else max(1.0, seconds_left + PATIENCE_SECONDS) if is_waiting else None
-    )
+    # Until a Job that reads the counters may run, only an edit or an event changes the soak.
+    wait_seconds = seconds_left if seconds_left > 0 else None if observed.patience == inf else observed.patience
     effects = observed.effects + keep_deployment(context, observed.previous)
     return Soaking(condition, effects, goes_on=True, again_after=again_after(context, promotion, wait_seconds))
 
