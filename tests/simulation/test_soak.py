@@ -381,8 +381,10 @@ def test_the_record_outlives_the_jobs_and_the_operator(cluster: Cluster) -> None
     assert cluster.started("snapshot") == 3
 
 
-@pytest.mark.parametrize("writes", range(6))
-def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluster, writes: int) -> None:
+@pytest.mark.parametrize("is_ready", [True, False])
+@pytest.mark.parametrize("writes", range(0, 6, 2))
+def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluster, writes: int, is_ready: bool) -> None:
+    """Also if it comes back before the pod of the revision that it goes back to."""
     clients(cluster).failing = 0.5
     told = cluster.status["serving"]
     old, _ = promoted(cluster)
@@ -393,6 +395,11 @@ def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluste
                 cluster.apply(body)
             break
         cluster.run(1)
+    if not is_ready:
+        cluster.starts = lambda name: name != old
+        cluster.step()
+        cluster.run(3)
+        cluster.starts = lambda name: True
     cluster.settle()
     assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
     assert cluster.status["serving"] == told
@@ -449,15 +456,46 @@ def test_while_another_version_is_converted_the_soak_goes_on(cluster: Cluster) -
     assert cluster.condition("Available")["status"] == "True"
 
 
-@pytest.mark.parametrize("answers", ["gone", "not ready"])
-def test_nothing_goes_back_to_a_server_that_does_not_answer(cluster: Cluster, answers: str) -> None:
+@pytest.mark.parametrize("policy", ["Hold", "Undo"])
+def test_what_fails_is_undone_once_the_previous_revision_answers(cluster: Cluster, policy: str) -> None:
+    """A pod that is not ready in the pass of the verdict changes no verdict."""
+    clients(cluster).failing = 0.5
+    old, new = promoted(cluster, rollout={"onInconclusive": policy})
+    cluster.starts = lambda name: name != old
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (new, {old, new}, UNDONE)
+    message = cluster.condition("Soaked")["message"]
+    assert f"Deployment {new} failed and stays until {old}, which was active before, answers" in message
+    assert cluster.condition("UpToDate")["status"] == "False"
+    # Whatever the replicas are meanwhile.
+    for count in (0, 2):
+        cluster.edit(**asking(replicas=count))
+        cluster.settle()
+        wanted = {each["metadata"]["name"]: each["spec"]["replicas"] for each in cluster.of_kind("Deployment")}
+        assert wanted == {old: count, new: count}
+    cluster.starts, began = lambda name: True, cluster.now
+    cluster.until(lambda _: cluster.serving() == old)
+    assert (cluster.now - began).total_seconds() < 60
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
+    assert cluster.condition("Soaked")["message"].startswith(f"Deployment {old} is active again; revision ")
+
+
+def test_what_fails_is_kept_by_a_user_who_asks_for_no_soak(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, new = promoted(cluster)
+    cluster.starts = lambda name: name != old
+    cluster.settle()
+    cluster.edit(serving={})
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (new, {new}, KEPT)
+
+
+def test_nothing_goes_back_to_a_server_that_is_gone(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
     old, new = promoted(cluster)
     cluster.run(2)
-    if answers == "gone":
-        cluster.delete("Deployment", old)
-    else:
-        cluster.starts = lambda name: name != old
+    cluster.delete("Deployment", old)
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)

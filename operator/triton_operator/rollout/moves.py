@@ -52,7 +52,7 @@ def exclusion(context: Context, target: Attempt) -> Statement | None:
             and promotion.revision in keys
             and promotion.intent == spec_digest(context)
         ):
-            return Statement("Soaked", False, Reason.SOAK_FAILED, promotion.message)
+            return wording.undone_condition(promotion)
     return None
 
 

@@ -21,6 +21,7 @@ from triton_operator.jobs import snapshot
 from triton_operator.jobs.run import Run
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
+from triton_operator.resources.deployment import scaled
 from triton_operator.rollout import wording
 from triton_operator.rollout.counting import patience_seconds, restart_verdict, unread_verdict, with_outage
 from triton_operator.rollout.inconclusive import (
@@ -50,8 +51,10 @@ class Soaking:
     """The condition Soaked; None: the spec asks for no soak."""
     effects: Effects = field(default_factory=Effects)
     goes_on: bool = False
+    undoes: bool = False
+    """Whether the active revision failed, so that the Service moves back once the previous one answers."""
     back_to: str | None = None
-    """Name of the Deployment that the Service moves back to; None: it does not move."""
+    """Name of the Deployment that the Service moves back to; None: it does not move yet, or not at all."""
     again_after: float | None = None
     """Seconds until time alone changes the soak; None: time alone does not."""
 
@@ -238,15 +241,21 @@ def _end(context: Context, observed: _ObservedSoak, verdict: Verdict) -> Soaking
 def _stand(context: Context, observed: _ObservedSoak) -> Soaking:
     """Return the soak by its recorded verdict.
 
-    If that failed, the Service moves back, also if the pass that judged ended before it could move it.
+    If that failed, the Service moves back, also if the pass that judged ended before it could move it. The previous
+    revision is kept until it answers, with as many replicas as it then needs.
     """
     promotion, previous, effects = observed.promotion, observed.previous, observed.effects
     assert promotion.reason is not None
     status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(promotion.reason, False)
-    condition = Statement("Soaked", status, promotion.reason, promotion.message)
-    if promotion.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
-        return Soaking(condition, effects)
-    return Soaking(condition, effects + keep_deployment(context, previous), back_to=promotion.previous)
+    if promotion.reason is not Reason.SOAK_FAILED:
+        return Soaking(Statement("Soaked", status, promotion.reason, promotion.message), effects)
+    if previous is None:
+        return Soaking(wording.not_undone_condition(promotion, None), effects)
+    body = scaled(context, previous, context.spec.serving.replicas)
+    effects += Effects((body,)) if body is not None else Effects()
+    if not previous.answers:
+        return Soaking(wording.not_undone_condition(promotion, previous), effects, undoes=True)
+    return Soaking(wording.undone_condition(promotion), effects, undoes=True, back_to=promotion.previous)
 
 
 _ACTIONS: Mapping[SoakMove, Callable[[Context, _ObservedSoak], Soaking]] = {
@@ -303,7 +312,7 @@ def _record_with_verdict(
         return replace(
             promotion, before=None, reason=verdict.reason, message=wording.soak_passed_message(promotion, verdict)
         )
-    if verdict.reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
+    if verdict.reason is Reason.SOAK_FAILED and previous is not None:
         message = wording.soak_failed_message(context, promotion, verdict)
         return replace(promotion, reason=verdict.reason, message=message, intent=spec_digest(context))
     message = wording.soak_inconclusive_message(promotion, verdict)

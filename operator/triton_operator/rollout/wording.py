@@ -10,6 +10,7 @@ from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.observed.promotion import Promotion
+from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.rollout.traffic import Traffic, Verdict
 
@@ -83,18 +84,39 @@ def soak_passed_message(promotion: Promotion, verdict: Verdict) -> str:
 
 
 def soak_failed_message(context: Context, promotion: Promotion, verdict: Verdict) -> str:
-    """Return the words of SoakFailed, where the previous revision is active again."""
+    """Return the words of SoakFailed, without those about the previous revision."""
     return (
-        f"{soak_passed_message(promotion, verdict)}; Deployment {promotion.previous} is active again, and this revision"
-        f" is not tried again until the spec or the source changes, or you type: {context.retry_command}"
+        f"{soak_passed_message(promotion, verdict)}; this revision is not tried again until the spec or the source"
+        f" changes, or you type: {context.retry_command}"
     )
 
 
+def undone_condition(promotion: Promotion) -> Statement:
+    """Return the condition of a revision that failed, and whose previous one is active again, or always was."""
+    is_back = "" if promotion.canary_since else f"Deployment {promotion.previous} is active again; "
+    return Statement("Soaked", False, Reason.SOAK_FAILED, f"{is_back}{promotion.message}")
+
+
+def not_undone_condition(promotion: Promotion, previous: ServerView | None) -> Statement:
+    """Return the condition of a revision that failed and still serves, because the previous one does not answer.
+
+    ``previous``: the Deployment that was active before; None: it is gone.
+    """
+    cause = f"Deployment {promotion.previous}, which was active before, is gone, so {promotion.server} stays"
+    if previous is not None:
+        trouble = f": {previous.trouble.message}" if previous.trouble is not None else ""
+        cause = (
+            f"Deployment {promotion.server} failed and stays until {promotion.previous}, which was active before,"
+            f" answers{trouble}; to keep what serves, remove spec.serving.soak"
+        )
+    return Statement("Soaked", False, Reason.SOAK_FAILED, f"{cause}; {promotion.message}")
+
+
 def soak_inconclusive_message(promotion: Promotion, verdict: Verdict) -> str:
-    """Return the words of SoakInconclusive; a revision that failed stays if the previous one does not answer."""
+    """Return the words of SoakInconclusive; a revision that failed stays if the previous one is gone."""
     message = f"{soak_passed_message(promotion, verdict)}; it stays without a verdict"
     has_failed = verdict.reason is Reason.SOAK_FAILED
-    return f"{message}, because Deployment {promotion.previous} does not answer" if has_failed else message
+    return f"{message}, because Deployment {promotion.previous} is gone" if has_failed else message
 
 
 def no_room_message(active: str, target: str) -> str:

@@ -203,7 +203,7 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     is_ready, is_active = state is Server.READY, context.active_server == name
     exclusion = moves.exclusion(context, target)
     observed_soak = soak.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
-    undone = exclusion if not is_active else observed_soak.condition if observed_soak.back_to else None
+    undone = exclusion if not is_active else observed_soak.condition if observed_soak.undoes else None
     released_canary = canary.release(context, "" if undone else name)
     # The preview Service, through which the target is measured, may still point to another revision's canary, or be
     # that of an object whose name is this one's with -preview.
@@ -271,15 +271,15 @@ def _effects(context: Context, target: ObservedTarget, next_step: _NextStep) -> 
     is_measured = move is Move.YIELD or target.measured.figures in (Figures.MISSED, Figures.FAILED)
     replicas = room.replicas(context, target.view, failed=is_given_back, done=is_measured)
     parts = replace(target.parts, replicas=replicas, notes=start_annotations(context, target.view, replicas))
+    points_to = target.soak.back_to or (name if move in POINTS_TO else context.active_server)
     # Without replicas the target's Deployment goes, so that its deadline begins anew once there are replicas.
-    is_kept = move is not Move.UNDO and (target.is_active or context.spec.serving.replicas > 0)
+    is_kept = points_to == name or (move is not Move.UNDO and context.spec.serving.replicas > 0)
     objects = [deployment(context, parts)] if is_kept else []
     objects.append(preview_service(context, next_step.canary.holds or name))
     effects = Effects(tuple(objects)) + _measuring(target, move) + next_step.canary.effects
     effects += room.scale_active(context, target.view, is_given_back)
     if (late := _late_condition(target)) is not None:
         effects += record_late(context, name, target.view, late)
-    points_to = target.soak.back_to or (name if move in POINTS_TO else context.active_server)
     if points_to is not None:
         effects += Effects((service(context, points_to),)) + record_active(context, points_to, target.model)
     if target.view is not None and points_to == name and not target.is_active and not target.proven:
