@@ -2,6 +2,7 @@
 
 from collections import deque
 from copy import deepcopy
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.simulation.test_soak import CONTINUE, Clients, ask, clients, servers,
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
+from triton_operator.api.serving import Serving
 
 SHARES = [5, 25, 50]
 LAG = 5
@@ -239,6 +241,33 @@ def test_pods_that_are_not_ready_get_no_share(cluster: Cluster) -> None:
     cluster.act()
     gateway.selected = Gateway(cluster).selected
     gateway.settle()
+    assert cluster.serving() == new
+
+
+@pytest.mark.parametrize("moment", ["before it begins", "in its first step"])
+def test_an_active_revision_that_is_not_ready_for_a_moment_skips_no_step(cluster: Cluster, moment: str) -> None:
+    clients(cluster).failing = 0.5
+    old = cluster.serving()
+    if moment == "before it begins":
+        cluster.edit(a_wider_batch())
+        cluster.until_active("measure")
+    else:
+        begun(cluster)
+    cluster.starts = lambda name: name != old
+    cluster.run(8)
+    cluster.starts = lambda name: True
+    for _ in cluster.passes(until=lambda _: soaked(cluster)[1] == "SoakFailed"):
+        assert cluster.serving() == old
+    assert "with 5 % of the requests" in cluster.condition("Soaked")["message"]
+
+
+def test_an_outage_of_the_active_revision_ends_with_the_canary(cluster: Cluster) -> None:
+    old, new, _ = begun(cluster)
+    cluster.starts = lambda name: name != old
+    cluster.run(3)
+    assert cluster.serving() == old
+    cluster.now += timedelta(seconds=Serving().progress_deadline_seconds)
+    cluster.run(2)
     assert cluster.serving() == new
 
 

@@ -21,7 +21,7 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, CanaryStage, next_step
-from triton_operator.rollout.counting import restart_verdict, unread_verdict
+from triton_operator.rollout.counting import restart_verdict, unread_verdict, with_outage
 from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import (
     again_after,
@@ -72,7 +72,7 @@ class ObservedCanary:
     facts: CanaryFacts
     target: ServerView
     active: ServerView | None = None
-    """The active Deployment, with which the target is compared; None: none answers."""
+    """The active Deployment, with which the target is compared; None: there is none."""
     record: Promotion | None = None
     """The record of the canary; None: the canary has not begun."""
     verdict_so_far: Verdict | None = None
@@ -104,20 +104,23 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
     ``is_ready``: whether the target's server is ready, so that the canary may begin.
     """
     active, is_possible = context.observed.servers.get(context.active_server or ""), _is_possible(context)
-    is_compared = active is not None and active.answers and not makes_way(context, target)
+    is_compared = active is not None and not makes_way(context, target)
     facts = CanaryFacts(is_possible, is_compared, CanaryStage.BEFORE, is_ready, None)
     if not is_possible or not is_compared or active is None:
         return ObservedCanary(facts, target)
     record = context.observed.promotions.get(target.uid)
     promotion = record if record is not None and (record.previous_uid, record.reason) == (active.uid, None) else None
     canary = ObservedCanary(facts, target, active, promotion)
-    if promotion is not None and len(promotion.steps) >= len(_steps(context)):
+    if promotion is None:
+        return canary
+    if not promotion.canary_since or len(promotion.steps) >= len(_steps(context)):
         # The record may say already that the Service moves, before it does.
         return replace(canary, facts=replace(facts, stage=CanaryStage.PASSED))
-    if promotion is None or not promotion.canary_since:
-        return canary
+    renewed = with_outage(context, promotion, active)
+    if _is_down_for_long(context, renewed):
+        return replace(canary, facts=replace(facts, compared=False))
     first_reading = counters(context, target, f"canary {len(promotion.steps)}", promotion.canary_since, active)
-    renewed = with_time_since(context, promotion, first_reading.finished_at)
+    renewed = with_time_since(context, renewed, first_reading.finished_at)
     if renewed != promotion:
         canary = _with_record(canary, renewed)
     verdict, effects = _verdict(context, target, active, renewed, first_reading)
@@ -221,6 +224,12 @@ def _is_possible(context: Context) -> bool:
     """Whether the spec asks for steps and for what judges them, and the cluster leads requests to a pod."""
     is_asked_for = bool(_steps(context)) and context.spec.serving.soak is not None
     return is_asked_for and context.observed.has_gateway_api and context.spec.serving.replicas > 0
+
+
+def _is_down_for_long(context: Context, promotion: Promotion) -> bool:
+    """Whether the active revision has been down for so long that a revision that nobody judged is better."""
+    since, deadline = promotion.down_since, context.spec.serving.progress_deadline_seconds
+    return bool(since) and (context.now - datetime.fromisoformat(since)).total_seconds() > deadline
 
 
 _ACTIONS: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {

@@ -15,7 +15,7 @@ class CanaryStage(Enum):
     RUNS = auto()
     """A step of the canary goes on."""
     PASSED = auto()
-    """All steps of the canary are over."""
+    """All steps of the canary are over, or the Service's move is recorded."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CanaryFacts:
     possible: bool
     """Whether the spec asks for one, and the cluster has what leads requests to it."""
     compared: bool
-    """Whether another revision answers, with which the target can be compared."""
+    """Whether another revision answers, or did not long ago, with which the target can be compared."""
     stage: CanaryStage
     ready: bool
     """Whether the canary may begin."""
