@@ -261,6 +261,20 @@ def test_an_active_revision_that_is_not_ready_for_a_moment_skips_no_step(cluster
     assert "with 5 % of the requests" in cluster.condition("Soaked")["message"]
 
 
+def test_a_refused_spec_ends_a_canary(cluster: Cluster) -> None:
+    old, new, _ = begun(cluster)
+    cluster.edit(conversion={"parallelism": 99})
+    cluster.run(2)
+    preview = cluster.objects["Service", "digits-preview"]["spec"]["selector"][names.OLD_SERVER_LABEL]
+    assert (cluster.serving(), preview) == (old, old), "no request comes to the new revision"
+    cluster.now += timedelta(hours=1)
+    cluster.edit(conversion={})
+    cluster.run(20)
+    assert cluster.serving() == old
+    cluster.until(lambda _: soaked(cluster)[1] == "SoakPassed")
+    assert cluster.serving() == new
+
+
 def test_an_outage_of_the_active_revision_ends_with_the_canary(cluster: Cluster) -> None:
     old, new, _ = begun(cluster)
     cluster.starts = lambda name: name != old

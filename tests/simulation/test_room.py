@@ -220,6 +220,23 @@ def test_half_of_those_that_run_make_way_where_more_are_wanted_than_fit() -> Non
     assert answering(cluster) == 2
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_refused_spec_gives_the_gpus_back_and_the_roll_out_goes_on_later(count: int) -> None:
+    cluster = on_gpus(count, count)
+    old = cluster.serving() or ""
+    cluster.edit(serving={**EDITED, "replicas": count})
+    cluster.until(lambda cluster: replicas(cluster)[old] < count)
+    cluster.run(3)
+    cluster.edit(conversion={"parallelism": 99})
+    assert longest_outage(cluster, 40) < 30
+    assert (cluster.serving(), answering(cluster)) == (old, count)
+    assert cluster.condition("Ready")["reason"] == "InvalidSpec"
+    cluster.edit(conversion={})
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.serving() != old
+
+
 def test_pods_that_are_not_ready_make_way_before_the_last_that_answers() -> None:
     """They hold GPUs too, so the target gets as many as if all had been ready."""
     cluster = on_gpus(4, 4)

@@ -481,6 +481,33 @@ def test_what_fails_is_undone_once_the_previous_revision_answers(cluster: Cluste
     assert cluster.condition("Soaked")["message"].startswith(f"Deployment {old} is active again; revision ")
 
 
+@pytest.mark.parametrize("failing", [0.0, 0.5])
+def test_a_soak_is_judged_while_the_spec_is_refused(cluster: Cluster, failing: float) -> None:
+    clients(cluster).failing = failing
+    old, new = promoted(cluster)
+    cluster.run(3)
+    cluster.edit(conversion={"parallelism": 99})
+    cluster.run(WINDOW)
+    assert cluster.serving() == (old if failing else new)
+    assert cluster.condition("Ready")["reason"] == "InvalidSpec"
+    cluster.edit(conversion={})
+    cluster.settle()
+    assert soaked(cluster)[1] in ("SoakPassed" if not failing else "SoakFailed", "SoakPassed")
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_available_tells_what_is_observed_whatever_the_spec_is(cluster: Cluster, is_refused: bool) -> None:
+    cluster.edit(conversion={"parallelism": 99} if is_refused else {})
+    cluster.run(1)
+    assert cluster.condition("Available")["status"] == "True"
+    cluster.starts = lambda name: False
+    cluster.run(2)
+    assert cluster.condition("Available")["status"] == "False"
+    cluster.starts = lambda name: True
+    cluster.run(2)
+    assert cluster.condition("Available")["status"] == "True"
+
+
 def test_what_fails_is_kept_by_a_user_who_asks_for_no_soak(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
     old, new = promoted(cluster)

@@ -1,12 +1,14 @@
 """What a pass does for a spec that is refused: it reports that, and keeps what serves. Pure.
 
 Of what answers requests, that which somebody deleted is made again as the records have it: the Deployment, the Service,
-and the NetworkPolicy that closes its servers. An object that never served gets an empty record of results: the Jobs
-that clean a claim mount those of all objects that name it. Nothing else is started, changed or deleted, because nobody
-knows what the user wants.
+and the NetworkPolicy that closes its servers. What a rollout took from the active revision comes back: the GPUs for
+which it makes way, and the share of a canary, which ends. A soak goes on, and undoes what fails. An object that never
+served gets an empty record of results: the Jobs that clean a claim mount those of all objects that name it. Nothing
+else is started, changed or deleted, because nobody knows what the user wants.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,14 +16,20 @@ from triton_operator import names
 from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import InvalidSpecError, parse_kept
 from triton_operator.context import Context
+from triton_operator.effects import Effects, Statement
 from triton_operator.observed.entries import Entries
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Plan
+from triton_operator.planning.retention import retained
+from triton_operator.resources.deployment import scaled
 from triton_operator.resources.network_policy import server_policies
 from triton_operator.resources.results import results_config_map
-from triton_operator.resources.services import service
-from triton_operator.rollout.active import restore_deployment
+from triton_operator.resources.services import preview_service, service
+from triton_operator.rollout import canary, room, soak
+from triton_operator.rollout.active import record_active, restore_deployment
+from triton_operator.rollout.available import active_availability
+from triton_operator.rollout.soak import Soaking
 from triton_operator.settings import Settings
 
 
@@ -34,15 +42,62 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
     stored = triton_deployment.status
     images = stored.images or Images(converter=settings.converter_image, server=settings.server_image)
     context = Context(triton_deployment, observed, settings, now, images)
-    report = setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now)
+    recorded = observed.active_record
+    active = recorded if recorded is not None and recorded.server == context.active_server else None
+    # Without the record nobody knows under which name it serves the model, whose counters are read.
+    trial = soak.soak(context) if active is not None else Soaking()
+    seen = (*availability(context), *((trial.condition,) if trial.goes_on or trial.undoes else ()))
+    if active is not None and active.told is not None:
+        # The Service moved back, and no status tells of that yet.
+        owner = owner | {"status": owner.get("status", {}) | dict(active.told)}
+    report = setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now, seen)
     return Plan(
-        objects=tuple(_missing(context)),
+        objects=(*_judged(context, trial), *_missing(context), *_given_back(context)),
         deletions=(),
         status=report.status,
         events=report.events,
-        requeue_after=None,
+        requeue_after=trial.again_after if trial.goes_on else None,
         facts=setbacks.stored_facts(owner, stored),
     )
+
+
+def availability(context: Context) -> Iterator[Statement]:
+    """Yield the condition Available as observed, if a revision is active."""
+    if context.active_server in context.observed.servers:
+        yield active_availability(context)
+
+
+def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
+    """Yield what a soak and the end of a canary need, their records first."""
+    observed, effects = context.observed, canary.release(context).effects
+    if trial.goes_on or trial.undoes:
+        effects += trial.effects
+    if trial.back_to is not None:
+        previous = observed.history.revision_of_server(trial.back_to)
+        model = previous.model if previous is not None else context.served_name
+        effects += Effects((service(context, trial.back_to),)) + record_active(context, trial.back_to, model)
+        if effects.active_record is not None:
+            told = next((each.before for each in effects.promotions.values()), None)
+            effects = replace(effects, active_record=replace(effects.active_record, told=told))
+    if effects != Effects():
+        # Nobody knows what else the user wants to keep.
+        kept = effects + Effects(needed=frozenset(observed.records), failures=observed.failures)
+        entries = retained(context, kept, observed.history)
+        yield results_config_map(context, replace(entries, claim=observed.recorded_claim))
+    yield from effects.objects
+
+
+def _given_back(context: Context) -> Iterator[dict[str, Any]]:
+    """Yield what gives the active revision back its GPUs, and the requests that a canary had."""
+    observed, server = context.observed, context.active_server or ""
+    active, route = observed.servers.get(server), observed.http_route
+    if active is not None and active.makes_way_for:
+        target = observed.servers.get(active.makes_way_for)
+        stopped = scaled(context, target, 0) if target is not None else None
+        yield from ([stopped] if stopped is not None else [])
+        yield from room.scale_active(context, None, failed=True).objects
+    if active is not None and route is not None and route.share:
+        yield preview_service(context, server)
 
 
 def _missing(context: Context) -> Iterator[dict[str, Any]]:

@@ -134,11 +134,13 @@ def is_told(hindrance: Hindrance, since: datetime, now: datetime) -> bool:
     return hindrance is not Hindrance.FAILS or now - since >= TOLD_AFTER
 
 
-def report(owner: Body, setback: Setback, planned: Plan | None, now: datetime) -> Report:
+def report(
+    owner: Body, setback: Setback, planned: Plan | None, now: datetime, seen: Iterable[Statement] = ()
+) -> Report:
     """Report a setback.
 
     ``owner``: the TritonDeployment as it is stored. ``planned``: the plan that could not be carried out; None: there
-    was none, so all that the setback does not change stays as it is stored.
+    was none, so all that the setback does not change stays as it is stored, but for what is ``seen`` all the same.
     """
     stored = parse_status(owner)
     status, facts = (planned.status, planned.facts) if planned else (stored, stored_facts(owner, stored))
@@ -149,7 +151,7 @@ def report(owner: Body, setback: Setback, planned: Plan | None, now: datetime) -
     if setback.hindrance is not Hindrance.FAILS:
         # Of a stalled object, the plan's own Events would tell what it was before it stalled.
         planned_events = tuple(each for each in planned_events if each.reason == Reason.APPLY_REFUSED)
-    return Report(_with(owner, status, told, now), (*planned_events, *events))
+    return Report(_with(owner, status, (*told, *seen), now), (*planned_events, *events))
 
 
 def without(owner: Body, planned: Plan, messages: Mapping[ConditionType, str], now: datetime) -> Plan:
