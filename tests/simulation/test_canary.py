@@ -261,6 +261,21 @@ def test_an_active_revision_that_is_not_ready_for_a_moment_skips_no_step(cluster
     assert "with 5 % of the requests" in cluster.condition("Soaked")["message"]
 
 
+def test_a_target_that_is_not_ready_for_a_moment_is_not_late(cluster: Cluster) -> None:
+    """Its deadline begins anew, however long ago it was made."""
+    clients(cluster).rate = 0.0
+    old, new, _ = begun(cluster)
+    cluster.run(40)
+    cluster.now += timedelta(hours=1)
+    cluster.run(3)
+    cluster.starts = lambda name: name != new
+    cluster.run(3)
+    assert cluster.condition("Stalled")["status"] == "False", cluster.condition("Stalled")["message"]
+    cluster.starts = lambda name: True
+    cluster.run(5)
+    assert (cluster.serving(), servers(cluster), soaked(cluster)[1]) == (old, {old, new}, "RolloutHeld")
+
+
 def test_a_refused_spec_ends_a_canary(cluster: Cluster) -> None:
     old, new, _ = begun(cluster)
     cluster.edit(conversion={"parallelism": 99})

@@ -47,6 +47,9 @@ def _late_condition(context: Context, view: ServerView) -> Statement | None:
     if view.was_ready and view.ready_pods:
         # The server was ready, so an autoscaler or a user has asked for more pods than there is room for.
         return None
+    if view.was_ready and view.replicas and not view.waits_note:
+        # Since when it is not ready any more is noted in this pass.
+        return None
     # The active revision was ready once. Only the Deployment controller knows since when it is not any more.
     is_active = context.active_server == view.name
     if not (view.progress_deadline_exceeded if is_active else view.waiting_seconds(context.now) > seconds):
