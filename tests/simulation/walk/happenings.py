@@ -236,6 +236,82 @@ def _crash(world: World, number: int) -> None:
         world.service.rebooted = False
 
 
+def _blink(world: World, chosen: Any) -> None:
+    """One server is not ready in every other pass, so in any: of a verdict, of a canary's step, of an exchange."""
+    number, rounds = chosen
+    for _ in range(rounds):
+        pods = [each for each in world.cluster.of_kind("Pod") if names.SERVER_LABEL in each["metadata"]["labels"]]
+        world.cluster.unready = {pods[number % len(pods)]["metadata"]["name"]} if pods else set()
+        world.cluster.step()
+        world.reconcile()
+        world.cluster.unready = set()
+        world.cluster.step()
+        world.reconcile()
+
+
+def _leave(world: World, chosen: Any) -> None:
+    """The operator dies before one of its next writes, and comes back later."""
+    writes, seconds = chosen
+    world.api.fails_after = writes
+    for _ in range(20):
+        world.reconcile()
+        if world.api.fails_after is None:
+            break
+        world.cluster.step()
+    world.api.fails_after = None
+    for _ in range(3):
+        world.cluster.step()
+    world.cluster.now += timedelta(seconds=seconds)
+    world.start()
+
+
+def _hold_reading(world: World, seconds: int) -> None:
+    """Somebody suspends the Jobs that read counters, and lets them go on later."""
+    for _ in range(40):
+        world.reconcile()
+        if world.cluster.active("snapshot"):
+            break
+        world.cluster.step()
+    jobs = [
+        each for each in world.cluster.of_kind("Job") if each["metadata"]["labels"][names.STAGE_LABEL] == "snapshot"
+    ]
+    held = [each for each in jobs if not each["status"].get("shown")]
+    for job in held:
+        job["spec"]["suspend"] = True
+    for _ in range(3):
+        world.cluster.step()
+        world.reconcile()
+    world.cluster.now += timedelta(seconds=seconds)
+    world.reconcile()
+    for job in held:
+        job["spec"]["suspend"] = False
+
+
+def _refuse_in_exchange(world: World, rounds: int) -> None:
+    """Somebody edits the object to what only the operator refuses, in an exchange if one begins soon."""
+    for _ in range(60):
+        world.reconcile()
+        if any(
+            names.MAKES_WAY_ANNOTATION in each["metadata"]["annotations"]
+            for each in world.cluster.of_kind("Deployment")
+        ):
+            for _ in range(rounds):
+                world.cluster.step()
+                world.reconcile()
+            break
+        world.cluster.step()
+    _edit(world, "invalid")
+
+
+def _empty(world: World, _: None) -> None:
+    """The claim is emptied: no server starts again until its revision is published anew."""
+    servers = world.cluster.of_kind("Deployment")
+    world.cluster.damaged = saying([each["metadata"]["labels"][names.KEY_LABEL] for each in servers])
+    for body in servers:
+        for pod in world.cluster.pods_of(body["metadata"]["name"]):
+            del world.cluster.objects["Pod", pod["metadata"]["name"]]
+
+
 def _drain(world: World, _: None) -> None:
     """Pods go; those of servers are made again at once."""
     for pod in world.cluster.of_kind("Pod"):
@@ -394,6 +470,11 @@ ROWS: Mapping[str, Row] = {
     "replicas by hand": Row(1, _number(3), _scale_by_hand),
     "a reboot": Row(2, _nothing, _reboot),
     "a crash": Row(2, _number(6), _crash),
+    "a server is not ready": Row(4, lambda chance: [chance.randrange(6), chance.choice([1, 1, 2, 8])], _blink),
+    "the operator is away": Row(3, lambda chance: [chance.randrange(8), chance.choice([60, 600, 1200])], _leave),
+    "Jobs that read are held": Row(2, _one_of([60, 600, 1200]), _hold_reading),
+    "a refused spec in an exchange": Row(2, _number(6), _refuse_in_exchange),
+    "the claim is emptied": Row(1, _nothing, _empty),
     "pods are gone": Row(1, _nothing, _drain),
     "damage": Row(1, _number(4), _damage),
     "an entry is lost": Row(2, _number(60), _lose),

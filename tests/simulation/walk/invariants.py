@@ -1,8 +1,10 @@
 """What holds of every object, of every status and of every change of what serves. Pure but for what it remembers."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 
 from tests.simulation.api_server import Body, require
@@ -87,8 +89,16 @@ class Service:
     """Names of the Deployments that were active."""
     rebooted: bool = False
     """Whether all servers were started again at once since the Service moved, and none alone."""
+    down_since: datetime | None = None
+    """Since when each pass found that nothing answers that is active; None: something did."""
     undone: set[str] = field(default_factory=set)
     """Names of the Deployments that failed a soak, until somebody changes something."""
+
+    def look(self) -> None:
+        """See whether what is active answers, as a pass is about to."""
+        body = self.cluster.objects.get(("Deployment", self.active or ""))
+        answers = body is None or body["status"].get("readyReplicas", 0) > 0
+        self.down_since = None if answers else self.down_since or self.cluster.now
 
     def forget(self) -> None:
         """Somebody destroyed what tells which revision is active: now the Service tells, as it is."""
@@ -114,9 +124,23 @@ class Service:
         kind, name = body["kind"], body["metadata"]["name"]
         if kind == "Deployment" and name == self.active:
             self._check_kept(verb, body)
+        if kind == "Deployment" and verb == "delete":
+            self._check_previous(name)
         if (kind, name) == ("Service", "digits"):
             require(verb != "delete", "the Service is deleted")
             self._point(body["spec"]["selector"][names.OLD_SERVER_LABEL], wanted)
+
+    def _check_previous(self, name: str) -> None:
+        """What is to be active again is not deleted while what failed is active, unless nobody asks for a soak."""
+        found = self.cluster.objects.get(("ConfigMap", "digits-results"))
+        asks = "soak" in self.cluster.spec.get("serving", {}) and "revision" not in self.cluster.spec.get("rollout", {})
+        for entry, text in found["data"].items() if found is not None and asks else ():
+            record = json.loads(text) if entry.startswith("soak.uid-") else {}
+            failed = (record.get("server"), record.get("previous")) == (self.active, name)
+            require(
+                not (failed and record.get("reason") == Reason.SOAK_FAILED and not record.get("canary_since")),
+                f"Deployment {name} is deleted, and {self.active} failed its soak",
+            )
 
     def _check_kept(self, verb: str, body: Body) -> None:
         """Only where GPUs lack may what serves stop."""
@@ -130,6 +154,9 @@ class Service:
         before = self.cluster.objects.get(("Deployment", body["metadata"]["name"]))
         runs = before is not None and before["spec"]["replicas"] > 0
         stops = wanted > 0 and runs and body["spec"]["replicas"] == 0
+        pods = self.cluster.pods_of(body["metadata"]["name"]) if stops else []
+        placed = [each for each in pods if "nodeName" in each["spec"]]
+        require(len(placed) < 2, f"Deployment {self.active} is stopped, and has {len(placed)} pods")
         require(helps or not stops, f"Deployment {self.active} is stopped while it is active, and that frees no GPU")
 
     def _point(self, server: str, wanted: Plan | None) -> None:
@@ -173,7 +200,32 @@ class Service:
         observed = observe("digits", self.cluster.objects.values())
         measured = [each for each in observed.records.values() if isinstance(each.outcome.result, MeasureResult)]
         require(measured, f"{server} becomes active, and nothing was measured")
+        self._check_canary(server, body)
         require(body["status"].get("readyReplicas", 0) > 0, f"{server} becomes active, and no pod of it answers")
+
+    def _check_canary(self, server: str, body: Body) -> None:
+        """A step judged what becomes active, where steps are asked for and what is active answered not long ago."""
+        serving, active = (
+            self.cluster.spec.get("serving", {}),
+            self.cluster.objects.get(("Deployment", self.active or "")),
+        )
+        asked = serving.get("route", {}).get("canary") and "soak" in serving and self.cluster.has_gateway_api
+        if not asked or active is None or names.MAKES_WAY_ANNOTATION in active["metadata"]["annotations"]:
+            return
+        down = (self.cluster.now - self.down_since).total_seconds() if self.down_since is not None else 0.0
+        record = json.loads(
+            self.cluster.objects["ConfigMap", "digits-results"]["data"][f"soak.{body['metadata']['uid']}"]
+        )
+        is_down = down > serving.get("progressDeadlineSeconds", 600) / 2
+        require(is_down or record.get("steps"), f"{server} becomes active, and no step of its canary was judged")
+
+
+def check_available(cluster: Cluster, service: Service) -> None:
+    """What is told to answer does."""
+    body = cluster.objects.get(("Deployment", service.active or ""))
+    told: Body = next((each for each in cluster.status.get("conditions", []) if each["type"] == "Available"), {})
+    if body is not None and told.get("status") == "True" and cluster.serving() == service.active:
+        require(body["status"].get("readyReplicas", 0) > 0, f"Available is True, and {service.active} does not answer")
 
 
 def check_soak(cluster: Cluster, plan: Plan) -> None:
@@ -182,7 +234,12 @@ def check_soak(cluster: Cluster, plan: Plan) -> None:
     held = [each for each in cluster.of_kind("Job") if each["spec"].get("suspend")]
     unread = reason == Reason.SOAK_INCONCLUSIVE and "were not read" in message
     before: Body = next((each for each in cluster.status.get("conditions", []) if each["type"] == "Soaked"), {})
+    broken = reason == Reason.SOAK_INCONCLUSIVE and "requests failed in" in message and "maxErrorPercent is" in message
+    require(not broken or "is gone" in message, f"a broken limit is no verdict: {message}")
     if unread and before.get("message") != message:
+        made = [each["metadata"]["name"] for each in plan.objects if each["kind"] == "Job"]
+        new = [each for each in made if "-snapshot-" in each and ("Job", each) not in cluster.objects]
+        require(not new, f"the Job that reads is made in the pass that does not wait for it: {message}")
         require(not held and not cluster.spec.get("suspend"), f"a soak ended while its Jobs were held: {message}")
 
 

@@ -13,7 +13,7 @@ from tests.simulation.cluster import SETTINGS, STEP, Cluster, accepted
 from tests.simulation.deployments import a_spec
 from tests.simulation.walk.edits import GPU
 from tests.simulation.walk.happenings import ROWS, draw
-from tests.simulation.walk.invariants import check_measurements, check_status
+from tests.simulation.walk.invariants import check_available, check_measurements, check_status
 from tests.simulation.walk.world import World
 from triton_operator import names
 from triton_operator.runtime.queue import Result
@@ -90,6 +90,8 @@ class Walk:
         cluster, before = self.world.cluster, self.world.api.count
         result = self.world.reconcile()
         check_measurements(cluster)
+        if not result.failed:
+            check_available(cluster, self.world.service)
         changes = cluster.step()
         self._look(STEP.total_seconds())
         return result, changes > 0 or self.world.api.count != before
@@ -114,11 +116,11 @@ class Walk:
         there = ("Deployment", active) in cluster.objects or world.service.is_recorded
         wanted = cluster.spec.get("serving", {}).get("replicas", 1) > 0
         nodes = (cluster.gpus is None or cluster.gpus > 0) and not cluster.unschedulable
-        free = (
-            not world.api.refused
-            and not world.api.broken
-            and cluster.spec.get("conversion", {}).get("parallelism") != 99
-        )
+        deployment = cluster.objects.get(("Deployment", active or ""))
+        # While the spec is refused, only what a rollout took comes back.
+        makes_way = deployment is not None and names.MAKES_WAY_ANNOTATION in deployment["metadata"]["annotations"]
+        is_refused = cluster.spec.get("conversion", {}).get("parallelism") == 99
+        free = not world.api.refused and not world.api.broken and (makes_way or not is_refused)
         sound = not any(cluster.damaged(key) for key in self._keys())
         return active is not None and there and wanted and nodes and free and sound and cluster.starts(active)
 

@@ -79,6 +79,7 @@ class World:
 
     def _plan(self, *arguments: Any) -> Plan:
         self.plans += 1
+        self.service.look()
         self.wanted = plan(*arguments)
         check_plan(self.wanted)
         check_soak(self.cluster, self.wanted)
