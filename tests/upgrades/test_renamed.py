@@ -19,20 +19,28 @@ from triton_plugin.validation.structural import faults, pruned
 Body = dict[str, Any]
 OLD = [name for name in STORED if list(found(STORED[name]["body"]["spec"]))]
 """The states whose spec has old names."""
+KEY = Key("vision", "digits")
 
 
 class Api:
-    """An API server that takes a status and Events. It has nothing else: no object is applied, and none is deleted."""
+    """An API server that takes a status, Events, and what ends a canary. It has nothing else: no object is deleted."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.events: list[Body] = []
+        self.applied: list[str] = []
 
     def apply_status(self, body: Body) -> Body:
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
         found = deepcopy(self._store.owner(key) or {})
         found["metadata"]["resourceVersion"] = "1000"
         return found | {"status": deepcopy(body["status"])}
+
+    def apply(self, body: Body) -> Body:
+        name = body["metadata"]["name"]
+        self.applied.append(name)
+        stored = next(each for each in self._store.children(KEY) if each["metadata"]["name"] == name)
+        return body | {"metadata": stored["metadata"] | {"resourceVersion": "1000"}}
 
     def create_event(self, body: Body) -> None:
         self.events.append(body)
@@ -51,15 +59,16 @@ def test_an_old_name_is_told_and_what_is_there_stays(name: str) -> None:
         made = {"namespace": "vision", "creationTimestamp": "2026-11-21T00:00:00Z"}
         copy["metadata"] = made | copy["metadata"] | {"resourceVersion": str(number + 1)}
         store.put(kind_of(copy), copy)
-    key = Key("vision", stored.body["metadata"]["name"])
     api = Api(store)
-    Reconciler(api, store, stored.settings, Metrics(), lambda: stored.now).reconcile(key)  # type: ignore[arg-type]  # a stand-in
-    after = (store.owner(key) or {})["status"]
+    Reconciler(api, store, stored.settings, Metrics(), lambda: stored.now).reconcile(KEY)  # type: ignore[arg-type]  # a stand-in
+    after = (store.owner(KEY) or {})["status"]
     conditions = {each["type"]: each for each in after["conditions"]}
     assert (conditions["Stalled"]["status"], conditions["Stalled"]["reason"]) == ("True", "FieldRenamed")
     assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "FieldRenamed")
     assert str(next(found(stored.body["spec"]))) in conditions["Ready"]["message"]
     assert [each["reason"] for each in api.events] == ["FieldRenamed"]
+    is_canary = any(each.reason == "Canary" for each in parse_status(stored.body).conditions)
+    assert api.applied == (["digits-results", "digits-preview"] if is_canary else [])
     said, was = (parse_status({"status": each}).model_dump() for each in (after, stored.body["status"]))
     for field in ("images", "serving", "candidates", "endpoint", "source", "performance"):
         assert said[field] == was[field], field

@@ -107,7 +107,7 @@ def not_undone_condition(promotion: Promotion, previous: ServerView | None) -> S
         trouble = f": {previous.trouble.message}" if previous.trouble is not None else ""
         cause = (
             f"Deployment {promotion.server} failed and stays until {promotion.previous}, which was active before,"
-            f" answers{trouble}; to keep what serves, remove spec.serving.soak"
+            f" answers{trouble}; to keep the active revision, remove spec.serving.soak"
         )
     return Statement("Soaked", False, Reason.SOAK_FAILED, f"{cause}; {promotion.message}")
 
