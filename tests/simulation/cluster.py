@@ -216,6 +216,9 @@ class Cluster(Controllers):
             self._tell(new)
         else:
             new = _kept(new, old)
+            if new == old and key[0] != "Job":
+                # What somebody took away from the object is no longer the operator's.
+                self.objects[key] = owned(new, desired, int(old["metadata"]["resourceVersion"]))
             if new == old or key[0] == "Job":
                 return False
             new["metadata"]["generation"] += 1
