@@ -97,7 +97,7 @@ def test_a_history_that_cannot_be_read_is_not_replaced(serving: Cluster) -> None
     assert serving.started("clean") == 0
 
 
-@pytest.mark.parametrize(("bound", "value"), [("KEPT", 2), ("ROOM_BYTES", 16_000)])
+@pytest.mark.parametrize(("bound", "value"), [("KEPT", 2), ("ROOM_BYTES", 22_000)])
 def test_what_serves_and_the_history_come_before_other_records(
     serving: Cluster, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
 ) -> None:

@@ -213,7 +213,8 @@ def test_newer_files_that_are_undone_leave_the_object_ready(soaking: Cluster) ->
     assert (seen[0], seen[-1], soaking.serving()) == (BEHIND, BEHIND, first)
     assert {each["Ready"] for each in seen} == {"True"}
     assert soaking.condition("UpToDate")["reason"] == "SoakFailed"
-    assert [each.type for each in soaking.events[told:] if each.message.startswith("UpToDate: revision")] == ["Warning"]
+    told_back = f"UpToDate: Deployment {first} is active again; revision"
+    assert [each.type for each in soaking.events[told:] if each.message.startswith(told_back)] == ["Warning"]
 
 
 def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soaking: Cluster) -> None:
