@@ -23,8 +23,11 @@ class FailsFirst(Watch):
     """A watch whose first list raises an error; the next ones have one TritonDeployment that is new."""
 
     def __init__(self, error: Exception) -> None:
-        self.kind = JOB
+        self.kind, self.namespace = JOB, None
         self.errors = [error]
+
+    def start(self) -> None:
+        """Nothing: these lists are all that happens."""
 
     def list(self) -> set[Key]:
         if self.errors:

@@ -377,10 +377,7 @@ class Reason(StrEnum):
     CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
     RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks the revision of a server."
     INPUT_MISSING = "InputMissing", "The claim lacks what an earlier Job published there, which is made again."
-    SERVER_CRASHED = (
-        "ServerCrashed",
-        "tritonserver ended with an error, or hung as it loaded; the message quotes its last lines.",
-    )
+    SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error, or hung as it loaded; the message says which."
     SERVER_UNREACHABLE = (
         "ServerUnreachable",
         "tritonserver's name has no address, or a request got no answer although it was sent several times.",

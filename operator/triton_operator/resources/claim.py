@@ -47,7 +47,7 @@ def kept(context: Context) -> str:
 
 
 def _kept_for_good(context: Context) -> str:
-    """That the claim stays although the spec says that it goes, and how to release it."""
+    """The words that the claim stays although the spec says that it goes, and how to release it."""
     if context.spec.repository.retention_policy.when_deleted == "Retain" or not _is_retained(context):
         return ""
     name, uid = names.claim(context.name), context.triton_deployment.uid

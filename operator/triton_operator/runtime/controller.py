@@ -156,12 +156,13 @@ class Controller:
         return 0.0 if self._queue is None else self._queue.oldest_pass_seconds()
 
     async def _list_forever(self, queue: WorkQueue[Key]) -> None:
+        pause = min(UNLISTED_AGAIN_SECONDS, FULL_LIST_SECONDS)
         while True:
-            await asyncio.sleep(min(UNLISTED_AGAIN_SECONDS, FULL_LIST_SECONDS))
+            await asyncio.sleep(pause)
             is_due = asyncio.get_running_loop().time() - self._listed_at >= FULL_LIST_SECONDS
             if is_due or self._unlisted:
                 only = () if is_due else tuple(self._unlisted)
-                for key in await self._try_to_list(UNLISTED_AGAIN_SECONDS, only) or ():
+                for key in await self._try_to_list(pause, only) or ():
                     queue.wake(key)
 
     async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
