@@ -107,7 +107,7 @@ def test_a_watch_that_ended_is_not_alive(run: Callable[[Story], None], monkeypat
     monkeypatch.setattr(Watch, "_run", lambda watch: None)
 
     async def story(controller: Controller) -> None:
-        assert (await asyncio.to_thread(controller.not_alive)).startswith("the watch of jobs, pods, ")
+        assert (await asyncio.to_thread(controller.not_alive)).startswith("the watch of tritondeployments, jobs, ")
 
     run(story)
 

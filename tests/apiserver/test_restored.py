@@ -61,14 +61,19 @@ def restored(apiserver: ApiServer, kubectl: Kubectl, tmp_path: Path, monkeypatch
     return bench
 
 
-def test_results_and_claim_become_the_restored_objects(restored: Bench, kubectl: Kubectl) -> None:
+def test_results_become_the_restored_objects_and_the_claim_once_it_is_released(restored: Bench, kubectl: Kubectl) -> None:
     assert "claim" not in kubectl.get("configmap", "digits-results")["data"]
     volume = kubectl.get("pvc", CLAIM)["spec"]
     pass_until_it_rests(restored)
     uid = kubectl.get("td", "digits")["metadata"]["uid"]
     results, claim = kubectl.get("configmap", "digits-results"), kubectl.get("pvc", CLAIM)
-    for body in (results, claim):
-        assert [each["uid"] for each in body["metadata"]["ownerReferences"]] == [uid]
+    assert [each["uid"] for each in results["metadata"]["ownerReferences"]] == [uid]
+    assert "ownerReferences" not in claim["metadata"], "a claim that was restored is retained"
+    kubectl("annotate", "pvc", CLAIM, f"triton-operator.dev/release={uid}")
+    restored.look()
+    pass_until_it_rests(restored)
+    claim = kubectl.get("pvc", CLAIM)
+    assert [each["uid"] for each in claim["metadata"]["ownerReferences"]] == [uid]
     assert RECORD in results["data"], "it is believed"
     assert results["data"]["claim"] == f"{CLAIM}/{claim['metadata']['uid']}"
     assert claim["spec"] == volume
