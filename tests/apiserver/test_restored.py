@@ -61,7 +61,7 @@ def restored(apiserver: ApiServer, kubectl: Kubectl, tmp_path: Path, monkeypatch
     return bench
 
 
-def test_results_become_the_restored_objects_and_the_claim_once_it_is_released(restored: Bench, kubectl: Kubectl) -> None:
+def test_results_become_the_restored_objects_and_a_released_claim_too(restored: Bench, kubectl: Kubectl) -> None:
     assert "claim" not in kubectl.get("configmap", "digits-results")["data"]
     volume = kubectl.get("pvc", CLAIM)["spec"]
     pass_until_it_rests(restored)
