@@ -50,6 +50,23 @@ def test_what_has_no_owner_has_nothing_by_which_a_deployer_would_prune_it() -> N
     assert claim["labels"]["triton-operator.dev/deployment"] == "digits", "by which the operator knows it"
 
 
+def test_an_object_that_serves_goes_on_whatever_labels_it_gets() -> None:
+    cluster = cluster_of(labels={"team": "vision"})
+    cluster.settle()
+    jobs = {each["metadata"]["uid"] for each in cluster.of_kind("Job")}
+    (deployment,) = cluster.of_kind("Deployment")
+    cluster.labels = {f"many.example/{number}": "x" * 63 for number in range(2_000)}
+    cluster.run(30)
+    assert cluster.has("InvalidSpec", words="metadata.labels has more than 16384 bytes")
+    (kept,) = cluster.of_kind("Deployment")
+    assert (kept["metadata"]["uid"], kept["spec"]["replicas"]) == (deployment["metadata"]["uid"], 2)
+    assert cluster.condition("Available")["status"] == "True"
+    cluster.labels = {"team": "speech"}
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert {each["metadata"]["uid"] for each in cluster.of_kind("Job")} == jobs
+
+
 def test_labels_are_in_no_name_so_new_ones_run_nothing_again() -> None:
     cluster = cluster_of()
     cluster.settle()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import Key, Store
@@ -56,9 +57,12 @@ def test_an_object_that_became_too_long_is_forgotten() -> None:
 
 def test_a_long_object_of_a_user_is_known_so_that_its_conditions_can_say_so() -> None:
     store = Store()
-    body = a_body("digits", spec={"a": "b" * 600_000})
+    body = a_body("digits", spec={"a": "b" * 600_000, "serving": {"replicas": 2}})
     assert store.put(TRITON_DEPLOYMENT, body) == KEY
-    assert (store.owner(KEY) or {})["spec"] == body["spec"]
+    known = store.owner(KEY) or {}
+    assert len(json.dumps(known)) < 1_000
+    with pytest.raises(InvalidSpecError, match=r"^the spec has 600017 bytes as JSON, more than 65536: .*in spec\.a$"):
+        parse(known)
 
 
 def noise(number: int) -> str:

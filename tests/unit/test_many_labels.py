@@ -16,24 +16,33 @@ from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.runtime.store import Key, Store
 
 
-def labelled(count: int, version: int = 1, name: str = "digits") -> dict[str, Any]:
+def labelled(count: int) -> dict[str, Any]:
     labels = {f"{'team' * 50}.example/{number:0>60}": f"{number:0>63}" for number in range(count)}
-    metadata = {"name": name, "namespace": "vision", "uid": f"uid-{name}", "generation": 1}
+    metadata = {"name": "digits", "namespace": "vision", "uid": "uid", "generation": 1}
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "x" * 200_000, RETRY_ANNOTATION: "1"}
-    more = {"resourceVersion": str(version), "labels": labels, "annotations": annotations}
+    more = {"resourceVersion": "1", "labels": labels, "annotations": annotations}
     spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "format": "onnx", "path": "a.onnx"}]}
     return {"apiVersion": "v", "kind": "k", "metadata": metadata | more, "spec": spec}
 
 
-def test_owners_take_little_memory_whatever_labels_they_have() -> None:
+def annotated(count: int) -> dict[str, Any]:
+    body = labelled(0)
+    body["metadata"]["annotations"] |= {f"team.example/{number}": "x" * 100 for number in range(count)}
+    return body
+
+
+def long_status() -> dict[str, Any]:
+    return labelled(0) | {"status": {"candidates": [{"message": "x" * 1_000_000}]}}
+
+
+@pytest.mark.parametrize("body", [labelled(3_800), annotated(2_000), long_status()], ids=["labels", "notes", "status"])
+def test_an_owner_takes_little_memory_whatever_it_holds(body: dict[str, Any]) -> None:
     store = Store()
-    assert len(json.dumps(labelled(3_800))) > 1_200_000
-    for number in range(37):
-        store.seen(TRITON_DEPLOYMENT, None, labelled(3_800, number + 1, f"digits-{number}"))
-    for number in range(37):
-        body = store.owner(Key("vision", f"digits-{number}"))
-        assert body is not None
-        assert len(json.dumps(body)) < 2 * LONGEST_LABELS_BYTES
+    assert len(json.dumps(body)) > 200_000
+    store.seen(TRITON_DEPLOYMENT, None, body)
+    known = store.owner(Key("vision", "digits"))
+    assert known is not None
+    assert len(json.dumps(known)) < 2 * LONGEST_LABELS_BYTES
 
 
 @pytest.mark.parametrize("count", [100, 2_000, 3_800])

@@ -60,6 +60,10 @@ class FieldRenamedError(InvalidSpecError):
 
 LONGEST_LABELS_BYTES = 16 * 1024
 """The most bytes of labels that children get from their object: each of some thirty has them, a server's pods too."""
+LONGEST_STATUS_BYTES = 256 * 1024
+"""The longest status that is read: eight times what this operator writes, in case a newer one writes more."""
+_REFUSED = "refused"
+"""Beside the spec in a body that is kept: why it is refused. It is not whole then. Users' objects have none."""
 _UNREAD = ("ownerReferences", "finalizers")
 _READ_ANNOTATIONS = (RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION)
 
@@ -108,6 +112,8 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
 
     Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
     """
+    if why := body.get(_REFUSED):
+        raise InvalidSpecError(why)
     _check_size(body.get("spec", {}))
     if _length(labels := _inherited(body["metadata"].get("labels"))) > LONGEST_LABELS_BYTES:
         raise InvalidSpecError(
@@ -171,14 +177,37 @@ def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: st
 
 
 def bounded(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body with what is read of its metadata, and with one label more than are taken, if it has too many."""
+    """Return the body with what is read of it, so that whoever may make objects cannot fill the operator's memory.
+
+    Of too many labels one more is kept than are taken. Of a spec that is too long the short fields are kept, which say
+    how an active revision is kept, and beside them what `parse` says of it.
+    """
     metadata = {key: value for key, value in body["metadata"].items() if key not in _UNREAD}
-    labels, notes = _inherited(metadata.get("labels")), metadata.get("annotations") or {}
-    lengths = itertools.accumulate(len(key) + len(value) for key, value in labels.items())
-    count = sum(length <= LONGEST_LABELS_BYTES for length in lengths) + 1
-    read = {key: value for key, value in notes.items() if is_inherited(key) or key in _READ_ANNOTATIONS}
-    kept = {"labels": dict(itertools.islice(labels.items(), count)), "annotations": read}
-    return {**body, "metadata": metadata | {key: value for key, value in kept.items() if key in metadata}}
+    notes = metadata.get("annotations") or {}
+    read = {key: notes[key] for key in _READ_ANNOTATIONS if key in notes}
+    kept = {
+        "labels": _shortest(_inherited(metadata.get("labels")), LONGEST_LABELS_BYTES, 1),
+        "annotations": read | _shortest(_inherited(notes), LONGEST_LABELS_BYTES),
+    }
+    taken = {**body, "metadata": metadata | {key: value for key, value in kept.items() if key in metadata}}
+    status = body.get("status", {})
+    if is_deeper(status) or len(json.dumps(status)) > LONGEST_STATUS_BYTES:
+        taken |= {"status": {}}
+    try:
+        _check_size(body.get("spec", {}))
+    except InvalidSpecError as error:
+        texts = {key: json.dumps(value) for key, value in body["spec"].items() if not is_deeper(value)}
+        fields = _shortest(texts, LONGEST_SPEC_BYTES)
+        taken |= {"spec": {key: body["spec"][key] for key in fields}, _REFUSED: str(error)}
+    return taken
+
+
+def _shortest(given: Mapping[str, str], most: int, more: int = 0) -> dict[str, str]:
+    """Return the shortest entries, as many as have at most so many characters together, and some more."""
+    by_length = dict(sorted(given.items(), key=lambda entry: len(entry[1])))
+    lengths = itertools.accumulate(len(key) + len(value) for key, value in by_length.items())
+    count = sum(length <= most for length in lengths) + more
+    return dict(itertools.islice(by_length.items(), count))
 
 
 def _length(labels: Mapping[str, str]) -> int:
