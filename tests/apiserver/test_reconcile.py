@@ -25,7 +25,7 @@ from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
-from triton_operator.runtime.reconcile import LONGEST_FIGHT, Reconciler
+from triton_operator.runtime.reconcile import CLAIM_AGAIN_SECONDS, LONGEST_FIGHT, Reconciler
 from triton_operator.runtime.store import Key, Store
 from triton_operator.settings import Settings
 
@@ -79,6 +79,22 @@ def test_passes_until_one_writes_nothing(bench: Bench, kubectl: Kubectl) -> None
     assert results[0] == Result(again_after=0.0)
     assert results[-1] == results[-2] == Result(), "while it waits for its Job, the Job's own changes wake it"
     assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
+
+
+def test_the_deletion_of_a_claim_that_the_spec_names_is_told(bench: Bench, kubectl: Kubectl) -> None:
+    resources = {"requests": {"storage": "1Gi"}}
+    metadata = {"name": "team", "finalizers": ["kubernetes.io/pvc-protection"]}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+    kubectl("create", "-f", "-", body=claim | {"spec": {"accessModes": ["ReadWriteMany"], "resources": resources}})
+    kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"repository": {"claimName": "team"}}}')
+    bench.look()
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    assert bench.reconcile() == Result(again_after=CLAIM_AGAIN_SECONDS), "no watch tells of the user's claim"
+    kubectl("delete", "pvc", "team", "--wait=false")
+    bench.reconcile()
+    kubectl("patch", "pvc", "team", "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
+    assert "ClaimTerminating" in {each["type"] for each in kubectl.get("td", "digits")["status"]["conditions"]}
 
 
 def test_an_engine_is_skipped_while_no_node_has_its_gpu(bench: Bench, kubectl: Kubectl) -> None:

@@ -17,7 +17,7 @@ from triton_operator import names
 from triton_operator.api.triton_deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
-from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
+from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind, kind_of
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
@@ -34,6 +34,7 @@ from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, UnwrittenStatusError
 from triton_operator.runtime.store import Key
+from triton_operator.runtime.store_facts import facts_of
 from triton_operator.runtime.writing import Body, Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import built_gpu_product
@@ -43,6 +44,9 @@ LONGEST_FIGHT = 20
 and a pass goes on after what it had to write again, so that nothing else of the object waits for that client."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest Retry-After that is respected, in seconds. The API server says 1; a proxy may say anything."""
+CLAIM_AGAIN_SECONDS = 300.0
+"""The pause, in seconds, before the next pass of an object that names a claim: it is the user's, and no watch tells of
+its deletion, which waits for the object's pods."""
 log = logging.getLogger(__name__)
 
 
@@ -205,7 +209,11 @@ class Reconciler:
         if written:
             return self._again(key, owner, written, now)
         self._writing_passes.pop(key, None)
-        return Result(failed=True) if carried.without else Result(again_after=carried.plan.requeue_after)
+        if carried.without:
+            return Result(failed=True)
+        pause = carried.plan.requeue_after
+        is_named = facts_of(TRITON_DEPLOYMENT, owner).claim != names.claim(key.name)
+        return Result(again_after=CLAIM_AGAIN_SECONDS if pause is None and is_named else pause)
 
     def _again(self, key: Key, owner: Body, written: Written, now: datetime) -> Result:
         """Have another pass follow one that wrote these objects; after a pause, if it is one of too many."""
