@@ -155,6 +155,25 @@ def test_an_older_version_than_was_seen_ends_the_process(followed: Followed, end
     assert "jobs has version 41, and version 42 was seen before: etcd was put back" in ended[0]
 
 
+def test_a_change_that_is_heard_before_a_list_is_looked_at_ends_no_process(
+    followed: Followed, ended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list runs in a thread of its own: the watch may be further by the time its answer is here."""
+    answers = followed.cluster.list_all
+
+    def list_all(kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
+        answer = answers(kind, namespace, page)
+        monkeypatch.setattr(followed.cluster, "list_all", answers)
+        followed.after(("ADDED", listed("a", 44)))
+        return answer
+
+    monkeypatch.setattr(followed.cluster, "list_all", list_all)
+    followed.watch.list()
+    monkeypatch.setattr(followed.cluster, "list_all", list_all)
+    followed.after()
+    assert (ended, followed.jobs()) == ([], ["a"])
+
+
 def test_a_version_that_is_forgotten_is_compared_all_the_same(followed: Followed, ended: list[str]) -> None:
     followed.after(("ADDED", listed("a", 42)), GoneError("too old"))
     followed.cluster.version = 41

@@ -70,8 +70,9 @@ class Watch:
 
     def list(self) -> set[Key]:
         """Take in everything. Return the TritonDeployments with something new. Raises ClusterError."""
+        newest = self._newest
         bodies, version = self._cluster.list_all(self.kind, self.namespace)
-        self._check_history(version)
+        self._check_history(version, newest)
         changed = self._store.replace(self.kind, self.namespace, bodies, version)
         self._version = version
         return changed
@@ -113,7 +114,8 @@ class Watch:
                 self._wake(changed)
         else:
             # A watch from a version that is yet to come would be silent. Before etcd is put back, all watches end.
-            self._check_history(self._cluster.list_all(self.kind, self.namespace, page=1)[1])
+            newest = self._newest
+            self._check_history(self._cluster.list_all(self.kind, self.namespace, page=1)[1], newest)
         for event_type, body in self._cluster.watch(self.kind, self.namespace, self._version or ""):
             if self._stopped.is_set():
                 return
@@ -123,14 +125,14 @@ class Watch:
             self._newest = max(self._newest, int(self._version or 0))
             self._pauses = backoffs()
 
-    def _check_history(self, version: str) -> None:
+    def _check_history(self, version: str, newest: int) -> None:
         """End the process if a list, which asks etcd, has an older version than was seen."""
-        if int(version) < self._newest:
+        if int(version) < newest:
             end_process(
-                f"the list of {self.kind.plural} has version {version}, and version {self._newest} was seen before:"
+                f"the list of {self.kind.plural} has version {version}, and version {newest} was seen before:"
                 " etcd was put back to an older copy, so this process ends, and the next one lists everything anew"
             )
-        self._newest = int(version)
+        self._newest = max(self._newest, int(version))
 
     def _interrupted(self, error: ClusterError) -> float:
         """Return the pause after a watch that the API server, or the way to it, ended."""
