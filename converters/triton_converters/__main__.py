@@ -110,7 +110,7 @@ def _prepare(name: str, key: str, request: Document, check: CheckRequest | None)
     for digest in filter(None, (getattr(request, each, "") for each in ("source", "weights", "data"))):
         sources.check_received(digest)
     if uri := os.environ.get(layout.DATASET):
-        mounted.locate(uris.split(uri).path, uri, layout.DATA_MOUNT)
+        mounted.locate_folder(uris.split(uri).path, uri, layout.DATA_MOUNT)
     replayed = _published(name, key) is not None
     missing: tuple[str, ...] = () if replayed else _module(name, PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))

@@ -143,3 +143,23 @@ def test_before_user_code_gets_data_of_a_claim_it_is_known_where_the_folder_lead
     outcome = answer("prepare", "reference", request.to_json())
     assert (outcome and outcome.reason) == reason
     attack("author of an object", f"the files of others, by the dataset {folder}", outcome.message if outcome else "")
+
+
+@pytest.mark.parametrize(("link", "target"), [("latest", "."), ("data/all", ".."), ("data/a/b", "../..")])
+def test_a_link_to_the_whole_claim_is_no_folder(
+    become: Become, monkeypatch: pytest.MonkeyPatch, link: str, target: str, attack: Attack
+) -> None:
+    """The kubelet follows a link of a subPath inside the volume."""
+    monkeypatch.setattr(layout, "DATA_MOUNT", layout.MOUNT)
+    monkeypatch.setenv(layout.DATASET, f"pvc://models/{link}")
+    monkeypatch.setenv("TERMINATION_LOG", str(layout.MOUNT / "message"))
+    (layout.MOUNT / link).parent.mkdir(parents=True, exist_ok=True)
+    (layout.MOUNT / link).symlink_to(target)
+    outcome = answer(
+        "prepare",
+        "reference",
+        ReferenceRequest("0" * 16, published("model.py"), CODE, None, 8, needs_labels=False).to_json(),
+    )
+    assert outcome is not None
+    assert "leads to the whole volume" in outcome.message
+    attack("author of an object", "a whole claim, by a link to it as the dataset", outcome.message)

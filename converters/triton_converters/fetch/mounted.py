@@ -44,6 +44,14 @@ def locate(path: str, uri: str, mount: Path) -> Path:
     return root
 
 
+def locate_folder(path: str, uri: str, mount: Path) -> Path:
+    """Return what `locate` does; raises StageError(SourceInvalid) also for what leads to the whole volume."""
+    root = locate(path, uri, mount)
+    if root == mount.resolve():
+        raise _invalid(f"{uri}: {path!r} leads to the whole volume; name a folder of your own")
+    return root
+
+
 def _kept(real: Path, top: Path) -> str:
     """What no source has, if the path lies in it: the operator's own files on the claim, or the file system's."""
     return next((part for part in real.relative_to(top).parts if part in LEFT_OUT), "")
