@@ -118,13 +118,16 @@ class ApiServer:
         stored["metadata"]["managedFields"] = as_applied(body)
         return stored
 
-    def disown(self, body: Body) -> Body:
-        """Take the owners of an object away, and leave the rest of it."""
+    def disown(self, body: Body, handed_on: Mapping[str, Any]) -> Body:
+        """Take the owners of an object away, and what it had from them, and leave the rest of it."""
         self._answer("apply", body)
         key = (body["kind"], body["metadata"]["name"])
         self.cluster.version += 1
-        metadata = {"ownerReferences": [], "resourceVersion": str(self.cluster.version)}
+        metadata: Body = {"ownerReferences": [], "resourceVersion": str(self.cluster.version)}
         stored = self.cluster.objects[key]
+        for part, gone in handed_on.items():
+            kept = {name: value for name, value in stored["metadata"].get(part, {}).items() if name not in gone}
+            metadata |= {part: kept}
         self.cluster.objects[key] = stored | {"metadata": stored["metadata"] | metadata}
         return self.cluster.objects[key]
 

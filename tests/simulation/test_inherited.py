@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Attack
+from tests.simulation.api_server import ApiServer
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import ROUTE
+from triton_operator.kube.cluster import ForbiddenError
 from triton_operator.names import is_inherited
 
 Body = dict[str, Any]
@@ -65,6 +67,35 @@ def test_an_object_that_serves_goes_on_whatever_labels_it_gets() -> None:
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert {each["metadata"]["uid"] for each in cluster.of_kind("Job")} == jobs
+
+
+class Fixed(ApiServer):
+    """An API server whose StorageClass has no volumes that grow, so that it refuses a larger claim as a whole."""
+
+    def apply(self, body: Body) -> Body:
+        stored = self.cluster.objects[body["kind"], body["metadata"]["name"]]
+        if body["kind"] == "PersistentVolumeClaim" and body["spec"]["resources"] != stored["spec"]["resources"]:
+            raise ForbiddenError("only dynamically provisioned pvc can be resized")
+        return super().apply(body)
+
+
+def test_a_claim_loses_its_owner_and_what_a_deployer_goes_by_at_once() -> None:
+    cluster = cluster_of(labels={"ci.example/app": "models"}, annotations={"cost.example/center": "17"})
+    cluster.settings = replace(SETTINGS, inherited_annotations=("cost.example/",), gateway_api=True)
+    cluster.settle()
+    key = ("PersistentVolumeClaim", "digits-repository")
+    cluster.objects[key]["metadata"]["labels"]["mine.example/label"] = "stays"
+    template = {"spec": {"resources": {"requests": {"storage": "500Gi"}}}}
+    cluster.edit(repository={"retentionPolicy": {"whenDeleted": "Retain"}, "volumeClaimTemplate": template})
+    api = Fixed(cluster)
+    for _ in range(3):
+        cluster.report(api)
+    claim = cluster.objects[key]["metadata"]
+    assert claim["ownerReferences"] == []
+    assert {"ci.example/app", "cost.example/center", "mine.example/label"} & {
+        *claim["labels"],
+        *claim["annotations"],
+    } == {"mine.example/label"}
 
 
 def test_labels_are_in_no_name_so_new_ones_run_nothing_again() -> None:

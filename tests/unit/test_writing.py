@@ -93,7 +93,7 @@ class ClaimApi:
     def stored(self) -> JSON:
         return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": dict(self.metadata)}
 
-    def disown(self, body: JSON) -> JSON:
+    def disown(self, body: JSON, handed_on: JSON) -> JSON:
         self.asked.append("disown")
         assert body["metadata"]["resourceVersion"] == self.metadata["resourceVersion"]
         del self.metadata["ownerReferences"]

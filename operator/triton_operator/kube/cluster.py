@@ -13,7 +13,7 @@ ClusterError              a request failed
     └── UnavailableError  no answer; or 401 and 429, which are about the operator and not about an object
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from itertools import chain
@@ -265,17 +265,19 @@ class Cluster:
         It does not change otherwise, and the next apply removes what it no longer sets. ``body``: as the API server
         answered. Raises ConflictError if the object has changed since, NotFoundError if it is gone.
         """
-        return self._set(body, "managedFields", as_applied(body))
+        return self._set(body, {"managedFields": as_applied(body)})
 
-    def disown(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Take all owners of an object away, whoever set them. Return the object as it is now.
+    def disown(self, body: dict[str, Any], handed_on: Mapping[str, Any]) -> dict[str, Any]:
+        """Take all owners of an object away, whoever set them, and what else it had from its owner, at the same time.
+
+        ``handed_on``: labels and annotations without values. Return the object as it is now.
 
         An apply removes only what its own manager alone has applied. Anybody may empty `metadata.managedFields`, and
         the API server then counts all as set by another manager. A claim would go with its object, and the user's
         models with it, although `whenDeleted` says Retain. Raises ConflictError if the object is no longer of the
         version in ``body``, NotFoundError if it is gone.
         """
-        return self._set(body, "ownerReferences", [])
+        return self._set(body, {"ownerReferences": [], **handed_on})
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply a TritonDeployment's status server-side. Return the object as it is now; NotFoundError if it is gone.
@@ -326,10 +328,10 @@ class Cluster:
         """Create a core/v1 Event."""
         self.create(EVENT, body)
 
-    def _set(self, body: dict[str, Any], field: str, value: Sequence[Any]) -> dict[str, Any]:
-        """Set a field of the metadata of exactly that version of an object."""
+    def _set(self, body: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Set fields of the metadata of exactly that version of an object."""
         kind, metadata = kind_of(body), body["metadata"]
-        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], field: value}}
+        change = {"metadata": {"resourceVersion": metadata["resourceVersion"], **fields}}
         return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _MERGED, change, MERGE)
 
     def _call(

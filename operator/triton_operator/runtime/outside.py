@@ -31,8 +31,8 @@ class ApiServer(Protocol):
     def own(self, body: Body) -> Body:
         """Have what the operator created or updated of an object count as applied. Return the object as it is now."""
 
-    def disown(self, body: Body) -> Body:
-        """Take all owners of an object away, whoever set them. Return the object as it is now."""
+    def disown(self, body: Body, handed_on: Mapping[str, Any]) -> Body:
+        """Take all owners of an object away, and these labels and annotations. Return the object as it is now."""
 
     def delete(self, observed: Body) -> None:
         """Delete exactly the object that was observed. Raises ConflictError if it has changed since."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from triton_operator.kube import ownership
@@ -148,7 +149,10 @@ class Writer:
         versioned = {**desired, "metadata": {**desired["metadata"], "resourceVersion": version}}
         # Before all else of the claim, which may be refused, such as its size.
         outlives = desired["metadata"].get("ownerReferences") == [] and observed["metadata"].get("ownerReferences")
-        applied = self._write(owner, versioned, difference, self._cluster.disown if outlives else self._cluster.apply)
+        write = self._cluster.apply
+        if outlives:
+            write = partial(self._cluster.disown, handed_on=_handed_on(owner, desired, observed))
+        applied = self._write(owner, versioned, difference, write)
         if not kind.created and not is_applied(applied):
             # An earlier version of the operator created it. The next pass removes what of that is no longer desired.
             self._store.put(kind, self._cluster.own(applied))
@@ -180,6 +184,17 @@ def named(body: Body) -> str:
 def _about(what: str, error: ClusterError) -> ClusterError:
     """The error with what it is about."""
     return type(error)(f"{what}: {error}", error.retry_after)
+
+
+def _handed_on(owner: Body, desired: Body, observed: Body) -> dict[str, dict[str, None]]:
+    """Return the labels and annotations of an object that it has from its owner, and is to have no more."""
+
+    def keys(body: Body, field: str) -> set[str]:
+        return set(body["metadata"].get(field) or ())
+
+    fields = ("labels", "annotations")
+    gone = {each: (keys(owner, each) & keys(observed, each)) - keys(desired, each) for each in fields}
+    return {field: dict.fromkeys(sorted(names)) for field, names in gone.items() if names}
 
 
 def _check_control(owner: Body, found: Body) -> None:
