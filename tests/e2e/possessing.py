@@ -7,6 +7,7 @@ from tests.e2e.kubectl import KubectlError
 from tests.e2e.last_words import eventually
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
+from tests.e2e.workbench import SOURCE
 
 Told = tuple[str, str]
 """A reason and a message."""
@@ -26,7 +27,11 @@ def run(suite: Suite) -> Mapping[str, Told]:
     """Let each way be tried on the claim of an object that has read its source; return what the author is told."""
     bench, kubectl = suite.workbench, suite.busy
     owner = suite.new("possessor")
-    read = owner.wait("its source", lambda state: state.holds("SourceResolved"), generation=owner.apply())
+    # Files that the thieves do not have as their own source.
+    bench.run("mkdir", "-p", "/models/secret")
+    bench.run("cp", f"{SOURCE}/hostile.py", "/models/secret/model.py")
+    generation = owner.apply({"source": {"uri": "pvc://models/secret"}})
+    read = owner.wait("its source", lambda state: state.holds("SourceResolved"), generation=generation)
     bench.run("mkdir", "-p", "/repository/data")
     bench.run("ln", "-sfn", ".triton-operator", "/repository/link")
     suite.new("letters").apply({"source": ABSENT, "repository": {"claimName": None}})
