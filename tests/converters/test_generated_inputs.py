@@ -229,7 +229,7 @@ def test_bytes_that_index_a_table_are_its_rows(refer: Refer) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "attributes", "rows"),
-    [("GatherElements", {"axis": 0}, 9), ("GatherND", {}, 4), ("OneHot", {}, 9)],
+    [("GatherElements", {"axis": 0}, 9), ("ScatterElements", {"axis": 1}, 4), ("OneHot", {}, 9)],
 )
 def test_other_operators_that_choose_rows_bound_their_index_too(
     kind: str, attributes: dict[str, Any], rows: int
@@ -240,7 +240,7 @@ def test_other_operators_that_choose_rows_bound_their_index_too(
         depth = graph.constant(numpy.array([9]))
         y = graph.add(kind, "ids", depth, graph.constant(numpy.array([0, 1], numpy.float32)))
     else:
-        y = graph.add(kind, table, "ids", **attributes)
+        y = graph.add(kind, table, "ids", *([table] if kind == "ScatterElements" else []), **attributes)
     model = graph.model({"ids": (TensorProto.INT64, ["n", 1])}, {"y": (y, TensorProto.FLOAT, None)})
     assert onnx_tables.rows(model.graph) == {"ids": rows}
 

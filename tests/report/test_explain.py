@@ -19,7 +19,7 @@ from triton_operator.api.status import CandidateStatus
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.progress import picture
 from triton_plugin.report.as_html import as_html
-from triton_plugin.report.as_markdown import as_markdown
+from triton_plugin.report.as_markdown import as_markdown, text
 from triton_plugin.report.document import report
 from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject, parse
@@ -200,12 +200,15 @@ def test_after_a_rollback_the_files_of_the_active_revision_are_named() -> None:
 def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     body, results = copy.deepcopy(golden("ready"))
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
-    words = "1 of 1 candidates passed every gate: onnx-fp32; accuracy was not judged"
+    words = (
+        "1 of 1 candidates passed every gate: onnx-fp32; compared with the file itself; inputs were generated: ids"
+        " INT64[16] of 0 to 1; accuracy was not judged"
+    )
     verified |= {"reason": "GeneratedInputs", "message": words}
     subject = parse(body, results)
     assert f"\n\nVerified: {words}.\n\n" in explain(subject)
     made = report(subject)
-    assert f"## Accuracy\n\n{words}." in as_markdown(made, with_plots=False)
+    assert f"## Accuracy\n\n{text(words)}." in as_markdown(made, with_plots=False)
     assert f"<p>{words}.</p>" in as_html(made)
 
 

@@ -62,7 +62,7 @@ CONTENT, SEEN = "c" * 64, "5" * 32
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
-GENERATED = "inputs were generated: INPUT__0 FP32[1, 8, 8]"
+GENERATED = "inputs were generated: ids INT64[16] of 0 to 1, INPUT__0 FP32[1, 8, 8]"
 """The warning of a reference without a dataloader."""
 FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
 """What a model's content is, by the suffix of its name."""

@@ -27,9 +27,11 @@ class GraphInput:
     """Where each column of a table lies, as far as the graph tells: numbers in order, between each two of which lie as
     many rows; none: nothing is known."""
     special: tuple[int, ...] = ()
-    """Integers below the limit that the graph asks for, such as the one that ends a text."""
+    """Integers that the graph asks for, such as the one that ends a text."""
     categories: tuple[tuple[str | float, ...], ...] = ()
     """What each column of a table may hold, in words or numbers, as far as the graph tells; none: nothing is known."""
+    most: int = 0
+    """The limit up to which integers are tried, since numbers made of them choose among about as many rows; 0: none."""
 
     @property
     def is_table(self) -> bool:
@@ -51,6 +53,12 @@ class GraphInput:
     def is_amounts(self) -> bool:
         """Whether the input holds small integers that choose and hide nothing: most are pixels or a sound."""
         return self.is_flags and self.type in AMOUNTS and not self.is_mask
+
+    @property
+    def may_choose(self) -> bool:
+        """Whether only the model knows how large the integers may be that the input holds."""
+        is_index = self.most > FLAGS and "int" in self.type
+        return is_index and not (self.is_table or self.is_mask or self.is_lengths)
 
     @property
     def is_lengths(self) -> bool:

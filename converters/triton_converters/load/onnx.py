@@ -21,7 +21,7 @@ from triton_converters.load.onnx_categories import categories
 from triton_converters.load.onnx_columns import points
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_session import ONLY_FATAL, session_options
-from triton_converters.load.onnx_tables import rows, special
+from triton_converters.load.onnx_tables import about, rows, special
 from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import STRINGS, as_bytes, objects, strings
 from triton_converters.user.user_code import locate
@@ -163,7 +163,8 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
-    limits, columns, marks, listed = rows(graph), points(graph), special(graph), categories(graph)
+    tried, columns, marks, listed = about(graph), points(graph), special(graph), categories(graph)
+    limits = {name: limit for name, limit in rows(graph).items() if name not in tried}
     return tuple(
         GraphInput(
             value.name,
@@ -171,8 +172,9 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
             tuple(_size(value, axis) for axis in range(len(value.shape))),
             limits.get(value.name, FLAGS),
             columns.get(value.name, ()),
-            tuple(each for each in marks.get(value.name, ()) if 0 <= each < limits.get(value.name, 0)),
+            marks.get(value.name, ()),
             listed.get(value.name, ()),
+            tried.get(value.name, 0),
         )
         for value in values
     )

@@ -13,7 +13,7 @@ from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
 from triton_converters.load.framework import Framework
-from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
+from triton_converters.load.graph_inputs import FLAGS, DeclaresInputs, GraphInput
 from triton_converters.model_config.data_types import is_served, strings
 from triton_converters.stages.reference import soundness
 
@@ -53,9 +53,9 @@ class Fill:
 
     def limits(self, declared: GraphInput) -> tuple[int, int]:
         """Return the first number that an input may hold, and the one after the last."""
-        if not declared.is_flags:
+        if not declared.is_flags and not declared.may_choose:
             return 0, declared.limit
-        first, limit = self.flags
+        first, limit = self.flags if declared.is_flags else (0, declared.limit)
         if self.is_wide and declared.is_amounts:
             known = numpy.iinfo(declared.type)
             first, limit = int(known.min), int(known.max) + 1
@@ -103,9 +103,10 @@ class Recipe:
         if declared.is_lengths and self.sizes:
             longest = max(self.sizes.values())
             return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
-        found = random.integers(*self.fill.limits(declared), shape).astype(declared.type)
-        if declared.special:
-            chosen = random.choice(numpy.array(declared.special, dtype=declared.type), shape)
+        first, limit = self.fill.limits(declared)
+        found = random.integers(first, limit, shape).astype(declared.type)
+        if special := [] if declared.is_flags else [each for each in declared.special if first <= each < limit]:
+            chosen = random.choice(numpy.array(special, dtype=declared.type), shape)
             found = numpy.where(random.random(shape) < SPECIAL_SHARE, chosen, found)
         return found
 
@@ -133,14 +134,26 @@ def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     """
     declared = _declared(model, request)
     random = numpy.random.default_rng(int(request.source, 16))
+    batch_size = request.largest_batch_size if request.model.max_batch_size else None
+    recipe = _accepted(model, declared, batch_size, random)
+    wide = _widened(model, recipe, None if batch_size is None else 1, random)
+    if wide is not recipe:
+        made = _made(model, request, wide)
+        answers = (_is_answered(model, each.inputs, batch_size and len(each.ids)) for each in made)
+        recipe = wide if all(answers) else recipe
+    yield from _made(model, request, recipe)
+
+
+def _made(model: Framework, request: ReferenceRequest, recipe: Recipe) -> Iterator[Batch]:
+    """Yield the batches of a recipe, which are always the same."""
+    random = numpy.random.default_rng(int(request.source, 16))
     batched, size = request.model.max_batch_size > 0, request.largest_batch_size
-    recipe = _accepted(model, declared, size if batched else None, random)
     samples = min(request.max_samples, BATCHES * size)
     for start in range(0, samples, size):
         count = min(size, samples - start)
         inputs = recipe.make(count if batched else None, random)
         if start + count == samples and samples >= ENOUGH:
-            inputs = _ending_black(model, declared, inputs, count if batched else None)
+            inputs = _ending_black(model, recipe.inputs, inputs, count if batched else None)
         yield Batch(numpy.arange(start, start + count), inputs, NO_ARRAYS, NO_ARRAYS)
 
 
@@ -251,11 +264,36 @@ def _refused_highest(
 
     None if it takes them, or answers nothing finite to nothing but these.
     """
-    if not any(each.is_flags for each in recipe.inputs):
+    if not any(each.is_flags or each.may_choose for each in recipe.inputs):
         return None
     highest = replace(recipe, fill=replace(recipe.fill, is_highest=True))
     _, error = _answered(model, highest.make(batch_size, random), batch_size)
     return error if error is not None and error.reason is Reason.FRAMEWORK_FAILED else None
+
+
+def _widened(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> Recipe:
+    """Return the recipe with the largest integers that the model takes, one input after the other."""
+    for place, declared in enumerate(recipe.inputs):
+        if not declared.may_choose or (recipe.fill.is_wide and declared.is_amounts):
+            continue
+        before, after = recipe.inputs[:place], recipe.inputs[place + 1 :]
+        taken, limit = FLAGS, min(declared.most, int(numpy.iinfo(declared.type).max) + 1)
+        refused = limit + 1
+        while taken < limit:
+            wide = replace(recipe, inputs=(*before, replace(declared, limit=limit), *after))
+            is_answered = _is_answered(model, wide.make(batch_size, random), batch_size)
+            if is_answered and _refused_highest(model, wide, batch_size, random) is None:
+                recipe, taken = wide, limit
+            else:
+                refused = limit
+            limit = (taken + refused) // 2
+    return recipe
+
+
+def _is_answered(model: Framework, inputs: Arrays, batch_size: int | None) -> bool:
+    """Whether the model answers with finite numbers."""
+    answered, error = _answered(model, inputs, batch_size)
+    return error is None and not soundness.has_infinities(answered)
 
 
 def _is_accepted(model: Framework, inputs: tuple[GraphInput, ...], random: numpy.random.Generator) -> bool:

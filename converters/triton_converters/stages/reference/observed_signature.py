@@ -73,11 +73,21 @@ class Observed:
     types: set[str] = field(default_factory=set)
     shapes: set[tuple[int, ...]] = field(default_factory=set)
     """The shapes without the batch dimension."""
+    ends: tuple[int, ...] = ()
+    """The smallest and the largest integer; none of another type."""
 
     def add(self, array: Array) -> None:
         """Add the tensor of one more batch."""
         self.types.add(triton_type(array.dtype) or array.dtype.name)
         self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
+        if array.dtype.kind in "iu" and array.size:
+            found = (*self.ends, int(array.min()), int(array.max()))
+            self.ends = (min(found), max(found))
+
+    def described(self) -> str:
+        """Return name, type, shape and range in words."""
+        tensor, ends = self.tensor(), " to ".join(map(str, self.ends))
+        return f"{self.name} {tensor.data_type}{list(tensor.dims)}{' of ' if ends else ''}{ends}"
 
     def tensor(self, open_axes: Collection[int] = ()) -> Tensor:
         """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.

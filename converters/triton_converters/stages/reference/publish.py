@@ -10,7 +10,7 @@ from triton_converters.contract.conversion_requests import ModelCode, ReferenceR
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ReferenceResult, Signature, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Dump, Names
@@ -80,17 +80,19 @@ def record(
         _observe(observed, (first.inputs, first.outputs))
     if request.dataloader is not None:
         variety.check()
-    made = (observed[name].tensor() for name in names.inputs) if request.dataloader is None else ()
-    warnings = tuple(_warnings(tuple(made), variety))
+    made = [observed[name] for name in names.inputs if request.dataloader is None]
+    warnings = tuple(_warnings(made, variety))
     file = file_name(request.model.max_batch_size, request.largest_batch_size)
     (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
     return _signature(names, observed, request.model), samples, batches, warnings
 
 
-def _warnings(generated: Sequence[Tensor], variety: Variety) -> Iterator[str]:
+def _warnings(generated: Sequence[Observed], variety: Variety) -> Iterator[str]:
     """Yield what ``generated`` inputs were like, and what the answers to the reference's do not prove."""
     if generated:
-        made = ", ".join(f"{each.name} {each.data_type}{list(each.dims)}" for each in generated)
+        # The narrowest integers first, so that no limit cuts them.
+        in_turn = sorted(generated, key=lambda each: (not each.ends, each.ends[-1:]))
+        made = ", ".join(each.described() for each in in_turn)
         yield shortened(f"inputs were generated: {made}", WARNING_BYTES)
     if nothing := variety.nothing:
         found = (
