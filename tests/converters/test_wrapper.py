@@ -7,8 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import onnx
+import onnxruntime
 import pytest
 
+from tests.converters.test_generated_inputs import identity
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import current, documents, wrapper
@@ -124,6 +127,29 @@ def test_the_file_whose_code_ran_is_named(incoming: Path, code: str, reason: Rea
     error = end(incoming)
     assert error.reason is reason
     assert words in error.message
+
+
+@pytest.mark.parametrize("verb", ["opened", "ran"])
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE])
+def test_a_library_that_crashes_at_a_graph_is_named_and_not_tried_again(incoming: Path, verb: str, number: int) -> None:
+    """ONNX Runtime 1.31.1 does so where it optimises an fp16 LSTM with a linear layer behind it."""
+    onnx.save(identity(onnx.TensorProto.FLOAT, ["n", 4]), str(incoming / "odd.onnx"))
+    dies = f"lambda *_, **__: os.kill(os.getpid(), {number})"
+    name = "InferenceSession" if verb == "opened" else "InferenceSession.run"
+    code = f"""
+import os, numpy, onnxruntime
+from pathlib import Path
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from triton_converters.load import framework
+onnxruntime.{name} = {dies}
+model = framework.load(Path({str(incoming)!r}), ModelCode("onnx", Entrypoint("odd.onnx", {{}}), 4), "onnx")
+model({{"x": numpy.zeros((1, 4), "f4")}})
+"""
+    watch(incoming, code)
+    error = end(incoming)
+    assert (error.reason, error.final) == (Reason.FRAMEWORK_FAILED, True)
+    words = f"onnxruntime {onnxruntime.__version__} ended by signal {number:d} as it {verb} 'odd.onnx'"
+    assert error.message == f"{words}; use another precision, format or opset"
 
 
 @pytest.mark.parametrize("made", ["open(f, 'w').write('x' * 10**6)", "os.mkdir(f)", "os.symlink('/etc/hostname', f)"])

@@ -26,6 +26,8 @@ from triton_converters.incoming.documents import End
 
 EXIT_TERMINATED = 128 + signal.SIGTERM
 EXIT_KILLED = 128 + signal.SIGKILL
+CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+"""Signals by which a library ends its own process; it does so again for the same graph."""
 CONTAINER = "run"
 """The name of this container in the pod."""
 LAST_LINES, LAST_CHARACTERS = 8, 700
@@ -107,12 +109,13 @@ def kills_for_memory(root: Path = CGROUP) -> int:
     return 0
 
 
-def _end(code: int, printed: str, running: str) -> End:
-    """Return what is known about a child that ended without an End, in the words for any container of a Job.
-
-    ``running``: the quoted name of the user's file whose code ran; empty: of none.
-    """
-    where, during = f"pod {os.uname().nodename}, container {CONTAINER}", f" while {running} ran" if running else ""
+def _end(code: int, printed: str, running: current.Running) -> End:
+    """Return what is known about a child that ended without an End, in the words for any container of a Job."""
+    if running.library and code - 128 in CRASHES:
+        what = f"{running.library} ended by signal {code - 128} as it {running.verb} {running.path}"
+        return End(Reason.FRAMEWORK_FAILED, f"{what}; use another precision, format or opset")
+    where = f"pod {os.uname().nodename}, container {CONTAINER}"
+    during = f" while {running.path} ran" if running.path else ""
     if code == 0:
         message = f"{where} ended without a result: its program ended{during or ' before the stage was done'}"
         return End(Reason.RESULT_MISSING, message)

@@ -15,6 +15,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
+from triton_converters.incoming import current
 from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_categories import categories
@@ -26,6 +27,7 @@ from triton_converters.load.randomness import of_onnx
 from triton_converters.model_config.data_types import STRINGS, as_bytes, objects, strings
 from triton_converters.user.user_code import locate
 
+RUNTIME = f"onnxruntime {onnxruntime.__version__}"
 NAMED = 3
 """The most domains that a message names."""
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
@@ -54,10 +56,11 @@ class OnnxFramework:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
         given = {name: _taken(inputs[name], f"{self.path}: input {name}") for name in self.inputs}
         try:
-            answers = self.session.run(list(self.outputs), given)
+            with current.running(self.path, f"{RUNTIME} ran"):
+                answers = self.session.run(list(self.outputs), given)
         except Exception as error:
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
-            message = f"{self.path} failed in onnxruntime {onnxruntime.__version__}: {_line(error)} (inputs: {shapes})"
+            message = f"{self.path} failed in {RUNTIME}: {_line(error)} (inputs: {shapes})"
             raise StageError(Reason.FRAMEWORK_FAILED, message) from error
         for name, answer in zip(self.outputs, answers, strict=True):
             if not isinstance(answer, numpy.ndarray):
@@ -123,7 +126,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         given = graph.SerializeToString() if mend(graph) else str(file)
         # Where a graph that is not read from its file finds weights that are not in it.
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(file.parent))
-        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+        with current.running(path, f"{RUNTIME} opened"):
+            session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except StageError:
         raise
     except Exception as error:

@@ -11,6 +11,7 @@ from tensorflow.python.saved_model import revived_types
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.incoming import current
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.load.names import tensor_names
@@ -35,7 +36,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
 def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramework:
     """Open the SavedModel in ``directory``; ``path``: how messages name it. Raises StageError as ``load`` does."""
     try:
-        loaded = _loaded(directory)
+        with current.running(path, f"tensorflow {tf.__version__} opened"):
+            loaded = _loaded(directory)
     except Exception as error:
         message = f"{path} is not a SavedModel that TensorFlow {tf.__version__} can read: {_line(error)}"
         raise StageError(Reason.CHECKPOINT_INVALID, message) from error

@@ -10,6 +10,7 @@ from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Tensor
+from triton_converters.incoming import current
 from triton_converters.load.declared import mismatch
 from triton_converters.load.torch_framework import Passing, TorchFramework, exact_device
 from triton_converters.model_config.torch_names import positions
@@ -69,7 +70,8 @@ def _module_and_schema(file: Path, path: str, device: Any) -> tuple[Any, Any]:
     Raises StageError: CheckpointInvalid, ModelInTrainingMode.
     """
     try:
-        module = torch.jit.load(str(file), map_location=device)
+        with current.running(path, f"torch {torch.__version__} opened"):
+            module = torch.jit.load(str(file), map_location=device)
         schema = module.forward.schema
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
