@@ -202,7 +202,8 @@ def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
     words = (
         "1 of 1 candidates passed every gate: onnx-fp32; compared with the file itself; inputs were generated: ids"
-        " INT64[16] of 0 to 1; accuracy was not judged"
+        " INT64[16] of 0 to 1; accuracy was not judged: for that, set spec.dataloader, spec.metrics and"
+        " accuracy.thresholds"
     )
     verified |= {"reason": "GeneratedInputs", "message": words}
     subject = parse(body, results)
