@@ -105,6 +105,13 @@ def in_loop(graph: Graph, table: str) -> str:
     return graph.add("Scan", "ids", body=helper.make_graph([row], "body", [given], [made]), num_scan_inputs=1)
 
 
+def reversed_list(graph: Graph, table: str) -> str:
+    halves = graph.add("SplitToSequence", "ids", graph.constant(numpy.array(IDS // 2)))
+    first, last = (graph.add("SequenceAt", halves, graph.constant(numpy.array(each))) for each in (1, 0))
+    joined = graph.add("ConcatFromSequence", graph.add("SequenceConstruct", first, last), axis=0)
+    return graph.add("Gather", table, joined)
+
+
 WAYS: dict[str, Callable[[Graph, str], str]] = {
     "Add": gathered("Add", 7),
     "Sub": gathered("Sub", 7),
@@ -122,6 +129,8 @@ WAYS: dict[str, Callable[[Graph, str], str]] = {
     "scattered ids": copied,
     "computed": computed,
     "If": in_branch,
+    "Sequence": reversed_list,
+    "function": lambda graph, table: graph.add("Chosen", table, "ids", domain="own"),
     "Scan": in_loop,
 }
 
@@ -129,7 +138,11 @@ WAYS: dict[str, Callable[[Graph, str], str]] = {
 def looked_up(way: str, table: Any = TABLE) -> Any:
     graph = Graph()
     y = WAYS[way](graph, graph.constant(table))
-    return graph.model({"ids": (INTEGERS, [IDS])}, {"y": (y, FLOATS, OPEN)})
+    model = graph.model({"ids": (INTEGERS, [IDS])}, {"y": (y, FLOATS, OPEN)})
+    gather, operators = helper.make_node("Gather", ["t", "i"], ["r"]), helper.make_opsetid("", 17)
+    model.functions.append(helper.make_function("own", "Chosen", ["t", "i"], ["r"], [gather], [operators]))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    return model
 
 
 def refer(model: Any, max_batch_size: int = 0) -> ReferenceResult:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import onnx
 import onnxruntime
+from onnx.inliner import inline_local_functions
 
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
@@ -142,7 +143,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     }
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
     ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
-    declared = _declared(inputs, graph.graph) if ranked.issuperset(names[0]) else ()
+    flat = inline_local_functions(graph).graph if graph.functions else graph.graph
+    declared = _declared(inputs, flat) if ranked.issuperset(names[0]) else ()
     return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
 
 

@@ -13,6 +13,9 @@ MADE = {
     **KEPT,
     **dict.fromkeys(("Abs", "BitShift", "Ceil", "Clip", "Div", "Floor", "Mod", "Neg", "Round"), slice(1)),
     **dict.fromkeys(("Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Mul", "Sub", "Sum"), slice(None)),
+    **dict.fromkeys(("Compress", "Dropout", "GatherElements", "GatherND", "Pad", "ReverseSequence", "Trilu"), slice(1)),
+    **dict.fromkeys(("ConcatFromSequence", "ReduceMax", "ReduceMin", "SequenceAt", "SplitToSequence"), slice(1)),
+    "SequenceConstruct": slice(None),
     **dict.fromkeys(("ScatterElements", "ScatterND"), slice(0, None, 2)),
     "Where": slice(1, None),
 }
