@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 KEY = Key("vision", "digits")
-BORN = "2026-11-20T00:00:00Z"
 MERGED_BY = (("mountPath",), ("uid",), ("port", "protocol"), ("containerPort", "protocol"), ("name",))
 """What the items of a list go by, in the lists that the API server merges; the first that all items have."""
 NEEDED_BY_JOBS = {"PersistentVolumeClaim", "NetworkPolicy"}
@@ -62,7 +61,7 @@ class ApiServer:
     def owner(self, key: Key) -> Body | None:
         """The TritonDeployment."""
         body = self.cluster.body()
-        body["metadata"] |= {"creationTimestamp": BORN, "resourceVersion": "1"}
+        body["metadata"]["resourceVersion"] = "1"
         return body
 
     def children(self, key: Key) -> list[Body]:
@@ -95,7 +94,8 @@ class ApiServer:
     def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
         """A claim of the user's, or an object that is there."""
         if kind.kind == "PersistentVolumeClaim" and name in self.claims:
-            metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": BORN}
+            metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+            metadata["creationTimestamp"] = self.cluster.born
             return {"metadata": metadata, "spec": {"accessModes": ["ReadWriteMany"]}}
         return self.cluster.objects.get((kind.kind, name))
 

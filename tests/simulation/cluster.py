@@ -43,6 +43,7 @@ class Cluster(Controllers):
     def body(self) -> Body:
         """The TritonDeployment."""
         metadata: Body = {"name": "digits", "namespace": "vision", "uid": self.uid, "generation": self.generation}
+        metadata["creationTimestamp"] = self.born
         asked = {names.RETRY_ANNOTATION: self.retries, names.UPDATE_IMAGES_ANNOTATION: self.updates}
         metadata["annotations"] = self.annotations | {name: str(number) for name, number in asked.items() if number}
         metadata |= {"labels": self.labels} if self.labels else {}

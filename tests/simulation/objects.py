@@ -92,6 +92,8 @@ class Objects:
     """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     uid: str = "uid-0"
+    born: str = "2026-11-20T00:00:00Z"
+    """When the TritonDeployment was made."""
     generation: int = 1
     retries: int = 0
     """How often the user asked for another try."""

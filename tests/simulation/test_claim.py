@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.test_rollback import version
 from tests.states.deployment import a_deployment
 from triton_operator.kube.drift import drift
 from triton_operator.kube.managed_fields import FIELD_MANAGER
@@ -73,6 +74,36 @@ def test_a_retained_claim_stays_with_the_next_object_of_its_name_until_it_is_rel
     assert words not in cluster.condition("Ready")["message"]
     cluster.edit(repository=RETAIN)
     assert owners(cluster) == [], "what was released may be retained again"
+
+
+@pytest.mark.parametrize("repository", [{}, RETAIN, {"claimName": "digits-repository"}])
+def test_nothing_is_cleaned_from_a_retained_claim_until_it_is_released(repository: Body) -> None:
+    former = a_deployment().one_candidate().asking(repository=RETAIN).serving().cluster()
+    state = a_deployment().one_candidate().asking(revisionHistoryLimit=0, repository=repository, **version(1))
+    cluster = state.cluster()
+    cluster.uid, cluster.now, cluster.born = "uid-of-the-next", former.now, former.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    kept = former.objects["PersistentVolumeClaim", "digits-repository"]
+    cluster.objects["PersistentVolumeClaim", "digits-repository"] = kept
+    for number in (1, 2):
+        cluster.edit(**version(number))
+        cluster.settle()
+    assert cluster.started("clean") == 0
+    words = "nothing that an earlier object left on it is cleaned away; to release it, type: kubectl annotate pvc"
+    assert words in cluster.condition("Ready")["message"]
+    claim = cluster.objects["PersistentVolumeClaim", "digits-repository"]
+    claim["metadata"]["annotations"] = {"triton-operator.dev/release": cluster.uid}
+    cluster.settle()
+    assert cluster.started("clean") == 1
+    assert words not in cluster.condition("Ready")["message"]
+
+
+def test_a_claim_that_its_own_object_retains_is_cleaned() -> None:
+    cluster = a_deployment().one_candidate().asking(revisionHistoryLimit=0, repository=RETAIN, **version(1)).cluster()
+    for number in (1, 2):
+        cluster.edit(**version(number))
+        cluster.settle()
+    assert cluster.started("clean") == 1
+    assert "retained" not in cluster.condition("Ready")["message"]
 
 
 def test_a_new_claim_is_as_the_template_says() -> None:

@@ -88,6 +88,8 @@ class TritonDeployment:
     """The object's own labels, as far as its children get them."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """The object's own annotations, as far as its children may get them; the installation says which of them do."""
+    created_at: str = ""
+    """When the object was made, as the API server writes it."""
 
     @property
     def claim_name(self) -> str:
@@ -173,6 +175,7 @@ def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: st
         status=parse_status(body),
         labels=labels if _length(labels := _inherited(metadata.get("labels"))) <= LONGEST_LABELS_BYTES else {},
         annotations=_inherited(metadata.get("annotations")),
+        created_at=metadata.get("creationTimestamp", ""),
     )
 
 

@@ -38,23 +38,41 @@ def _is_retained(context: Context) -> bool:
     return bool(metadata) and not owned and not released
 
 
+def has_files_to_keep(context: Context) -> bool:
+    """Whether the claim holds what an earlier object of this name left, and is not released: nothing there is cleaned.
+
+    The spec may name that claim too.
+    """
+    metadata = (context.observed.claim or {}).get("metadata", {})
+    is_older = metadata.get("creationTimestamp", "") < context.triton_deployment.created_at
+    return made_for(context) == context.name and is_older and _is_retained(context)
+
+
+def made_for(context: Context) -> str:
+    """Name of the TritonDeployment that the operator made the claim for; empty: none, it is the user's."""
+    labels = (context.observed.claim or {}).get("metadata", {}).get("labels") or {}
+    is_made = labels.get(names.MANAGED_BY_LABEL) == names.MANAGED_BY
+    return str(labels.get(names.TRITON_DEPLOYMENT_LABEL, "")) if is_made else ""
+
+
 def kept(context: Context) -> str:
     """What the claim keeps although the spec differs, in words; empty if nothing that a user must know."""
-    repository = context.spec.repository
-    if context.observed.claim is None or repository.claim_name is not None:
-        return ""
-    return "; ".join(filter(None, (_kept_fields(context, context.observed.claim), _kept_for_good(context))))
+    existing, is_made = context.observed.claim, context.spec.repository.claim_name is None
+    fields = _kept_fields(context, existing) if existing is not None and is_made else ""
+    return "; ".join(filter(None, (fields, _kept_for_good(context))))
 
 
 def _kept_for_good(context: Context) -> str:
-    """The words that the claim stays although the spec says that it goes, and how to release it."""
-    if context.spec.repository.retention_policy.when_deleted == "Retain" or not _is_retained(context):
+    """The words that the claim, or an earlier object's files on it, stay although the spec differs, and the release."""
+    repository = context.spec.repository
+    goes = repository.claim_name is None and repository.retention_policy.when_deleted != "Retain"
+    if not (has_files_to_keep(context) or (goes and _is_retained(context))):
         return ""
-    name, uid = names.claim(context.name), context.triton_deployment.uid
+    name, uid = context.claim_name, context.triton_deployment.uid
     return (
-        f"PersistentVolumeClaim {name} was retained, and stays when this object is deleted; to have it deleted too,"
-        f" type: kubectl annotate pvc {name} --namespace {context.namespace} --overwrite"
-        f" {names.RELEASE_ANNOTATION}={uid}"
+        f"PersistentVolumeClaim {name} was retained: it stays when this object is deleted, and nothing that an earlier"
+        f" object left on it is cleaned away; to release it, type: kubectl annotate pvc {name} --namespace"
+        f" {context.namespace} --overwrite {names.RELEASE_ANNOTATION}={uid}"
     )
 
 

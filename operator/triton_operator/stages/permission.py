@@ -12,6 +12,7 @@ from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
+from triton_operator.resources.claim import made_for
 from triton_operator.rollout.route import route_refusals
 from triton_operator.rollout.wording import not_allowed
 from triton_operator.stages.progress import Progress
@@ -97,11 +98,8 @@ def _client_refusals(context: Context) -> Iterator[str]:
 
 def _claim_refusals(context: Context) -> Iterator[str]:
     """Yield a message if the spec names the claim that the operator made for another TritonDeployment."""
-    claim, spec = context.observed.claim, context.spec
-    labels = claim["metadata"].get("labels", {}) if claim is not None and spec.repository.claim_name is not None else {}
-    owner = labels.get(names.TRITON_DEPLOYMENT_LABEL, context.name)
-    if owner != context.name and labels.get(names.MANAGED_BY_LABEL) == names.MANAGED_BY:
-        name = spec.repository.claim_name
+    name, owner = context.spec.repository.claim_name, made_for(context)
+    if name is not None and owner not in ("", context.name):
         yield (
             f"spec.repository.claimName names claim {name}, which is that of TritonDeployment {owner} alone; to share a"
             f" claim, make one, and name it in both; if {owner} is gone and its files are for this one, type: kubectl"
