@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.kube.kinds import DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.observed.routes import hosts
 from triton_operator.runtime import store as store_module
@@ -117,6 +117,33 @@ def test_the_neighbours_are_those_on_the_claim_that_the_pass_plans_for() -> None
     store.put(TRITON_DEPLOYMENT, on_claim("digits", 9, "another"))
     assert store.others_on_claim(DIGITS, "models") == ["letters"]
     assert store.others_on_claim(DIGITS, "another") == []
+
+
+def leaving(name: str, version: int) -> JSON:
+    """An object that somebody's finalizer keeps."""
+    body = on_claim(name, version)
+    body["metadata"] |= {"deletionTimestamp": "2026-11-29T00:00:00Z", "finalizers": ["example.org/never"]}
+    return body
+
+
+def test_who_is_being_deleted_and_has_nothing_left_is_no_neighbour() -> None:
+    """Nobody records any more what it needs, and a pod with the volume of its ConfigMap would never start."""
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, on_claim("digits", 1))
+    store.put(TRITON_DEPLOYMENT, on_claim("letters", 2))
+    assert store.others_on_claim(DIGITS, "models") == ["letters"], "its record is to come"
+    results = a_body("letters-results", 3, owner="letters")
+    store.put(CONFIG_MAP, results)
+    store.put(DEPLOYMENT, serves_from("models", 4))
+    assert woken(store, "MODIFIED", leaving("letters", 5)) == ["letters"]
+    results["metadata"]["resourceVersion"] = "6"
+    assert store.seen(CONFIG_MAP, "DELETED", results) == [Key("vision", "letters")]
+    assert store.others_on_claim(DIGITS, "models") == ["letters"], "it serves from it"
+    assert store.seen(DEPLOYMENT, "DELETED", serves_from("models", 7)) == [Key("vision", "letters"), DIGITS]
+    assert store.others_on_claim(DIGITS, "models") == []
+    assert woken(store, "DELETED", leaving("letters", 8)) == ["letters"]
+    assert woken(store, "ADDED", on_claim("letters", 9)) == ["letters", "digits"]
+    assert woken(store, "MODIFIED", leaving("letters", 10)) == ["letters", "digits"], "it has no children yet"
 
 
 def serves_from(claim: str, version: int) -> JSON:
@@ -248,6 +275,8 @@ def test_who_begins_or_ends_to_share_a_claim_wakes_the_others_on_it() -> None:
     assert woken(store, "MODIFIED", on_claim("letters", 4, "own")) == ["letters", "digits"]
     assert woken(store, "MODIFIED", on_claim("letters", 5)) == ["letters", "digits"]
     assert woken(store, "DELETED", on_claim("letters", 6)) == ["letters", "digits"]
+    store.put(TRITON_DEPLOYMENT, on_claim("letters", 7))
+    assert store.replace(TRITON_DEPLOYMENT, None, [on_claim("digits", 1)], "8") == {DIGITS, Key("vision", "letters")}
 
 
 def test_among_a_thousand_objects_on_a_claim_one_more_wakes_only_itself() -> None:

@@ -18,6 +18,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
+from triton_operator.jobs.clean import MOST_NEIGHBOURS
 from triton_operator.planning.pins import differing_fields
 from triton_operator.planning.summary import (
     NEWEST,
@@ -146,6 +147,8 @@ def _risk_notices(context: Context) -> Iterator[Statement]:
             f"claim {context.claim_name} is also used by {users}, so these TritonDeployments have to trust each other:"
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
+        if len(neighbours) > MOST_NEIGHBOURS:
+            message += f"; nothing is cleaned from it, because more than {MOST_NEIGHBOURS} others use it"
         yield Statement("ClaimShared", True, Reason.SHARED_CLAIM, message)
 
 

@@ -106,6 +106,8 @@ class Store:
         """Name of the claim that each TritonDeployment and each of their Deployments uses."""
         self._users: dict[Key, set[_Member]] = {}
         """Who uses each claim."""
+        self._leaving: set[Key] = set()
+        """The TritonDeployments that are being deleted."""
         self._hosts: dict[_Member, tuple[str, frozenset[Host]]] = {}
         """What each HTTPRoute takes and when it was made."""
         self._takers: dict[tuple[str, str], set[_Member]] = {}
@@ -132,11 +134,16 @@ class Store:
         """
         before = self._claim_of(_key(body))
         key = self.take_in(kind, event_type, body)
-        if key is None or kind is not TRITON_DEPLOYMENT:
-            return [] if key is None else [key]
-        after = self._claim_of(key)
-        claims = [claim for claim in (before, after) if claim is not None and before != after]
-        groups = [self._on_claim(key, claim) for claim in claims]
+        if key is None:
+            return []
+        after, claims = self._claim_of(key), list[str | None]()
+        if kind is TRITON_DEPLOYMENT and before != after:
+            claims = [before, after]
+        elif kind is not TRITON_DEPLOYMENT and after is None:
+            # With this child the last of what one that is being deleted had on its claim may be gone.
+            with self._lock:
+                claims = [self._claims.get(_Member(key, ""))]
+        groups = [self._on_claim(key, claim) for claim in claims if claim is not None]
         return [key, *(other for group in groups for other in group if len(group) <= FEW or self._cleans(other))]
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
@@ -160,19 +167,23 @@ class Store:
         An object that is not in the list and not newer is gone; a watch that was interrupted for long never says so.
         Return the TritonDeployments that are concerned.
         """
-        changed: set[Key | None] = set()
+        changed: set[Key] = set()
         listed = set()
         for body in bodies:
             listed.add(body["metadata"]["uid"])
             changed.update(self.seen(kind, None, body))
         version = int(resource_version)
         with self._lock:
-            for family in list(self._families.values()):
-                if namespace in (None, family.key.namespace):
-                    for (other, name), known in list(family.members.items()):
-                        if other is kind and known.uid not in listed and known.version <= version:
-                            changed.add(self._remove(kind, Key(family.key.namespace, name), known.uid, version))
-        return {key for key in changed if key is not None}
+            gone = [
+                {"namespace": family.key.namespace, "name": name, "uid": known.uid, "resourceVersion": resource_version}
+                for family in self._families.values()
+                if namespace in (None, family.key.namespace)
+                for (other, name), known in family.members.items()
+                if other is kind and known.uid not in listed and known.version <= version
+            ]
+        for metadata in gone:
+            changed.update(self.seen(kind, "DELETED", {"metadata": metadata}))
+        return changed
 
     def owner(self, key: Key) -> dict[str, Any] | None:
         """A TritonDeployment's body; None if it does not exist."""
@@ -216,13 +227,22 @@ class Store:
 
     def _claim_of(self, key: Key) -> str | None:
         with self._lock:
-            return self._claims.get(_Member(key, ""))
+            return self._claims.get(_Member(key, "")) if self._is_user(key) else None
 
     def _on_claim(self, key: Key, claim: str) -> set[Key]:
         """The other TritonDeployments on a claim of the namespace."""
         with self._lock:
             users = self._users.get(Key(key.namespace, claim), ())
-            return {user.owner for user in users if user.owner in self._reasons} - {key}
+            return {user.owner for user in users if self._is_user(user.owner)} - {key}
+
+    def _is_user(self, key: Key) -> bool:
+        """Whether a TritonDeployment may need files on its claim: nobody records any more what one that leaves needs.
+
+        So a Job that waits for the record of one without children would wait for as long as its finalizers do.
+        """
+        if key not in self._leaving:
+            return key in self._reasons
+        return any(kind in (CONFIG_MAP, DEPLOYMENT) for kind, _ in self._families[key].members)
 
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""
@@ -267,6 +287,7 @@ class Store:
             if key not in self._reasons:
                 self._strays -= self._families[key].packed
             self._reasons[key] = facts.reason
+            (self._leaving.add if facts.leaves else self._leaving.discard)(key)
             self._use(_Member(key, ""), facts.claim)
         if kind is DEPLOYMENT:
             self._use(_Member(owner, key.name), facts.claim)
@@ -287,6 +308,7 @@ class Store:
             return None
         if kind is TRITON_DEPLOYMENT:
             del self._reasons[key]
+            self._leaving.discard(key)
             self._strays += family.packed
             self._use(_Member(key, ""), None)
         self._unlink(family, kind, key.name)

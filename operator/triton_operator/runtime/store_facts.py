@@ -14,12 +14,13 @@ class Facts(NamedTuple):
     claim: str | None = None
     made: str = ""
     hosts: frozenset[Host] = frozenset()
+    leaves: bool = False
 
 
 def facts_of(kind: Kind, body: dict[str, Any]) -> Facts:
     """Return what is asked of an object of a kind."""
     if kind is TRITON_DEPLOYMENT:
-        return Facts(_ready_reason(body), _claim(body))
+        return Facts(_ready_reason(body), _claim(body), leaves="deletionTimestamp" in body["metadata"])
     if kind is DEPLOYMENT:
         return Facts(claim=_mounted_claim(body))
     if kind is HTTP_ROUTE:

@@ -2,7 +2,7 @@
 
 from triton_operator.context import Context
 from triton_operator.effects import Effects
-from triton_operator.jobs.clean import clean_work
+from triton_operator.jobs.clean import MOST_NEIGHBOURS, clean_work
 from triton_operator.jobs.run import next_try, run
 from triton_operator.observed.history import History
 from triton_operator.resources.claim import has_files_to_keep
@@ -18,7 +18,7 @@ def clean(context: Context, history: History) -> tuple[Effects, float | None]:
     """
     if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
         return Effects(), None
-    if has_files_to_keep(context):
+    if has_files_to_keep(context) or len(context.observed.neighbours) > MOST_NEIGHBOURS:
         return Effects(), None
     job_run = run(context, clean_work(context, history.dropped), repeats=True)
     return job_run.effects, next_try(context, [job_run])
