@@ -475,10 +475,11 @@ def test_results_on_a_claim_that_is_gone_are_made_anew(serving: Cluster) -> None
     assert serving.condition("Ready")["status"] == "True"
 
 
-def named_claim(cluster: Cluster, name: str) -> None:
-    """The user makes a claim."""
+def named_claim(cluster: Cluster, name: str, owner: str = "") -> None:
+    """The user makes a claim; or the operator does, for another object."""
     cluster.serial += 1
     metadata = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": cluster.now.isoformat()}
+    metadata |= {"labels": names.labels(owner, "repository")} if owner else {}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
     cluster.objects["PersistentVolumeClaim", name] = claim
 

@@ -13,6 +13,8 @@ from tests.simulation.answers import Script, when
 from tests.simulation.api_server import KEY
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.test_failures import named_claim
+from tests.simulation.test_kept_on_the_claim import REFUSED
 from tests.simulation.test_rollback import keys, made, reasons, roll_back, three_served, version
 from tests.simulation.walk.world import World
 from triton_operator import names
@@ -106,6 +108,26 @@ def test_what_is_active_does_not_come_back_with_an_image_that_is_no_longer_allow
     cluster.run(5)
     assert cluster.of_kind("Deployment") == []
     assert reasons(cluster, "Stalled") == [("True", "NotAllowed")]
+
+
+@pytest.mark.parametrize("refused", [{}, REFUSED], ids=["NotAllowed", "InvalidSpec"])
+def test_what_is_active_does_not_come_back_on_the_claim_that_was_made_for_another_object(
+    cluster: Cluster, refused: Body
+) -> None:
+    named_claim(cluster, "letters-repository", "letters")
+    was = forge_active(cluster)
+    (volume, *_) = was["deployment"]["spec"]["template"]["spec"]["volumes"]
+    volume["persistentVolumeClaim"]["claimName"] = "letters-repository"
+    forge_active(cluster, deployment=was["deployment"])
+    claim = cluster.objects["PersistentVolumeClaim", "letters-repository"]["metadata"]
+    cluster.objects[RESULTS]["data"]["claim"] = f"letters-repository/{claim['uid']}"
+    cluster.edit(repository={"claimName": "letters-repository"}, **refused)
+    cluster.delete("Deployment", was["server"])
+    cluster.run(8)
+    assert cluster.of_kind("Deployment") == []
+    del claim["labels"]
+    cluster.run(2)
+    assert cluster.of_kind("Deployment") != [], "it is the user's now"
 
 
 def on_the_host(template: Body) -> None:

@@ -1,5 +1,6 @@
 """What an installation demands of pods with users' code, and what it lets specs name."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.test_failures import named_claim
+from tests.simulation.test_kept_on_the_claim import REFUSED
 from tests.states.deployment import a_deployment
 from triton_operator import names
 
@@ -78,9 +80,8 @@ def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
 
 def test_the_claim_that_was_made_for_another_object_is_its_own_alone(attack: Attack) -> None:
     cluster = a_deployment().asking(repository={"claimName": "letters-repository"}).cluster()
-    named_claim(cluster, "letters-repository")
+    named_claim(cluster, "letters-repository", "letters")
     claim = cluster.objects["PersistentVolumeClaim", "letters-repository"]["metadata"]
-    claim["labels"] = names.labels("letters", "repository")
     cluster.act()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
@@ -92,6 +93,19 @@ def test_the_claim_that_was_made_for_another_object_is_its_own_alone(attack: Att
         claim["labels"] = {} if label is None else names.labels(label, "repository")
         cluster.settle()
         assert cluster.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize("is_valid", [True, False])
+@pytest.mark.parametrize(("claim", "owner"), [("letters-repository", "letters"), ("payroll", "")])
+def test_no_job_of_a_soak_runs_on_a_claim_that_the_object_may_not_name(claim: str, owner: str, is_valid: bool) -> None:
+    cluster = a_deployment().one_candidate().soaked().serving().where(settings=ALLOWED).cluster()
+    cluster.edit(source={"uri": "pvc://models/v2"})
+    cluster.until_has("Soaking", "Soaked")
+    named_claim(cluster, claim, owner)
+    cluster.edit(repository={"claimName": claim}, **({} if is_valid else REFUSED))
+    cluster.run(30)
+    assert cluster.has("NotAllowed" if is_valid else "InvalidSpec", "Stalled")
+    assert f'"claimName": "{claim}"' not in json.dumps(cluster.of_kind("Job"))
 
 
 @pytest.mark.parametrize(

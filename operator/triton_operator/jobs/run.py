@@ -20,6 +20,7 @@ from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
+from triton_operator.resources.claim import is_permitted
 from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Answered, AnyWork, Asked, Replay, Work, reader
 
@@ -134,7 +135,10 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         recorded=_recorded_failure(context, state, repeats_for),
         job=_phase(context, state),
         reading=_reading_state(state),
-        may_start=start and not (context.spec.suspend or context.observed.claim_terminates),
+        may_start=start
+        and not (context.spec.suspend or context.observed.claim_terminates)
+        # What serves may go on to need counters.
+        and is_permitted(context),
     )
     outcome = _ACTIONS[next_fate(facts)](context, state)
     return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)

@@ -46,8 +46,6 @@ class Observed:
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
     """The repository claim; None: there is none yet."""
-    claim_terminates: bool
-    """Whether the repository claim is being deleted: it goes with the last pod that has it."""
     recorded_claim: str
     """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
     history: History
@@ -74,6 +72,11 @@ class Observed:
     """Whether the results ConfigMap is there."""
     has_preview: bool = False
     """Whether the preview Service is there; one of that name may be another object's."""
+
+    @property
+    def claim_terminates(self) -> bool:
+        """Whether the repository claim is being deleted: it goes with the last pod that has it."""
+        return self.claim is not None and "deletionTimestamp" in self.claim["metadata"]
 
 
 def observe(
@@ -115,7 +118,6 @@ def observe(
         unreadable=entries.unreadable,
         routed_server=service.get("spec", {}).get("selector", {}).get(names.OLD_SERVER_LABEL),
         claim=claim,
-        claim_terminates=claim is not None and "deletionTimestamp" in claim["metadata"],
         recorded_claim=entries.claim,
         history=entries.history,
         neighbours=tuple(sorted(neighbours)),

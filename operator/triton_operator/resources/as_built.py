@@ -19,6 +19,7 @@ from triton_operator.api.fixed_paths import is_free
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import fixed_paths, pod
+from triton_operator.resources.claim import other_owner
 from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, HTTP_PORT, POD_UID, RESTRICTIONS, UNWRITTEN
 from triton_operator.resources.start_probe import WAIT, start_probe
 
@@ -74,6 +75,8 @@ def _forbidden(context: Context, server: str, template: Template) -> Iterator[st
             yield f"the record of Deployment {server} has claim {claim}, which is not the one of this object"
         elif claim != names.claim(context.name) and not settings.allows_claim(claim):
             yield _words(server, f"claim {claim}", "allowed.claims")
+        elif claim == context.claim_name and (owner := other_owner(context)):
+            yield f"the record of Deployment {server} has claim {claim}, which is TritonDeployment {owner}'s alone"
 
 
 def _words(server: str, what: str, setting: str) -> str:

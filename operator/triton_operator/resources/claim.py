@@ -48,6 +48,18 @@ def has_files_to_keep(context: Context) -> bool:
     return made_for(context) == context.name and is_older and _is_retained(context)
 
 
+def other_owner(context: Context) -> str:
+    """Name of the other TritonDeployment whose claim alone it is that the spec names; empty: it is nobody else's."""
+    owner = made_for(context) if context.spec.repository.claim_name is not None else ""
+    return owner if owner != context.name else ""
+
+
+def is_permitted(context: Context) -> bool:
+    """Whether the claim is the object's own, or one that the installation lets it name and that is nobody else's."""
+    named = context.spec.repository.claim_name
+    return named is None or (context.settings.allows_claim(named) and not other_owner(context))
+
+
 def made_for(context: Context) -> str:
     """Name of the TritonDeployment that the operator made the claim for; empty: none, it is the user's."""
     labels = (context.observed.claim or {}).get("metadata", {}).get("labels") or {}

@@ -14,7 +14,13 @@ from datetime import UTC, datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.triton_deployment import InvalidSpecError, TritonDeployment, parse, parse_status
+from triton_operator.api.triton_deployment import (
+    InvalidSpecError,
+    TritonDeployment,
+    parse,
+    parse_kept,
+    parse_status,
+)
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind, kind_of
@@ -130,8 +136,10 @@ class Reconciler:
 
     def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
         """Report a spec that the user has to correct, and keep what serves. Raises as `_pass` does."""
-        children = ownership.ours(owner, self._store.children(key))
-        planned = keep(owner, error, observe(key.name, children), self._settings, now)
+        children, kept = ownership.ours(owner, self._store.children(key)), parse_kept(owner)
+        claims = (each for each in (*children, *self._named_claim(kept)) if kind_of(each) is CLAIM)
+        claim = next((each for each in claims if each["metadata"]["name"] == kept.claim_name), None)
+        planned = keep(owner, error, replace(observe(key.name, children), claim=claim), self._settings, now)
         carried = self._carry_out(key, CarryingOut(self._writer, owner, by_key(children), planned))
         self._reporter.report(key, owner, Report(planned.status, planned.events), now)
         self._metrics.objects.seen(key, None, parse_status(self._store.owner(key) or owner))

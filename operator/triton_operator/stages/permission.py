@@ -12,7 +12,7 @@ from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.resources.claim import made_for
+from triton_operator.resources.claim import other_owner
 from triton_operator.rollout.route import route_refusals
 from triton_operator.rollout.wording import not_allowed
 from triton_operator.stages.progress import Progress
@@ -98,8 +98,8 @@ def _client_refusals(context: Context) -> Iterator[str]:
 
 def _claim_refusals(context: Context) -> Iterator[str]:
     """Yield a message if the spec names the claim that the operator made for another TritonDeployment."""
-    name, owner = context.spec.repository.claim_name, made_for(context)
-    if name is not None and owner not in ("", context.name):
+    name, owner = context.spec.repository.claim_name, other_owner(context)
+    if owner:
         yield (
             f"spec.repository.claimName names claim {name}, which is that of TritonDeployment {owner} alone; to share a"
             f" claim, make one, and name it in both; if {owner} is gone and its files are for this one, type: kubectl"
