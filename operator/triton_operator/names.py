@@ -173,6 +173,12 @@ def claim(owner_name: str) -> str:
     return f"{owner_name}-repository"
 
 
+def claim_owner(claim_name: str) -> str:
+    """Name of the TritonDeployment for which the operator makes a claim of that name; empty: it makes none."""
+    owner_name = claim_name.removesuffix("-repository")
+    return owner_name if claim(owner_name) == claim_name else ""
+
+
 def results(owner_name: str) -> str:
     """Name of the ConfigMap that records the Jobs' results."""
     return f"{owner_name}-results"

@@ -95,6 +95,25 @@ def test_the_claim_that_was_made_for_another_object_is_its_own_alone(attack: Att
         assert cluster.condition("Ready")["status"] == "True"
 
 
+def test_the_claim_that_another_object_is_to_get_is_its_own_alone_before_it_is_there(attack: Attack) -> None:
+    cluster = a_deployment().asking(repository={"claimName": "letters-repository"}).settled().cluster()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
+    assert "the operator makes for TritonDeployment letters; to use a claim of that name, make it" in stalled["message"]
+    assert not cluster.of_kind("Job")
+    attack("author of an object", "another object's files, by the name of a claim to come", str(stalled["message"]))
+    named_claim(cluster, "letters-repository")
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", "it is the user's"
+
+
+@pytest.mark.parametrize("claim", ["shared", "digits-repository"])
+def test_a_claim_that_is_to_come_is_waited_for(claim: str) -> None:
+    cluster = a_deployment().asking(repository={"claimName": claim}).cluster()
+    cluster.act()
+    assert cluster.started("source") == 1
+
+
 @pytest.mark.parametrize("is_valid", [True, False])
 @pytest.mark.parametrize(("claim", "owner"), [("letters-repository", "letters"), ("payroll", "")])
 def test_no_job_of_a_soak_runs_on_a_claim_that_the_object_may_not_name(claim: str, owner: str, is_valid: bool) -> None:

@@ -49,8 +49,14 @@ def has_files_to_keep(context: Context) -> bool:
 
 
 def other_owner(context: Context) -> str:
-    """Name of the other TritonDeployment whose claim alone it is that the spec names; empty: it is nobody else's."""
-    owner = made_for(context) if context.spec.repository.claim_name is not None else ""
+    """Name of the other TritonDeployment whose claim alone it is that the spec names; empty: it is nobody else's.
+
+    A name by which the operator makes the claim of another one is that one's before the claim is there.
+    """
+    named = context.spec.repository.claim_name
+    if named is None:
+        return ""
+    owner = names.claim_owner(named) if context.observed.claim is None else made_for(context)
     return owner if owner != context.name else ""
 
 

@@ -97,9 +97,14 @@ def _client_refusals(context: Context) -> Iterator[str]:
 
 
 def _claim_refusals(context: Context) -> Iterator[str]:
-    """Yield a message if the spec names the claim that the operator made for another TritonDeployment."""
+    """Yield a message if the spec names the claim that the operator makes, or made, for another TritonDeployment."""
     name, owner = context.spec.repository.claim_name, other_owner(context)
-    if owner:
+    if owner and context.observed.claim is None:
+        yield (
+            f"spec.repository.claimName names claim {name}, which is not there, and which the operator makes for"
+            f" TritonDeployment {owner}; to use a claim of that name, make it first; or name another one"
+        )
+    elif owner:
         yield (
             f"spec.repository.claimName names claim {name}, which is that of TritonDeployment {owner} alone; to share a"
             f" claim, make one, and name it in both; if {owner} is gone and its files are for this one, type: kubectl"
