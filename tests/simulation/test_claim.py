@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.test_failures import named_claim
+from tests.simulation.test_kept_on_the_claim import REFUSED
 from tests.simulation.test_rollback import version
 from tests.states.deployment import a_deployment
 from triton_operator.kube.drift import drift
@@ -194,6 +196,26 @@ def test_a_claim_that_is_being_deleted_is_told_at_once_and_serves(serving: Clust
     assert "Retain" in told["message"]
     assert ("Warning", "ClaimTerminating") in {(each.type, each.reason) for each in serving.events}
     assert serving.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize("repository", [{}, {"claimName": "shared"}])
+def test_a_refused_object_holds_no_claim_that_is_being_deleted(repository: Body) -> None:
+    cluster = a_deployment().one_candidate().asking(repository=repository).cluster()
+    named_claim(cluster, "shared")
+    cluster.settle()
+    assert cluster.of_kind("Job")
+    cluster.edit(**REFUSED)
+    cluster.act()
+    claim = cluster.objects["PersistentVolumeClaim", repository.get("claimName", "digits-repository")]
+    claim["metadata"]["deletionTimestamp"] = cluster.now.isoformat()
+    cluster.run(3)
+    assert cluster.of_kind("Job") == []
+    assert cluster.has("ClaimTerminating", "ClaimTerminating")
+    assert cluster.has("InvalidSpec", "Stalled")
+    assert (cluster.condition("Available")["status"], cluster.act()) == ("True", 0)
+    cluster.delete("PersistentVolumeClaim", claim["metadata"]["name"])
+    cluster.run(2)
+    assert not cluster.has("ClaimTerminating", "ClaimTerminating")
 
 
 def test_no_job_of_the_operator_holds_a_claim_that_is_being_deleted(serving: Cluster, claim: Body) -> None:

@@ -129,15 +129,7 @@ def _risk_notices(context: Context) -> Iterator[Statement]:
     vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
     if vulnerable is not None:
         yield Statement("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
-    if context.observed.claim_terminates:
-        claim = context.claim_name
-        message = (
-            f"PersistentVolumeClaim {claim} is being deleted: it goes with the last pod that has it, and all files and"
-            " results with it. To save them, take a VolumeSnapshot now, or set the reclaim policy of its"
-            " PersistentVolume to Retain. The operator deletes its own ended Jobs, whose pods hold the claim, starts no"
-            " other, and makes everything again on a new claim"
-        )
-        yield Statement("ClaimTerminating", True, Reason.CLAIM_TERMINATING, message)
+    yield from terminating_notice(context)
     neighbours = context.observed.neighbours
     if neighbours:
         # No number: it would change the statuses of all whenever one comes or goes.
@@ -150,6 +142,19 @@ def _risk_notices(context: Context) -> Iterator[Statement]:
         if len(neighbours) > MOST_NEIGHBOURS:
             message += f"; nothing is cleaned from it, because more than {MOST_NEIGHBOURS} others use it"
         yield Statement("ClaimShared", True, Reason.SHARED_CLAIM, message)
+
+
+def terminating_notice(context: Context) -> Iterator[Statement]:
+    """The notice that the claim is being deleted, if it is."""
+    if context.observed.claim_terminates:
+        claim = context.claim_name
+        message = (
+            f"PersistentVolumeClaim {claim} is being deleted: it goes with the last pod that has it, and all files and"
+            " results with it. To save them, take a VolumeSnapshot now, or set the reclaim policy of its"
+            " PersistentVolume to Retain. The operator deletes its own ended Jobs, whose pods hold the claim, starts no"
+            " other, and makes everything again on a new claim"
+        )
+        yield Statement("ClaimTerminating", True, Reason.CLAIM_TERMINATING, message)
 
 
 def _server_images(context: Context) -> Iterator[str]:

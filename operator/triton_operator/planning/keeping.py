@@ -3,8 +3,9 @@
 Of what answers requests, that which somebody deleted is made again as the records have it: the Deployment, the Service,
 and the NetworkPolicy that closes its servers. What a rollout took from the active revision comes back: the GPUs for
 which it makes way, and the share of a canary, which ends. A soak goes on, and undoes what fails. An object that never
-served gets an empty record of results: the Jobs that clean a claim mount those of all objects that name it. Nothing
-else is started, changed or deleted, because nobody knows what the user wants.
+served gets an empty record of results: the Jobs that clean a claim mount those of all objects that name it. Ended Jobs
+that hold a claim which is being deleted are deleted. Nothing else is started, changed or deleted, because nobody knows
+what the user wants.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ from triton_operator.effects import Effects, Statement
 from triton_operator.observed.entries import Entries
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import setbacks
-from triton_operator.planning.plan import Plan
+from triton_operator.planning.conditions import terminating_notice
+from triton_operator.planning.plan import Deletion, Plan, jobs_that_hold
 from triton_operator.planning.retention import retained
 from triton_operator.resources.deployment import scaled
 from triton_operator.resources.network_policy import server_policies
@@ -50,11 +52,13 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
     if active is not None and active.told is not None:
         # The Service moved back, and no status tells of that yet.
         owner = owner | {"status": owner.get("status", {}) | dict(active.told)}
+    seen += (terminates := tuple(terminating_notice(context)))
     report = setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now, seen)
+    lasting = [each for each in report.status.conditions if terminates or each.type != "ClaimTerminating"]
     return Plan(
         objects=(*_judged(context, trial), *_missing(context), *_given_back(context)),
-        deletions=(),
-        status=report.status,
+        deletions=tuple(Deletion("batch/v1", "Job", name) for name in jobs_that_hold(observed)),
+        status=report.status.model_copy(update={"conditions": lasting}),
         events=report.events,
         requeue_after=trial.again_after if trial.goes_on else None,
         facts=setbacks.stored_facts(owner, stored),

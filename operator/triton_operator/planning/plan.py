@@ -151,10 +151,9 @@ def _run_steps(context: Context) -> Progress:
 
 def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
-    ended_jobs = {name for name, job in context.observed.jobs.items() if job.ended}
-    # Their pods hold a claim that is being deleted, and a server waits for the one that takes its place.
-    kept_jobs = effects.jobs - ended_jobs if context.observed.claim_terminates else effects.jobs
-    deletions = [Deletion("batch/v1", "Job", name) for name in context.observed.jobs if name not in kept_jobs]
+    holding = set(jobs_that_hold(context.observed))
+    jobs = (name for name in context.observed.jobs if name not in effects.jobs or name in holding)
+    deletions = [Deletion("batch/v1", "Job", name) for name in jobs]
     servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
@@ -170,6 +169,11 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
         desired.add(names.HTTP_ROUTE)
     deletions += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
     return tuple(deletions)
+
+
+def jobs_that_hold(observed: Observed) -> Iterator[str]:
+    """Yield the ended Jobs whose pods hold a claim that is being deleted: a server waits for the one to come."""
+    return (name for name, job in observed.jobs.items() if job.ended and observed.claim_terminates)
 
 
 def _unneeded_policies(context: Context, objects: Iterable[dict[str, Any]]) -> Iterator[Deletion]:
