@@ -17,9 +17,9 @@ from tests.apiserver.operator_process import eventually
 from tests.apiserver.test_operator import children, condition
 from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.kinds import ALL, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import ALL, CLAIM, CONFIG_MAP, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import FIELD_MANAGER
-from triton_operator.names import labels
+from triton_operator.names import MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL, labels
 from triton_operator.planning.plan import plan
 from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime import reconcile as reconcile_module
@@ -177,6 +177,31 @@ def test_a_retained_claim_of_which_no_watch_has_told_yet_stays(bench: Bench, kub
         bench.reconcile()
     assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
     assert "ownerReferences" not in kubectl.get("pvc", "digits-repository")["metadata"]
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, CLAIM, NETWORK_POLICY], ids=str)
+@pytest.mark.parametrize("label", [MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL])
+def test_a_label_that_somebody_took_off_comes_back_and_nothing_else_changes(
+    bench: Bench, kubectl: Kubectl, kind: Kind, label: str
+) -> None:
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    name = {CONFIG_MAP: "digits-results", CLAIM: "digits-repository", NETWORK_POLICY: "digits-jobs"}[kind]
+    if kind is CONFIG_MAP:
+        # An operator that plans without it would not write it.
+        kubectl("patch", "cm", name, "--type=merge", "-p", '{"data": {"convert.0123456789abcdef": "newer than this"}}')
+        bench.look()
+        while bench.reconcile() == Result(again_after=0.0):
+            bench.look()
+    before = kubectl.get(kind.plural, name)
+    kubectl("label", kind.plural, name, f"{label}-")
+    bench.look()
+    assert name not in {each["metadata"]["name"] for each in bench.store.children(bench.key)}
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    after = kubectl.get(kind.plural, name)
+    assert (after["metadata"]["labels"], after.get("data")) == (before["metadata"]["labels"], before.get("data"))
+    assert bench.reconcile() == Result()
 
 
 @pytest.mark.parametrize("managed", ["created", "unknown"])

@@ -11,13 +11,17 @@ from unittest.mock import Mock
 import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Script, when
-from tests.simulation.cluster import STEP, Cluster
+from tests.simulation.api_server import KEY, ApiServer, Body
+from tests.simulation.cluster import METRICS, STEP, Cluster
 from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
 from tests.states.deployment import State, a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
+from triton_operator.kube.kinds import Kind
 from triton_operator.rollout import soak
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key
 
 BORN = datetime(2026, 11, 21, tzinfo=UTC)
 SOAK = {"duration": "30s", "minRequests": 100}
@@ -526,6 +530,38 @@ def test_nothing_goes_back_to_a_server_that_is_gone(cluster: Cluster) -> None:
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
+
+
+class Lacking(ApiServer):
+    """The store lacks an object that is there until something of it is written: its label went, or it found no room."""
+
+    hidden: tuple[str, str] = ("", "")
+
+    def children(self, key: Key) -> list[Body]:
+        return [each for each in super().children(key) if (each["kind"], each["metadata"]["name"]) != self.hidden]
+
+    def put(self, kind: Kind, body: Body) -> None:
+        if (kind.kind, body["metadata"]["name"]) == self.hidden:
+            self.hidden = ("", "")
+
+
+@pytest.mark.parametrize("what", ["results", "new", "previous", "service"])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_what_the_store_lacks_for_a_while_loses_nothing(cluster: Cluster, what: str, passes: int) -> None:
+    clients(cluster).failing = 0.5
+    old, new = promoted(cluster)
+    cluster.run(4)
+    before = set(cluster.objects["ConfigMap", "digits-results"]["data"])
+    api = Lacking(cluster)
+    hidden = {"results": ("ConfigMap", "digits-results"), "service": ("Service", "digits")}
+    api.hidden = (hidden | {"new": ("Deployment", new), "previous": ("Deployment", old)})[what]
+    operator = Reconciler(api, api, cluster.settings, METRICS, lambda: cluster.now)
+    for _ in range(passes):
+        operator.reconcile(KEY)
+    assert before <= set(cluster.objects["ConfigMap", "digits-results"]["data"])
+    assert servers(cluster) == {old, new}
+    cluster.settle()
+    assert (cluster.serving(), summary(cluster)) == (old, UNDONE)
 
 
 def test_a_soak_that_is_no_longer_asked_for_ends(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from triton_operator.api.triton_deployment import InvalidSpecError, parse
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, NETWORK_POLICY, POD, TRITON_DEPLOYMENT
 from triton_operator.runtime import store as store_module
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.store_facts import memory_of
@@ -90,6 +90,32 @@ def test_what_is_made_for_one_object_or_for_none_fills_no_memory(
     for number in range(19):
         store.remove(JOB, a_body(f"job-{number}", 50))
     assert store.put(JOB, a_body("job-19", 29, spec={"a": noise(19)})) is not None
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_pods_leave_room_for_the_results_and_the_servers(is_new: bool) -> None:
+    store, grown = Store(), {"a": "b" * 400_000}
+    store.put(TRITON_DEPLOYMENT, a_body("digits"))
+    if not is_new:
+        store.put(CONFIG_MAP, a_body("digits-results", data={"a": "b"}))
+        store.put(DEPLOYMENT, a_body("digits-0"))
+    for number in range(200):
+        store.put(POD, a_body(f"pod-{number}", 10 + number, spec=grown))
+    assert len(kept(store)) < 200, "the pods find no room"
+    store.put(CONFIG_MAP, a_body("digits-results", 500, data=grown))
+    store.put(DEPLOYMENT, a_body("digits-0", 501, spec=grown))
+    found = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in store.children(KEY)}
+    assert (found.get("digits-results"), found.get("digits-0")) == ("500", "501")
+
+
+def test_what_is_known_and_grows_without_room_is_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MOST_BYTES", 150_000)
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, a_body("digits"))
+    store.put(DEPLOYMENT, a_body("digits-0", 6))
+    assert store.put(DEPLOYMENT, a_body("digits-0", 7, spec={"a": noise(0)})) is None
+    assert kept(store) == ["digits-0"]
+    assert store.put(DEPLOYMENT, a_body("digits-0", 8)) == KEY
 
 
 def test_what_is_short_only_while_it_is_compressed_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,13 +28,18 @@ def control(owner: Body, body: Body) -> Control:
     """
     controller = _controller(body)
     if controller is None:
-        labels = body["metadata"].get("labels", {})
-        named = labels.get(TRITON_DEPLOYMENT_LABEL) == owner["metadata"]["name"]
-        return Control.OURS if named and labels.get(MANAGED_BY_LABEL) == MANAGED_BY else Control.FOREIGN
+        return Control.OURS if has_labels(owner, body) else Control.FOREIGN
     if controller["uid"] == owner["metadata"]["uid"]:
         return Control.OURS
     same_name = (controller["kind"], controller["name"]) == (owner["kind"], owner["metadata"]["name"])
     return Control.PREDECESSOR if same_name else Control.FOREIGN
+
+
+def has_labels(owner: Body, body: Body) -> bool:
+    """Whether an object has the labels by which it is watched, and known as this TritonDeployment's."""
+    labels = body["metadata"].get("labels") or {}
+    named = labels.get(TRITON_DEPLOYMENT_LABEL) == owner["metadata"]["name"]
+    return named and labels.get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
 def ours(owner: Body, children: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

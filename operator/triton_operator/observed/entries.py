@@ -67,6 +67,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
     active and is not soaked; without that of the active one, the Service's selector tells.
     """
     records, unreadable = _records(entries)
+    promotions, active_record = read_moves(entries)
     history = History.from_json(entries.get(HISTORY, ""))
     if entries.get(HISTORY) and not history.states:
         unreadable[HISTORY] = entries[HISTORY]
@@ -74,12 +75,18 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
         records=records,
         failures=dict(_documents(entries, FAILURE, Failure)),
         damaged=dict(_documents(entries, DAMAGED, Damage)),
-        promotions=dict(_documents({name: text for name, text in entries.items() if name != ACTIVE}, SOAK, Promotion)),
-        active_record=dict(_documents(entries, ACTIVE, ActiveRecord)).get(""),
+        promotions=promotions,
+        active_record=active_record,
         unreadable=unreadable,
         claim=entries.get(CLAIM, ""),
         history=history,
     )
+
+
+def read_moves(entries: Mapping[str, str]) -> tuple[Mapping[str, Promotion], ActiveRecord | None]:
+    """Read the changes of the active revision, and which one is active."""
+    promotions = {name: text for name, text in entries.items() if name != ACTIVE}
+    return dict(_documents(promotions, SOAK, Promotion)), dict(_documents(entries, ACTIVE, ActiveRecord)).get("")
 
 
 def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:

@@ -20,12 +20,17 @@ _KEY = re.compile(r"[0-9a-f]{1,64}")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
+def is_server_name(name: str) -> bool:
+    """Whether this can be the name of a Deployment."""
+    return _SERVER.fullmatch(name) is not None
+
+
 def check_names(server: str, model: str, key: str) -> None:
     """Raise DocumentError unless these can be the names of a Deployment and of a model, and the key of a revision.
 
     The names are put into queries, and the key into paths of the claim.
     """
-    if not _SERVER.fullmatch(server) or not _MODEL.fullmatch(model) or not _KEY.fullmatch(key):
+    if not is_server_name(server) or not _MODEL.fullmatch(model) or not _KEY.fullmatch(key):
         raise DocumentError("the name of a server or a model, or the key of a revision, in the record is none")
 
 

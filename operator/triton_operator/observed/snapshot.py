@@ -1,6 +1,6 @@
 """The children of a TritonDeployment as one pass sees them: parsed once, no client. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.observed.active_record import ActiveRecord
-from triton_operator.observed.entries import Entries, read_entries
+from triton_operator.observed.entries import Entries, read_entries, read_moves
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.gpu import NO_GPU, Gpu, Nodes
 from triton_operator.observed.history import History
@@ -16,6 +16,7 @@ from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
+from triton_operator.observed.revision import is_server_name
 from triton_operator.observed.routes import RouteView, route_view
 from triton_operator.observed.server import ServerView, server_view
 
@@ -145,6 +146,24 @@ def measured_nodes(owner_name: str, children: Iterable[Mapping[str, Any]]) -> fr
         if node and stage in PRIVATE and record_name(stage, labels.get(names.KEY_LABEL, "")) not in recorded:
             found.add(node)
     return frozenset(found)
+
+
+def recorded_servers(owner_name: str, children: Iterable[Mapping[str, Any]]) -> Sequence[str]:
+    """Return the names of the Deployments that should be there: the active one, and those that a trial compares.
+
+    A trial that is over needs the previous one only if the new one failed, and is still active.
+    """
+    configs = (each for each in children if each["kind"] == "ConfigMap")
+    results = _object_named(configs, names.results(owner_name)) or {}
+    promotions, active_record = read_moves(results.get("data") or {})
+    active = active_record.server if active_record is not None else ""
+    tried = [
+        each
+        for each in promotions.values()
+        if each.reason is None or (each.reason is Reason.SOAK_FAILED and each.server == active)
+    ]
+    found = {active, *(each.server for each in tried), *(each.previous for each in tried)}
+    return sorted(filter(is_server_name, found))
 
 
 def _records(entries: Entries, jobs: Iterable[JobView], gpus: Mapping[str, Gpu]) -> Mapping[str, Record]:

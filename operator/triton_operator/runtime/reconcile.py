@@ -23,11 +23,22 @@ from triton_operator.api.triton_deployment import (
 )
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
-from triton_operator.kube.kinds import CLAIM, EVENT, HTTP_ROUTE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kube.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    EVENT,
+    HTTP_ROUTE,
+    SCALED_OBJECT,
+    TRITON_DEPLOYMENT,
+    Kind,
+    kind_of,
+)
+from triton_operator.kube.managed_fields import trimmed
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
-from triton_operator.observed.snapshot import Observed, measured_nodes, observe
+from triton_operator.observed.snapshot import Observed, measured_nodes, observe, recorded_servers
 from triton_operator.planning import setbacks
 from triton_operator.planning.keeping import keep
 from triton_operator.planning.plan import Event, plan
@@ -120,7 +131,8 @@ class Reconciler:
         except InvalidSpecError as error:
             return self._refuse(key, owner, error, now)
         self._metrics.objects.seen(key, triton_deployment.spec, triton_deployment.status)
-        known = self._store.children(key)
+        claims = [] if triton_deployment.spec.repository.claim_name else [triton_deployment.claim_name]
+        known = self._known(key, owner, *claims)
         children = ownership.ours(owner, known)
         observed = self._observe(key, triton_deployment, children, known)
         self._metrics.jobs_seen(key, observed, now)
@@ -136,7 +148,7 @@ class Reconciler:
 
     def _refuse(self, key: Key, owner: Body, error: InvalidSpecError, now: datetime) -> Result:
         """Report a spec that the user has to correct, and keep what serves. Raises as `_pass` does."""
-        children, kept = ownership.ours(owner, self._store.children(key)), parse_kept(owner)
+        children, kept = ownership.ours(owner, self._known(key, owner)), parse_kept(owner)
         claims = (each for each in (*children, *self._named_claim(kept)) if kind_of(each) is CLAIM)
         claim = next((each for each in claims if each["metadata"]["name"] == kept.claim_name), None)
         planned = keep(owner, error, replace(observe(key.name, children), claim=claim), self._settings, now)
@@ -144,6 +156,31 @@ class Reconciler:
         self._reporter.report(key, owner, Report(planned.status, planned.events), now)
         self._metrics.objects.seen(key, None, parse_status(self._store.owner(key) or owner))
         return self._next(key, owner, carried, carried.written, now)
+
+    def _known(self, key: Key, owner: Body, *claims: str) -> list[Body]:
+        """The children and the Events that the store has, and what it lacks of all that decides for good.
+
+        ``claims``: names of the claims that the operator makes and the pass needs.
+
+        The store lacks what lost its label, and what found no room. A pass that took the records or a recorded
+        Deployment for missing would forget, delete and judge for ever, so it asks the API server once.
+        """
+        known = self._store.children(key)
+        if (owner.get("status") or {}).get("observedGeneration", -1) < 0:
+            # The records are written before the first status.
+            return known
+
+        def look(kind: Kind, *wanted: str) -> None:
+            there = by_key(known)
+            for name in wanted:
+                found = self._cluster.get(kind, key.namespace, name) if (kind, name) not in there else None
+                if found is not None:
+                    known.append(trimmed(kind, found))
+
+        look(CONFIG_MAP, names.results(key.name))
+        look(DEPLOYMENT, *recorded_servers(key.name, ownership.ours(owner, known)))
+        look(CLAIM, *claims)
+        return known
 
     def _observe(
         self, key: Key, triton_deployment: TritonDeployment, children: Iterable[Body], known: Iterable[Body]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from triton_operator.api.triton_deployment import bounded
-from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, Kind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
@@ -36,6 +36,9 @@ which the results are the most."""
 MOST_UNPACKED = 40 * 1024 * 1024
 """The most memory, in bytes, that the children of one TritonDeployment may take once a pass unpacks them. Eight passes
 run at a time, and 16 MiB compressed may be gigabytes. 200 pods of servers, the most that there are, take half of it."""
+SHARE_OF_PODS = 0.75
+"""How much of that Pods and Events may take, which more people may make than other kinds. The rest is for the results
+and for Deployments and Services, which a pass would take for missing."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -274,8 +277,8 @@ class Store:
         facts = facts_of(kind, body)
         if owner is None or packed is None or not has_room:
             # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion. What has
-            # no room and is not known exists, and a later list may find room for it.
-            is_left = kind is EVENT or (not has_room and known is None)
+            # no room exists, and stays as it is known: a later list may find room for it.
+            is_left = kind is EVENT or (not has_room and (former is None or former.key == owner))
             return None if is_left else self._remove(kind, key, uid, version)
         self._link(former, owner, kind, key.name, packed)
         self._note(kind, key, owner, facts)
@@ -373,11 +376,11 @@ class Store:
         """Whether an object is taken in, in the place of the one that is known."""
         if kind is TRITON_DEPLOYMENT:
             return True
-        family = self._families.get(owner, _Family(owner))
+        family, share = self._families.get(owner, _Family(owner)), SHARE_OF_PODS if kind in (POD, EVENT) else 1.0
         taken = family.packed if owner in self._reasons else self._strays
         packed, unpacked = (len(known.packed), known.unpacked) if known else (0, 0)
-        fits = taken + len(new.packed) - packed <= MOST_BYTES
-        return fits and family.unpacked + new.unpacked - unpacked <= MOST_UNPACKED
+        fits = taken + len(new.packed) - packed <= MOST_BYTES * share
+        return fits and family.unpacked + new.unpacked - unpacked <= MOST_UNPACKED * share
 
     def _packed(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> _PackedObject | None:
         """The body as it is kept; None: the operator never made one of that size."""

@@ -8,7 +8,7 @@ from typing import Any
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.drift import drift
-from triton_operator.kube.kinds import CLAIM, JOB, Kind, kind_of
+from triton_operator.kube.kinds import JOB, Kind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
@@ -113,9 +113,9 @@ class Writer:
                 return True
             except ConflictError:
                 observed = self._found(owner, desired)
-                if kind_of(desired) is CLAIM:
-                    # Who owns it, and how large it is, was planned without it.
-                    self._store.put(CLAIM, observed)
+                if kind_of(desired) is not JOB and ownership.has_labels(owner, observed):
+                    # All was planned without it. One that lost its labels gets them back first.
+                    self._store.put(kind_of(desired), observed)
                     raise NotYetError("it was there already; the next pass plans with it") from None
         return self._change(owner, desired, observed)
 
