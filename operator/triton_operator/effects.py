@@ -65,6 +65,8 @@ class Effects:
     """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
     active_record: ActiveRecord | None = None
     """The Deployment that is active from this pass on; None: nothing changes."""
+    missing: Mapping[str, Failure] = field(default_factory=dict)
+    """The failures, by their Jobs' names, after which all results are to be forgotten: the claim still lacks some."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Return what two stages want together; where both record something of one thing, ``other`` decides."""
@@ -76,4 +78,5 @@ class Effects:
             {**self.damaged, **other.damaged},
             {**self.promotions, **other.promotions},
             other.active_record or self.active_record,
+            {**self.missing, **other.missing},
         )

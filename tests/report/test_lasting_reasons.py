@@ -77,8 +77,6 @@ LASTING: dict[Reason, tuple[str, ...]] = {
     Reason.QUANTIZATION_GAINS_NOTHING: SPEC,
     Reason.TENSORRT_UNAVAILABLE: SPEC,
     Reason.TENSORRT_VERSION_MISMATCH: SPEC,
-    # The operator runs the earlier Job again.
-    Reason.INPUT_MISSING: SPEC,
 }
 """What the advice must say, by the reason of each failure of a Job, or of figures, that lasts."""
 

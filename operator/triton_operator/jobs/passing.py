@@ -41,6 +41,7 @@ PASSING: Mapping[Reason, Pauses] = {
     Reason.SERVER_UNREACHABLE: OF_ANSWERS,
     Reason.IMAGE_PULL_FAILED: OF_ANSWERS,
     Reason.STORAGE_FULL: OF_ROOM,
+    Reason.INPUT_MISSING: OF_ROOM,
     Reason.EVICTED: OF_ROOM,
     Reason.NODE_NOT_READY: OF_ROOM,
     Reason.UNSCHEDULABLE: OF_ROOM,
@@ -61,6 +62,14 @@ def with_times(failure: Failure, previous: Failure | None, now: datetime) -> Fai
         return failure
     recorded_at = now.isoformat()
     return replace(failure, since=(previous.since if previous is not None else "") or recorded_at, at=recorded_at)
+
+
+def awaits_input(failure: Failure) -> bool:
+    """Whether all results were forgotten after the failure, so that earlier Jobs publish anew what is missing.
+
+    The record then has one time, since when it is missing.
+    """
+    return failure.reason is Reason.INPUT_MISSING and bool(failure.at) and failure.at == failure.since
 
 
 def failed_seconds(failure: Failure, now: datetime) -> float:

@@ -12,7 +12,7 @@ from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
-from triton_operator.jobs.passing import failed_seconds, seconds_until_due, with_times
+from triton_operator.jobs.passing import awaits_input, failed_seconds, seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.gpu import NO_GPU, Gpu
@@ -141,6 +141,8 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         and is_permitted(context),
     )
     outcome = _ACTIONS[next_fate(facts)](context, state)
+    if facts.recorded is RecordedFailure.REPEATS:
+        needed += Effects(missing=_still_missing(state))
     return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)
 
 
@@ -205,9 +207,17 @@ def _repeats_after(failure: Failure, repeats_for: float) -> bool:
 def _recorded_failure(context: Context, state: _WorkState, repeats_for: float) -> RecordedFailure:
     if state.recorded is None:
         return RecordedFailure.NOTHING
-    is_asked_again = state.recorded.retry != context.triton_deployment.retry
+    is_asked_again = state.recorded.retry != context.triton_deployment.retry or awaits_input(state.recorded)
     is_due = _repeats_after(state.recorded, repeats_for) and seconds_until_due(state.recorded, context.now) <= 0
     return RecordedFailure.REPEATS if is_asked_again or is_due else RecordedFailure.STANDS
+
+
+def _still_missing(state: _WorkState) -> Mapping[str, Failure]:
+    """Return the failure if its next try is in vain before all results are forgotten; empty: it is not."""
+    recorded = state.recorded
+    if recorded is None or recorded.reason is not Reason.INPUT_MISSING or awaits_input(recorded):
+        return {}
+    return {state.name: replace(recorded, at=recorded.since)}
 
 
 def _phase(context: Context, state: _WorkState) -> JobPhase:

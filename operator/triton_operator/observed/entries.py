@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
@@ -49,10 +49,6 @@ class Entries:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     claim: str = ""
     history: History = field(default_factory=History)
-
-    def without_results(self) -> "Entries":
-        """Return what still holds where the claim lacks a recorded result: each Job looks for its own there again."""
-        return replace(self, records={}, failures={})
 
     def on_another_claim(self) -> "Entries":
         """Return what still holds once another claim is used, which has none of the results."""

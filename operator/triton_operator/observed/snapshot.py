@@ -20,6 +20,8 @@ from triton_operator.observed.revision import is_server_name
 from triton_operator.observed.routes import RouteView, route_view
 from triton_operator.observed.server import ServerView, server_view
 
+COUNTED = "snapshot"
+"""The stage whose results are counters of servers, and not on the claim."""
 PRIVATE = ("profile", "search")
 """The stages whose pods have a server, and so the GPU that their figures are of."""
 
@@ -79,6 +81,23 @@ class Observed:
         """Whether the repository claim is being deleted: it goes with the last pod that has it."""
         return self.claim is not None and "deletionTimestamp" in self.claim["metadata"]
 
+    def without_results(self, missing: Mapping[str, Failure]) -> "Observed":
+        """Return what still holds where the claim lacks a recorded result: each Job looks for its own there again.
+
+        ``missing``: the failures that tell so, by their Jobs' names. What is known of servers is not on it.
+        """
+        late = {name: each for name, each in self.failures.items() if name.rpartition(".")[0] in self.servers}
+        known = {name: each for name, each in self.failures.items() if each.reason is Reason.INPUT_MISSING}
+        return replace(
+            self,
+            jobs={
+                name: job if job.active or job.stage == COUNTED else _job_to_repeat(job)
+                for name, job in self.jobs.items()
+            },
+            records={name: each for name, each in self.records.items() if name.startswith(record_name(COUNTED, ""))},
+            failures={**late, **known, **missing},
+        )
+
 
 def observe(
     owner_name: str,
@@ -104,9 +123,6 @@ def observe(
     if _is_other_claim(entries.claim, claim_name, claim):
         entries = entries.on_another_claim()
         jobs = [_job_to_repeat(job) if claim is not None and _is_older(job.body, claim) else job for job in jobs]
-    if any(job.failure is not None and job.failure.reason is Reason.INPUT_MISSING for job in jobs):
-        entries = entries.without_results()
-        jobs = [job if job.active else _job_to_repeat(job) for job in jobs]
     service = _object_named(by_kind.get("Service", []), owner_name) or {}
     return Observed(
         jobs={job.name: job for job in jobs},

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
@@ -68,7 +69,10 @@ class Draft:
 def first_draft(context: Context, progress: Progress) -> Draft:
     """Return the draft with what the steps of the flow want."""
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
-    effects = Effects(failures=context.resolving_failures) + progress.effects
+    # While all is made again, the flow may end before the Job that found something missing.
+    known = {} if progress.is_complete else context.observed.failures
+    missing = {name: each for name, each in known.items() if each.reason is Reason.INPUT_MISSING}
+    effects = Effects(failures={**missing, **context.resolving_failures}) + progress.effects
     return Draft(progress, outline_of(context, progress), effects, soak, canary, context.observed.history)
 
 

@@ -1,10 +1,11 @@
 """From a snapshot to the whole plan: objects, deletions, status, events. Pure; the flow of data is told here."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.api.triton_deployment import TritonDeployment
@@ -12,6 +13,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.run import is_unseen
 from triton_operator.jobs.source import source_works
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Draft, first_draft
@@ -107,10 +109,10 @@ class Plan:
 def plan(triton_deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole plan for one TritonDeployment. ``now``: aware, UTC."""
     images = pinned_images(triton_deployment, observed.history, settings)
-    context = with_resolved_spec(Context(triton_deployment, observed, settings, now, images))
-    draft = first_draft(context, _run_steps(context))
-    for complete in ALWAYS:
-        draft = complete(context, draft)
+    context = Context(triton_deployment, observed, settings, now, images)
+    context, draft = _draft(context, _newly_missing(context))
+    if draft.effects.missing:
+        context, draft = _draft(context, draft.effects.missing)
     pause = _requeue_after(context, draft.progress)
     objects = (*_prerequisites(context, draft), *draft.effects.objects)
     return Plan(
@@ -121,6 +123,32 @@ def plan(triton_deployment: TritonDeployment, observed: Observed, settings: Sett
         requeue_after=min((*draft.requeue_after, *filter(None, [pause, draft.progress.again_after])), default=None),
         facts=draft.outline.facts,
     )
+
+
+def _draft(context: Context, missing: Mapping[str, Failure]) -> tuple[Context, Draft]:
+    """Return the whole draft, without all results if the claim lacks some. ``missing``: the failures that tell so."""
+    if missing:
+        context = replace(context, observed=context.observed.without_results(missing))
+    context = with_resolved_spec(context)
+    draft = first_draft(context, _run_steps(context))
+    for complete in ALWAYS:
+        draft = complete(context, draft)
+    return context, draft
+
+
+def _newly_missing(context: Context) -> Mapping[str, Failure]:
+    """Return the failures of Jobs that found for the first time that the claim lacks what an earlier one published.
+
+    Somebody may have emptied it, and all is made again at once. Where that did not help, later tries wait (`run`).
+    """
+    at, retry, found = context.now.isoformat(), context.triton_deployment.retry, {}
+    for name, job in context.observed.jobs.items():
+        known = context.observed.failures.get(name)
+        if job.failure is None or job.failure.reason is not Reason.INPUT_MISSING:
+            continue
+        if known is None or not known.since or known.retry != retry:
+            found[name] = Failure(job.uid, job.failure.reason, job.failure.message, retry, at, at)
+    return found
 
 
 def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
