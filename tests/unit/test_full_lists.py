@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from triton_operator.kube.cluster import UnavailableError
-from triton_operator.kube.kinds import JOB
+from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError, UnavailableError
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, JOB, SCALED_OBJECT, Kind
 from triton_operator.runtime import controller as controller_module
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.lease import Lease
@@ -33,6 +33,19 @@ class FailsFirst(Watch):
         if self.errors:
             raise self.errors.pop()
         return {DIGITS}
+
+
+class Lists(FailsFirst):
+    """A watch of a kind that can be listed, or raises the same error each time."""
+
+    def __init__(self, kind: Kind, error: ClusterError | None = None) -> None:
+        self.kind, self.namespace = kind, None
+        self.error = error
+
+    def list(self) -> set[Key]:
+        if self.error is not None:
+            raise self.error
+        return {DIGITS} if self.kind is JOB else set()
 
 
 class Held(Lease):
@@ -108,3 +121,28 @@ def test_a_standby_takes_over_once_a_full_list_succeeds(
     assert asyncio.run(run()) == [False, True]
     assert counted() == bugs
     assert said.format(3) in caplog.text
+
+
+@pytest.mark.parametrize("kind", [EVENT, SCALED_OBJECT, HTTP_ROUTE], ids=str)
+@pytest.mark.parametrize(
+    "error", [ServerError("etcdserver: request timed out"), ForbiddenError(""), UnavailableError("")]
+)
+def test_a_kind_that_only_explains_or_is_optional_keeps_nobody_from_leading(kind: Kind, error: ClusterError) -> None:
+    controller, _ = listed_with(error)
+    controller._watches = [Lists(kind, error), Lists(JOB)]
+    controller._leads = False
+    queue = WorkQueue(no_pass, 1)
+
+    async def run() -> set[Key]:
+        await controller._take_over(Held(), queue)
+        return await controller._list_everything()
+
+    assert (asyncio.run(run()), controller._leads, controller.unlisted()) == ({DIGITS}, True, "")
+
+
+def test_a_kind_by_which_passes_decide_is_waited_for() -> None:
+    controller, _ = listed_with(KeyError())
+    controller._watches = [Lists(CONFIG_MAP, ServerError("")), Lists(JOB)]
+    controller._leads = False
+    asyncio.run(controller._take_over(Held(), WorkQueue(no_pass, 1)))
+    assert not controller._leads

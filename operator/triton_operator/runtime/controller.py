@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError, RefusedError
-from triton_operator.kube.kinds import ALL, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, Kind
+from triton_operator.kube.kinds import ALL, EVENT, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, Kind
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
@@ -227,10 +227,14 @@ class Controller:
         for watch in watches:
             try:
                 changed |= await self._in_thread(watch.list)
-            except NotFoundError:
-                # It may be uninstalled while the operator runs, which must not keep a standby from taking over.
-                if watch.kind not in OPTIONAL:
+            except ClusterError as error:
+                # Events only explain, and are often in an etcd of their own. Another project's kind may be uninstalled,
+                # or its webhook down, while the operator runs. Neither may keep a replica from leading, and their
+                # watches list them later.
+                if watch.kind not in (EVENT, *OPTIONAL):
                     raise
+                self._metrics.failed(error)
+                log.warning("%s cannot be listed, and are left out until they can: %s", watch.kind.plural, error)
         if self._unlisted.pop(namespace, None) is not None:
             for watch in watches:
                 watch.start()
