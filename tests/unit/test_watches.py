@@ -1,5 +1,7 @@
 """A watch of a kind: nothing is lost between two answers of the API server, and none is asked for too often."""
 
+import contextlib
+import random
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -179,6 +181,88 @@ def test_a_version_that_is_forgotten_is_compared_all_the_same(followed: Followed
     followed.cluster.version = 41
     followed.after()
     assert len(ended) == 1
+
+
+@pytest.mark.parametrize("last", ["MODIFIED", "DELETED"])
+@pytest.mark.parametrize("by_a_full_list", [True, False])
+def test_a_list_that_lacks_an_earlier_change_ends_the_process(
+    followed: Followed, ended: list[str], last: str, by_a_full_list: bool
+) -> None:
+    """etcd was put back with versions that only grow, as its documentation asks for where somebody watches."""
+    followed.after(("ADDED", listed("a", 42)), (last, listed("a", 50)), GoneError("compacted"))
+    followed.cluster.listed, followed.cluster.version = [listed("a", 42)], 1_000_000
+    with contextlib.suppress(EndedError):
+        followed.watch.list() if by_a_full_list else followed.after()
+    (message,) = ended
+    assert "jobs has version 1000000, and Job vision/a is older than it was, or was deleted, before that" in message
+
+
+def test_a_deletion_that_only_a_list_told_of_proves_it_too(followed: Followed, ended: list[str]) -> None:
+    followed.after(("ADDED", listed("a", 42)), a_bookmark(50))
+    followed.watch.list()
+    followed.cluster.listed, followed.cluster.version = [listed("a", 42)], 1_000_000
+    with pytest.raises(EndedError):
+        followed.watch.list()
+
+
+class History:
+    """An API server with one history of random changes; lists and events of it arrive late, and in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.version = 10
+        self.objects: dict[str, JSON] = {}
+        self.events: list[tuple[str, JSON]] = []
+
+    def change(self) -> JSON:
+        """Make, change or delete an object, or take its label off, or put it on again."""
+        self.version += 1
+        name = self.random.choice("abc")
+        how = self.random.choice(("label", "no label", "delete"))
+        known = self.objects.pop(name, None)
+        uid = known["metadata"]["uid"] if known else f"{name}-{self.version}"
+        body = listed(name, self.version)
+        body["metadata"] |= {"uid": uid} | ({"labels": {}} if how == "no label" else {})
+        if known and how == "delete":
+            self.events.append(("DELETED", body))
+        else:
+            self.objects[name] = body
+            self.events.append(("MODIFIED" if known else "ADDED", body))
+        return body
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_order_in_which_one_history_arrives_ends_the_process(seed: int) -> None:
+    """Two lists at a time, the watch and own writes: each is told in its own order, at any time after it happened."""
+    history, store = History(seed), Store()
+    lists: list[tuple[str, list[JSON]]] = []
+    heard = 0
+    for _ in range(300):
+        what = history.random.choice(("change", "write", "hear", "ask", "answer"))
+        if what == "change":
+            history.change()
+        elif what == "write":
+            body = history.change()
+            if history.events[-1][0] != "DELETED":
+                store.put(JOB, body)
+        elif what == "hear" and heard < len(history.events):
+            store.seen(JOB, *history.events[heard])
+            heard += 1
+        elif what == "ask" and len(lists) < 2:
+            lists.append((str(history.version), list(history.objects.values())))
+        elif what == "answer" and lists:
+            version, answer = lists.pop(history.random.randrange(len(lists)))
+
+            def arriving(bodies: list[JSON] = answer) -> Iterator[JSON]:
+                nonlocal heard
+                for body in bodies:
+                    # Between two pages too.
+                    if heard < len(history.events) and history.random.random() < 0.5:
+                        store.seen(JOB, *history.events[heard])
+                        heard += 1
+                    yield body
+
+            store.replace(JOB, "vision", arriving(), version)
 
 
 def test_the_same_history_goes_on(followed: Followed, ended: list[str]) -> None:

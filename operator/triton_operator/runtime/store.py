@@ -45,6 +45,10 @@ FEW = 4
 log = logging.getLogger(__name__)
 
 
+class OtherHistoryError(Exception):
+    """A list contradicts what is known of an object: etcd was put back to an older copy."""
+
+
 class Key(NamedTuple):
     """Namespace and name of a TritonDeployment."""
 
@@ -168,14 +172,17 @@ class Store:
         """Take in a complete list of a kind (in a namespace, or in all) at a resource version.
 
         An object that is not in the list and not newer is gone; a watch that was interrupted for long never says so.
-        Return the TritonDeployments that are concerned.
+        Return the TritonDeployments that are concerned. Raises OtherHistoryError if the list lacks a change that was
+        seen, and that came before it.
         """
         changed: set[Key] = set()
-        listed = set()
+        listed, version = set(), int(resource_version)
         for body in bodies:
+            if self._lacks_change(kind, body, version):
+                what = f"{kind.kind} {_key(body)} is older than it was, or was deleted, before that"
+                raise OtherHistoryError(f"has version {version}, and {what}")
             listed.add(body["metadata"]["uid"])
             changed.update(self.seen(kind, None, body))
-        version = int(resource_version)
         with self._lock:
             gone = [
                 {"namespace": family.key.namespace, "name": name, "uid": known.uid, "resourceVersion": resource_version}
@@ -246,6 +253,20 @@ class Store:
         if key not in self._leaving:
             return key in self._reasons
         return any(kind in (CONFIG_MAP, DEPLOYMENT) for kind, _ in self._families[key].members)
+
+    def _lacks_change(self, kind: Kind, body: dict[str, Any], version: int) -> bool:
+        """Whether an object in a list of that version lacks a change, or its deletion, of at most that version.
+
+        A change of a later version came while the list was read. An object without the label of a TritonDeployment
+        counts as deleted at its own version, at which it is listed too.
+        """
+        metadata = body["metadata"]
+        uid = metadata["uid"]
+        with self._lock:
+            family = self._families.get(_key(body)) if kind is TRITON_DEPLOYMENT else self._family_of.get(uid)
+            known = self._known(family, kind, metadata["name"])
+            seen = [self._deleted.get(uid, -1), known.version if known is not None and known.uid == uid else -1]
+        return any(_version(body) < each <= version for each in seen)
 
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""

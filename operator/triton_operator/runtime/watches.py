@@ -4,8 +4,9 @@ A watch that ended goes on from the last version it saw, so no change is lost. E
 API server has forgotten that version, or after a bug, which ends no watch: what one object causes must not keep the
 changes of all others away.
 
-A version that is older than one that was seen is of another history: etcd was put back to a copy. What the process
-knows is then of a cluster that is no more, so the process ends, and the next one lists everything.
+A version that is older than one that was seen is of another history: etcd was put back to a copy. So is a list that
+lacks a change which was seen, and is not newer than the list: versions may have been raised with the copy. What the
+process knows is then of a cluster that is no more, so the process ends, and the next one lists everything.
 """
 
 import logging
@@ -17,7 +18,7 @@ from itertools import chain, repeat
 
 from triton_operator.kube.cluster import Cluster, ClusterError, GoneError
 from triton_operator.kube.kinds import Kind
-from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.store import Key, OtherHistoryError, Store
 
 LONGEST_BACKOFF_SECONDS = 5.0
 """The longest pause, and so the longest wait after an outage of the API server."""
@@ -73,7 +74,11 @@ class Watch:
         newest = self._newest
         bodies, version = self._cluster.list_all(self.kind, self.namespace)
         self._check_history(version, newest)
-        changed = self._store.replace(self.kind, self.namespace, bodies, version)
+        try:
+            changed = self._store.replace(self.kind, self.namespace, bodies, version)
+        except OtherHistoryError as error:
+            self._end(str(error))
+            raise
         self._version = version
         return changed
 
@@ -128,11 +133,15 @@ class Watch:
     def _check_history(self, version: str, newest: int) -> None:
         """End the process if a list, which asks etcd, has an older version than was seen."""
         if int(version) < newest:
-            end_process(
-                f"the list of {self.kind.plural} has version {version}, and version {newest} was seen before:"
-                " etcd was put back to an older copy, so this process ends, and the next one lists everything anew"
-            )
+            self._end(f"has version {version}, and version {newest} was seen before")
         self._newest = max(self._newest, int(version))
+
+    def _end(self, why: str) -> None:
+        """End the process, because the list is of another history. ``why``: goes on from the words for the list."""
+        end_process(
+            f"the list of {self.kind.plural} {why}: etcd was put back to an older copy, so this process ends, and the"
+            " next one lists everything anew"
+        )
 
     def _interrupted(self, error: ClusterError) -> float:
         """Return the pause after a watch that the API server, or the way to it, ended."""
