@@ -485,6 +485,50 @@ def test_what_fails_is_undone_once_the_previous_revision_answers(cluster: Cluste
     assert cluster.condition("Soaked")["message"].startswith(f"Deployment {old} is active again; revision ")
 
 
+def down(name: str) -> Callable[[str], bool]:
+    """No pod of that Deployment gets ready."""
+    return lambda other: other != name
+
+
+@pytest.mark.parametrize("policy", ["Hold", "Continue"])
+def test_a_revision_that_stops_answering_is_undone(cluster: Cluster, policy: str) -> None:
+    """Its pods find no node, or no image, and none of them was started again."""
+    old, new = promoted(cluster, rollout={"onInconclusive": policy})
+    cluster.run(3)
+    cluster.starts, began = down(new), cluster.now
+    cluster.until(lambda _: cluster.serving() == old, most=400)
+    assert 600 <= (cluster.now - began).total_seconds() < 660
+    cluster.settle()
+    assert (servers(cluster), summary(cluster)) == ({old}, UNDONE)
+    assert "none of its pods has been ready for 600 s" in cluster.condition("Soaked")["message"]
+
+
+def test_a_revision_that_stops_answering_for_a_moment_is_judged_once_it_does_again(cluster: Cluster) -> None:
+    old, new = promoted(cluster, **CONTINUE)
+    cluster.run(3)
+    cluster.starts = down(new)
+    cluster.run(200)
+    assert (cluster.serving(), servers(cluster)) == (new, {old, new})
+    message = cluster.condition("Soaked")["message"]
+    assert f"if that lasts for 600 s, {old} becomes active again" in message
+    assert 0 < (cluster.intent().requeue_after or 0) <= 30
+    cluster.starts = lambda name: True
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)[1]) == ({new}, "SoakPassed")
+
+
+def test_an_edit_does_not_delete_the_only_revision_that_answers(cluster: Cluster) -> None:
+    """The user corrects what stopped answering: the previous one is back before the third has started."""
+    old, new = promoted(cluster)
+    cluster.run(3)
+    cluster.starts = lambda name: name == old
+    cluster.edit(a_narrower_batch())
+    cluster.until(lambda _: cluster.serving() == old, most=400)
+    cluster.starts = down(new)
+    cluster.settle()
+    assert (cluster.serving() not in (old, new), summary(cluster)) == (True, KEPT)
+
+
 @pytest.mark.parametrize("failing", [0.0, 0.5])
 def test_a_soak_is_judged_while_the_spec_is_refused(cluster: Cluster, failing: float) -> None:
     clients(cluster).failing = failing

@@ -6,17 +6,18 @@ from triton_operator.rollout.soak_decision import Beginning, SoakFacts, SoakMove
 
 OPEN = Beginning.OPEN
 ROWS = {
-    # asked, beginning, ends_early, crashed, course -> move
-    "none is asked for": (False, ANY, ANY, ANY, ANY, SoakMove.NONE),
-    "no revision is active": (True, Beginning.NO_REVISION, ANY, ANY, ANY, SoakMove.AWAIT_REVISION),
-    "its beginning is not recorded": (True, Beginning.NOTHING, ANY, ANY, ANY, SoakMove.AWAIT_NEXT),
-    "it was judged before": (True, Beginning.JUDGED, ANY, ANY, ANY, SoakMove.STAND),
-    "nothing more can be decided, and nothing crashed": (True, OPEN, True, False, ANY, SoakMove.END_EARLY),
-    "nothing is decided yet": (True, OPEN, ANY, ANY, None, SoakMove.GO_ON),
-    "it passed, or need not": (True, OPEN, ANY, ANY, Course.GO_ON, SoakMove.JUDGE),
-    "it failed, or is undone without a verdict": (True, OPEN, ANY, ANY, Course.UNDO, SoakMove.UNDO),
-    "it is held, and its counters are good": (True, OPEN, ANY, ANY, Course.WAIT, SoakMove.HOLD),
-    "it is held, and its counters are of no use": (True, OPEN, ANY, ANY, Course.BEGIN_ANEW, SoakMove.BEGIN_ANEW),
+    # asked, beginning, ends_early, crashed, course, answers -> move
+    "none is asked for": (False, ANY, ANY, ANY, ANY, ANY, SoakMove.NONE),
+    "no revision is active": (True, Beginning.NO_REVISION, ANY, ANY, ANY, ANY, SoakMove.AWAIT_REVISION),
+    "its beginning is not recorded": (True, Beginning.NOTHING, ANY, ANY, ANY, ANY, SoakMove.AWAIT_NEXT),
+    "it was judged before": (True, Beginning.JUDGED, ANY, ANY, ANY, ANY, SoakMove.STAND),
+    "nothing more can be decided, and nothing crashed": (True, OPEN, True, False, ANY, ANY, SoakMove.END_EARLY),
+    "nothing is decided yet": (True, OPEN, ANY, ANY, None, ANY, SoakMove.GO_ON),
+    "it need not pass, and does not answer": (True, OPEN, ANY, ANY, Course.GO_ON, False, SoakMove.GO_ON),
+    "it passed, or need not": (True, OPEN, ANY, ANY, Course.GO_ON, ANY, SoakMove.JUDGE),
+    "it failed, or is undone without a verdict": (True, OPEN, ANY, ANY, Course.UNDO, ANY, SoakMove.UNDO),
+    "it is held, and its counters are good": (True, OPEN, ANY, ANY, Course.WAIT, ANY, SoakMove.HOLD),
+    "it is held, and its counters are of no use": (True, OPEN, ANY, ANY, Course.BEGIN_ANEW, ANY, SoakMove.BEGIN_ANEW),
 }
 EVERY = list(everything(SoakFacts, course=[None, *Course]))
 

@@ -125,9 +125,9 @@ class Reason(StrEnum):
     SOAK_PASSED = "SoakPassed", "The new revision did well on its first requests; the previous one was deleted."
     SOAK_FAILED = (
         "SoakFailed",
-        "The new revision failed requests, was slower or restarted, or had no verdict and spec.rollout.onInconclusive"
-        " is Undo. So the previous one is active, as before. The new one is not tried again until the spec or the"
-        " source changes, or somebody asks for it.",
+        "The new revision failed requests, was slower, restarted or stopped answering, or had no verdict and"
+        " spec.rollout.onInconclusive is Undo. So the previous one is active, as before. The new one is not tried again"
+        " until the spec or the source changes, or somebody asks for it.",
     )
     ROLLOUT_HELD = (
         "RolloutHeld",

@@ -21,7 +21,7 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
 from triton_operator.rollout.canary_decision import TRIALS, CanaryFacts, CanaryMove, CanaryStage, next_step
-from triton_operator.rollout.counting import restart_verdict, unread_verdict, with_outage
+from triton_operator.rollout.counting import is_down_for_long, restart_verdict, unread_verdict, with_outage
 from triton_operator.rollout.decision import Trial
 from triton_operator.rollout.inconclusive import (
     again_after,
@@ -117,7 +117,7 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
         # The record may say already that the Service moves, before it does.
         return replace(canary, facts=replace(facts, stage=CanaryStage.PASSED))
     renewed = with_outage(context, promotion, active)
-    if _is_down_for_long(context, renewed):
+    if is_down_for_long(context, renewed):
         return replace(canary, facts=replace(facts, compared=False))
     first_reading = counters(context, target, f"canary {len(promotion.steps)}", promotion.canary_since, active)
     renewed = with_time_since(context, renewed, first_reading.finished_at)
@@ -224,12 +224,6 @@ def _is_possible(context: Context) -> bool:
     """Whether the spec asks for steps and for what judges them, and the cluster leads requests to a pod."""
     is_asked_for = bool(_steps(context)) and context.spec.serving.soak is not None
     return is_asked_for and context.observed.has_gateway_api and context.spec.serving.replicas > 0
-
-
-def _is_down_for_long(context: Context, promotion: Promotion) -> bool:
-    """Whether the active revision has been down for so long that a revision that nobody judged is better."""
-    since, deadline = promotion.down_since, context.spec.serving.progress_deadline_seconds
-    return bool(since) and (context.now - datetime.fromisoformat(since)).total_seconds() > deadline
 
 
 _ACTIONS: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {

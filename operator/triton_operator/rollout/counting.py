@@ -24,30 +24,26 @@ def unread_verdict(
     context: Context,
     reading: Run[SnapshotResult],
     moment: str,
-    down_since: str = "",
     *,
     spoiled: bool = False,
 ) -> Verdict | None:
     """Return the verdict if counters were not read and are not waited for any more; None: they were, or still are.
 
-    ``moment``: when they should have been read, in words. ``down_since``: as `patience_seconds` takes it. ``spoiled``:
-    whether nothing can be judged without them, however long the rollout goes on.
+    ``moment``: when they should have been read, in words. ``spoiled``: whether nothing can be judged without them,
+    however long the rollout goes on.
     """
-    is_patient = context.spec.suspend or patience_seconds(context, reading, down_since) > 0
+    is_patient = context.spec.suspend or patience_seconds(context, reading) > 0
     if reading.record is not None or (reading.failure is None and is_patient):
         return None
     return wording.unread_verdict(moment, reading.failure or reading.pending, spoiled=spoiled)
 
 
-def patience_seconds(context: Context, reading: Run[SnapshotResult], down_since: str) -> float:
+def patience_seconds(context: Context, reading: Run[SnapshotResult]) -> float:
     """Return the seconds for which counters are still waited for; infinite: nothing has run that could read them.
 
-    A Job that is suspended or queued, and an operator that was away, say nothing about the revision. ``down_since``:
-    since when the revision has not answered, so that there is no Job; empty: it answers.
+    A Job that is suspended or queued, and an operator that was away, say nothing about the revision.
     """
     since = reading.runs_since
-    if not reading.active and down_since:
-        since = datetime.fromisoformat(down_since)
     return inf if since is None else PATIENCE_SECONDS - (context.now - since).total_seconds()
 
 
@@ -55,6 +51,21 @@ def with_outage(context: Context, promotion: Promotion, active: ServerView) -> P
     """Return the record of a soak or a canary with since when no pod of the active revision answers."""
     down_since = "" if active.answers else promotion.down_since or context.now.isoformat()
     return promotion if down_since == promotion.down_since else replace(promotion, down_since=down_since)
+
+
+def is_down_for_long(context: Context, promotion: Promotion) -> bool:
+    """Whether the active revision has been down for so long that another one that answers is better."""
+    since, deadline = promotion.down_since, context.spec.serving.progress_deadline_seconds
+    return bool(since) and (context.now - datetime.fromisoformat(since)).total_seconds() > deadline
+
+
+def outage_verdict(
+    context: Context, promotion: Promotion, active: ServerView, previous: ServerView | None
+) -> Verdict | None:
+    """Return the verdict on a revision that has been down for long while the previous one answers; else None."""
+    if previous is None or not previous.answers or not is_down_for_long(context, promotion):
+        return None
+    return wording.outage_verdict(context.spec.serving.progress_deadline_seconds, active.trouble)
 
 
 def restart_verdict(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Verdict | None:

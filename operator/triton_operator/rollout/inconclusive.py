@@ -17,6 +17,9 @@ TOLD_SECONDS = 1800.0
 Half an hour is longer than most pauses between requests, and the person who began the rollout is still at work.
 """
 
+LOOK_SECONDS = 20.0
+"""Seconds between two looks at an active revision that does not answer: time alone ends an outage's patience."""
+
 
 class Course(Enum):
     """What follows from a judgement."""
@@ -92,9 +95,13 @@ def reason_of(context: Context, promotion: Promotion, usual_reason: Reason) -> R
 
 
 def again_after(context: Context, promotion: Promotion, usual_seconds: float | None) -> float | None:
-    """Return the seconds until time alone changes something: ``usual_seconds``, or less if the reason changes first."""
+    """Return the seconds until time alone changes something: ``usual_seconds``, or less if something else comes first.
+
+    That is the end of an outage, or another reason of what is held.
+    """
     seconds_until_told = _seconds_until_told(context, promotion) if promotion.held_since else 0.0
-    return min((each for each in (usual_seconds, seconds_until_told) if each is not None and each > 0), default=None)
+    pauses = (usual_seconds, seconds_until_told, LOOK_SECONDS if promotion.down_since else None)
+    return min((each for each in pauses if each is not None and each > 0), default=None)
 
 
 def _seconds_until_told(context: Context, promotion: Promotion) -> float:

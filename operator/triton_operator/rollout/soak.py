@@ -23,7 +23,13 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.deployment import scaled
 from triton_operator.rollout import wording
-from triton_operator.rollout.counting import patience_seconds, restart_verdict, unread_verdict, with_outage
+from triton_operator.rollout.counting import (
+    outage_verdict,
+    patience_seconds,
+    restart_verdict,
+    unread_verdict,
+    with_outage,
+)
 from triton_operator.rollout.inconclusive import (
     again_after,
     due_time,
@@ -124,16 +130,17 @@ def _observe(context: Context, successor: str) -> _ObservedSoak:
     renewed = with_time_since(context, with_outage(context, promotion, active), start_reading.finished_at)
     if renewed != promotion:
         promotion, effects = renewed, effects + Effects(promotions={active.uid: renewed})
-    early_end = _early_end(context, previous, promotion, successor)
+    early_end = _early_end(context, active, previous, promotion, successor)
     window_start = datetime.fromisoformat(promotion.window_since or promotion.at)
     restart = restart_verdict(active, previous, window_start, "the revision became active")
-    verdict, patience = restart or waived_verdict(context, promotion), inf
+    outage = outage_verdict(context, promotion, active, previous)
+    verdict, patience = outage or restart or waived_verdict(context, promotion), inf
     if verdict is None and early_end is None:
         verdict, more, patience = _verdict(context, bounds, active, promotion, first_reading, start_reading)
         effects += more
     has_crashed = restart is not None and restart.reason is Reason.SOAK_FAILED
     course = next_course(context.spec.rollout.on_inconclusive, verdict) if verdict is not None else None
-    facts = SoakFacts(True, Beginning.OPEN, early_end is not None, has_crashed, course)
+    facts = SoakFacts(True, Beginning.OPEN, early_end is not None, has_crashed, course, active.answers)
     # A crash decides the soak, also where it could not go on.
     verdict = verdict if has_crashed else early_end or verdict
     return _ObservedSoak(facts, active, promotion, previous, verdict, effects, patience)
@@ -193,16 +200,15 @@ def _verdict(
     effects = Effects(needed=frozenset({previous_record}))
     if context.now < due_time(context, promotion):
         return None, effects, inf
-    down_since = promotion.down_since
     if start_reading.record is None:
         moment = "when the revision became active"
-        verdict = unread_verdict(context, start_reading, moment, down_since, spoiled=True)
-        return verdict, effects, patience_seconds(context, start_reading, down_since)
+        verdict = unread_verdict(context, start_reading, moment, spoiled=True)
+        return verdict, effects, patience_seconds(context, start_reading)
     last_reading = _counters(context, active, reading_name(LAST, promotion), promotion)
     effects += last_reading.effects
     if last_reading.record is None:
-        verdict = unread_verdict(context, last_reading, "at the end of the soak", down_since)
-        return verdict, effects, patience_seconds(context, last_reading, down_since)
+        verdict = unread_verdict(context, last_reading, "at the end of the soak")
+        return verdict, effects, patience_seconds(context, last_reading)
     new_traffic = traffic_between(
         snapshot.recorded_counters(start_reading.record).active, snapshot.recorded_counters(last_reading.record).active
     )
@@ -295,9 +301,12 @@ def _previous(context: Context, promotion: Promotion) -> ServerView | None:
     return view if view is not None and view.uid == promotion.previous_uid else None
 
 
-def _early_end(context: Context, previous: ServerView | None, promotion: Promotion, successor: str) -> Verdict | None:
+def _early_end(
+    context: Context, active: ServerView, previous: ServerView | None, promotion: Promotion, successor: str
+) -> Verdict | None:
     """Return the verdict on a soak that ends before its time; None: it does not."""
-    if successor:
+    # A third revision takes minutes to start, and nothing but the previous one answers until then.
+    if successor and (active.answers or previous is None or not previous.answers):
         return wording.superseded_verdict(successor)
     if previous is None:
         return wording.previous_gone_verdict(promotion)

@@ -32,6 +32,8 @@ class SoakFacts:
     """Whether the revision's server ended by itself, and that of the previous one did not."""
     course: Course | None = None
     """What follows from the requests and the crashes so far; None: they do not decide yet."""
+    answers: bool = True
+    """Whether a pod of the active revision is ready. While none is, the previous one is kept, to come back."""
 
 
 class SoakMove(Enum):
@@ -81,4 +83,6 @@ def next_soak(facts: SoakFacts) -> SoakMove:
         return _BEFORE[facts.beginning]
     if facts.ends_early and not facts.crashed:
         return SoakMove.END_EARLY
+    if facts.course is Course.GO_ON and not facts.answers:
+        return SoakMove.GO_ON
     return _FOLLOWS[facts.course]

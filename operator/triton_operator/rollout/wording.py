@@ -34,7 +34,12 @@ def served_before_condition() -> Statement:
 
 def soaking_condition(context: Context, reason: Reason, promotion: Promotion, end: datetime) -> Statement:
     """Return the condition of a soak that goes on. ``end``: when it is judged next."""
-    if context.now < end and promotion.held_since:
+    if promotion.down_since:
+        deadline = context.spec.serving.progress_deadline_seconds
+        message = f"none of the pods of Deployment {promotion.server} has been ready since"
+        message += f" {datetime.fromisoformat(promotion.down_since):%H:%M:%S} UTC; if that lasts for {deadline} s,"
+        message += f" {promotion.previous} becomes active again"
+    elif context.now < end and promotion.held_since:
         message = f"Deployment {promotion.previous} still runs, because {promotion.server} is held after its soak"
         message += f", and is judged next at {end:%H:%M:%S} UTC"
     elif context.now < end:
@@ -173,6 +178,12 @@ def unread_verdict(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Ve
     """Return the verdict if counters were not read. ``moment``: when, in words. ``spoiled``: as `Verdict.spoiled`."""
     cause = f": {trouble.message}" if trouble is not None else ""
     return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {moment} were not read{cause}", spoiled)
+
+
+def outage_verdict(seconds: int, trouble: Trouble | None) -> Verdict:
+    """Return the verdict on a revision of which no pod has been ready for so many seconds, and so answers nothing."""
+    cause = f": {trouble.message}" if trouble is not None else ""
+    return Verdict(Reason.SOAK_FAILED, f"none of its pods has been ready for {seconds} s{cause}")
 
 
 def restart_verdict(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
