@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.answers import Script, when
+from tests.simulation.api_server import ApiServer
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import Edit, a_narrower_batch, a_wider_batch, another_source, the_usual_batch
 from tests.simulation.test_route import ROUTE, backends
@@ -119,6 +120,51 @@ def test_the_share_stays_until_the_service_has_moved(cluster: Cluster) -> None:
     assert (cluster.serving(), gateway.seen[-1]) == (new, 50)
     gateway.run(1)
     assert (gateway.seen[-1], servers(cluster)) == (0, {old, new})
+
+
+def watching_the_preview(cluster: Cluster) -> Gateway:
+    """One that asks only the preview Service, whose pods are to answer as long as the share may last."""
+    gateway = Gateway(cluster)
+    del gateway.selected["digits"]
+    gateway.look()
+    return gateway
+
+
+@pytest.mark.parametrize("what_fails", ["nothing", "the route"])
+def test_an_edit_after_the_move_sends_no_share_to_a_server_that_starts(cluster: Cluster, what_fails: str) -> None:
+    """That of a revision that was measured before, so that nothing but its start is waited for."""
+    cluster.edit(a_narrower_batch())
+    cluster.settle()
+    cluster.edit(the_usual_batch())
+    cluster.settle()
+    old, new, _ = begun(cluster, share=50)
+    cluster.refuses = {("apply", "HTTPRoute")} if what_fails == "the route" else set()
+    cluster.until(lambda _: cluster.serving() != old)
+    if what_fails == "the route":
+        cluster.until(lambda _: soaked(cluster)[1] == "SoakPassed")
+    gateway = watching_the_preview(cluster)
+    cluster.edit(a_narrower_batch())
+    gateway.run(60)
+    cluster.refuses = set()
+    gateway.settle()
+    assert (gateway.seen[-1], cluster.serving() in (old, new)) == (0, False)
+
+
+def test_a_move_that_was_recorded_and_not_made_is_taken_back_without_losing_a_request(cluster: Cluster) -> None:
+    old, new, _ = begun(cluster, share=50)
+    while any(f'"server":"{new}"' in each and "canary_since" in each for each in soaks(cluster)):
+        cluster.report(ApiServer(cluster, broken={"Service"}))
+        cluster.step()
+    assert cluster.serving() == old
+    gateway = watching_the_preview(cluster)
+    cluster.edit(the_usual_batch())
+    gateway.settle()
+    assert (cluster.serving(), servers(cluster)) == (old, {old})
+
+
+def soaks(cluster: Cluster) -> list[str]:
+    data = cluster.objects["ConfigMap", "digits-results"]["data"]
+    return [text for name, text in data.items() if name.startswith("soak.")]
 
 
 @pytest.mark.parametrize(

@@ -243,25 +243,29 @@ _ACTIONS: Mapping[CanaryMove, Callable[[Context, ObservedCanary], Canary]] = {
 def release(context: Context, target: str = "") -> Canary:
     """End the canary of a revision that is no longer desired, and keep its pods until no request can come.
 
-    ``target``: name of the Deployment whose canary goes on, or may begin.
+    The share of a canary that passed ends after the Service's move, so its revision may be active. ``target``: name of
+    the Deployment whose canary goes on, or may begin.
     """
-    for uid, promotion in context.observed.promotions.items():
-        server = context.observed.servers.get(promotion.server)
-        if (
-            not promotion.canary_since
-            or server is None
-            or server.uid != uid
-            or server.name in (target, context.active_server)
-        ):
-            continue
-        ended_canary = promotion if promotion.reason is not None else _abandoned_record(context, promotion)
-        seconds_left = _release_seconds(context, ended_canary)
-        if seconds_left > 0:
-            effects = keep_deployment(context, server) + Effects(
-                promotions={uid: ended_canary} if ended_canary != promotion else {}
-            )
-            return Canary(effects=effects, holds=server.name, again_after=seconds_left)
-    return Canary()
+    begun_canaries = [
+        (promotion, server)
+        for uid, promotion in context.observed.promotions.items()
+        if (server := context.observed.servers.get(promotion.server)) is not None and server.uid == uid
+        if promotion.canary_since or promotion.steps
+    ]
+    # The share is that of the newest one, because no canary begins before the one before has ended.
+    newest = max(begun_canaries, key=lambda each: datetime.fromisoformat(each[0].at), default=None)
+    if newest is None or newest[1].name == target:
+        return Canary()
+    promotion, server = newest
+    is_active = server.name == context.active_server
+    is_over = is_active or promotion.reason is not None
+    ended_canary = promotion if is_over else _abandoned_record(context, promotion)
+    seconds_left = _release_seconds(context, ended_canary)
+    if seconds_left <= 0:
+        return Canary()
+    effects = Effects() if is_active else keep_deployment(context, server)
+    effects += Effects(promotions={} if is_over else {server.uid: ended_canary})
+    return Canary(effects=effects, holds=server.name, again_after=seconds_left)
 
 
 def _verdict(
