@@ -59,6 +59,21 @@ def reason(cluster: Cluster) -> str:
     return found
 
 
+@pytest.mark.parametrize(("asked", "wanted"), [(6, 6), (1, 1), (0, 2), (-1, 2), (None, 2)])
+def test_an_autoscaler_is_followed_while_the_spec_is_refused(asked: int | None, wanted: int) -> None:
+    """What keeps serving follows the load, and is stopped by no spec that asks for other things too."""
+    cluster = settled()
+    cluster.edit(serving={**cluster.spec["serving"], "replicas": 2})
+    cluster.settle()
+    cluster.edit(conversion={"parallelism": 99})
+    cluster.run(5)
+    others = {name: value for name, value in cluster.spec["serving"].items() if name != "replicas"}
+    cluster.edit(serving=others if asked is None else {**others, "replicas": asked})
+    cluster.run(5)
+    assert [each["spec"]["replicas"] for each in cluster.of_kind("Deployment")] == [wanted]
+    assert cluster.condition("Ready")["reason"] == "InvalidSpec"
+
+
 def test_the_load_is_compared_with_the_saturation_of_the_active_revision() -> None:
     cluster = settled()
     found, saturation = scaler(cluster), cluster.status["performance"]["saturation"]

@@ -2,10 +2,11 @@
 
 Of what answers requests, that which somebody deleted is made again as the records have it: the Deployment, the Service,
 and the NetworkPolicy that closes its servers. What a rollout took from the active revision comes back: the GPUs for
-which it makes way, and the share of a canary, which ends. A soak goes on, and undoes what fails. An object that never
-served gets an empty record of results: the Jobs that clean a claim mount those of all objects that name it. Ended Jobs
-that hold a claim which is being deleted are deleted. Nothing else is started, changed or deleted, because nobody knows
-what the user wants.
+which it makes way, and the share of a canary, which ends. It has the replicas that the spec asks for, as an autoscaler
+sets them, unless these are what is refused, or 0. A soak goes on, and undoes what fails. An object that never served
+gets an empty record of results: the Jobs that clean a claim mount those of all objects that name it. Ended Jobs that
+hold a claim which is being deleted are deleted. Nothing else is started, changed or deleted, because nobody knows what
+the user wants.
 """
 
 from collections.abc import Iterator
@@ -92,13 +93,16 @@ def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
 
 
 def _given_back(context: Context) -> Iterator[dict[str, Any]]:
-    """Yield what gives the active revision back its GPUs, and the requests that a canary had."""
+    """Yield what gives the active revision the replicas that it needs, and the requests that a canary had."""
     observed, server = context.observed, context.active_server or ""
     active, route = observed.servers.get(server), observed.http_route
     if active is not None and active.makes_way_for:
         target = observed.servers.get(active.makes_way_for)
         stopped = scaled(context, target, 0) if target is not None else None
         yield from ([stopped] if stopped is not None else [])
+    serving = context.spec.serving
+    asks_for_replicas = "replicas" in serving.model_fields_set and serving.replicas > 0
+    if active is not None and (active.makes_way_for or asks_for_replicas):
         yield from room.scale_active(context, None, failed=True).objects
     if active is not None and route is not None and route.share:
         yield preview_service(context, server)
