@@ -540,7 +540,20 @@ def test_a_soak_is_judged_while_the_spec_is_refused(cluster: Cluster, failing: f
     assert cluster.condition("Ready")["reason"] == "InvalidSpec"
     cluster.edit(conversion={})
     cluster.settle()
-    assert soaked(cluster)[1] in ("SoakPassed" if not failing else "SoakFailed", "SoakPassed")
+    assert soaked(cluster)[1] == ("SoakFailed" if failing else "SoakPassed")
+
+
+def test_what_failed_while_the_spec_was_refused_is_not_tried_again_by_the_same_spec(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, _ = promoted(cluster)
+    cluster.run(3)
+    cluster.edit(conversion={"parallelism": 99})
+    cluster.run(WINDOW)
+    assert cluster.serving() == old
+    moves = cluster.story.count("promotion")
+    cluster.edit(conversion={})
+    cluster.settle()
+    assert (cluster.serving(), cluster.story.count("promotion"), summary(cluster)) == (old, moves, UNDONE)
 
 
 @pytest.mark.parametrize("is_refused", [True, False])

@@ -33,7 +33,8 @@ class Promotion(Document):
     message: str = ""
     """The verdict in words; while there is none, what was found last instead of one."""
     intent: str = ""
-    """A digest of what the spec asked for at the verdict. While it is the same, a revision that failed is not tried."""
+    """A digest of what the spec asked for at the verdict, or before that at the move. While it is the same, a revision
+    that failed is not tried."""
     canary_since: str = ""
     """When the canary began, in RFC 3339, UTC; empty: the Service has moved."""
     steps: tuple[str, ...] = ()

@@ -77,6 +77,10 @@ def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
     observed, effects = context.observed, canary.release(context).effects
     if trial.goes_on or trial.undoes:
         effects += trial.effects
+    # What failed is what the spec asked for before it was refused.
+    known = observed.promotions
+    promotions = {uid: replace(each, intent=known[uid].intent) for uid, each in effects.promotions.items()}
+    effects = replace(effects, promotions=promotions)
     if trial.back_to is not None:
         previous = observed.history.revision_of_server(trial.back_to)
         model = previous.model if previous is not None else context.served_name

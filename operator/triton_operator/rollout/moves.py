@@ -27,6 +27,7 @@ def record_move(context: Context, target: ServerView) -> Effects:
         previous=active.name,
         previous_uid=active.uid,
         at=context.now.isoformat(),
+        intent=spec_digest(context),
         steps=canary_record.steps if (canary_record := context.observed.promotions.get(target.uid)) else (),
         before=context.triton_deployment.status.model_dump(
             mode="json",
