@@ -543,6 +543,23 @@ def test_a_soak_is_judged_while_the_spec_is_refused(cluster: Cluster, failing: f
     assert soaked(cluster)[1] == ("SoakFailed" if failing else "SoakPassed")
 
 
+def test_an_undo_that_had_to_wait_is_told_while_the_spec_is_refused(cluster: Cluster) -> None:
+    def told() -> tuple[str, str]:
+        return cluster.status["serving"]["revision"], cluster.status["serving"]["selector"]
+
+    before = told()
+    clients(cluster).failing = 0.5
+    old, _ = promoted(cluster)
+    cluster.run(3)
+    cluster.edit(conversion={"parallelism": 99})
+    cluster.starts = down(old)
+    cluster.run(WINDOW)
+    assert told() != before
+    cluster.starts = lambda name: True
+    cluster.run(10)
+    assert (cluster.serving(), told()) == (old, before)
+
+
 def test_what_failed_while_the_spec_was_refused_is_not_tried_again_by_the_same_spec(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
     old, _ = promoted(cluster)

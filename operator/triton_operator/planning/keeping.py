@@ -86,7 +86,8 @@ def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
         model = previous.model if previous is not None else context.served_name
         effects += Effects((service(context, trial.back_to),)) + record_active(context, trial.back_to, model)
         if effects.active_record is not None:
-            told = next((each.before for each in effects.promotions.values()), None)
+            # The verdict may be older than this pass, which has waited for the previous revision to answer.
+            told = {**known, **promotions}[observed.servers[context.active_server or ""].uid].before
             effects = replace(effects, active_record=replace(effects.active_record, told=told))
     if effects != Effects():
         # Nobody knows what else the user wants to keep.
