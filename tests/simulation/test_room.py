@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.answers import GOOD, Script, when
+from tests.simulation.api_server import ApiServer, Body
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import another_version
 from tests.simulation.moving import NEW_FILES
@@ -12,6 +13,7 @@ from tests.simulation.test_rollout import ONE_GPU, OTHER_SERVER, answering, on_g
 from tests.states.deployment import a_deployment
 from tests.states.pods import without_a_node
 from triton_operator import names
+from triton_operator.runtime.store import Key
 
 DEADLINE = 120
 EDITED = {**OTHER_SERVER, "progressDeadlineSeconds": DEADLINE}
@@ -251,6 +253,27 @@ def test_pods_that_are_not_ready_make_way_before_the_last_that_answers() -> None
     assert kept == 2
     assert cluster.serving() != old
     assert answering(cluster) == 4
+
+
+class LacksPods(ApiServer):
+    """The store lacks pods that are there, because the watch of pods lags behind."""
+
+    lacks: frozenset[str] = frozenset()
+
+    def children(self, key: Key) -> list[Body]:
+        return [each for each in super().children(key) if each["metadata"]["name"] not in self.lacks]
+
+
+def test_an_exchange_believes_a_deployment_of_pods_that_are_not_seen() -> None:
+    cluster = on_gpus(4, 4)
+    unseen = frozenset(each["metadata"]["name"] for each in cluster.pods_of(cluster.serving() or "")[:3])
+    cluster.edit(serving={**EDITED, "replicas": 4})
+    for _ in range(60):
+        api = LacksPods(cluster)
+        api.lacks = unseen
+        cluster.report(api)
+        assert answering(cluster) >= 2
+        cluster.step()
 
 
 def test_a_quota_on_gpus_makes_room() -> None:

@@ -166,8 +166,11 @@ def _remaining_replicas(context: Context, active: ServerView, target: ServerView
 
 
 def _placed_pods(context: Context, active: ServerView) -> int:
-    """Return how many pods of the active revision have GPUs that it may keep."""
-    return min(active.placed_pods, context.spec.serving.replicas)
+    """Return how many pods of the active revision have GPUs that it may keep.
+
+    The watch of pods may lack some of those that the Deployment says are ready.
+    """
+    return min(max(active.placed_pods, active.ready_pods), context.spec.serving.replicas)
 
 
 def _room_annotations(context: Context, active: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
