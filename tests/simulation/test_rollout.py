@@ -396,7 +396,7 @@ def test_half_of_a_target_is_not_enough_where_the_others_fail_for_another_reason
         if replicas(cluster)[old or ""] != 2:
             break
     cluster.unschedulable = "1 node(s) didn't match pod anti-affinity rules"
-    cluster.run(60)
+    cluster.run(75)
     cluster.unschedulable = ""
     cluster.settle()
     assert (cluster.serving(), answering(cluster)) == (old, 2)

@@ -1,5 +1,6 @@
 """Room on GPUs that are all taken: an outage has an end, and nothing is stopped that frees nothing."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -177,6 +178,14 @@ def test_a_late_target_stays_down_without_being_asked_for(one_gpu: Cluster) -> N
     one_gpu.starts = lambda name: True
     assert longest_outage(one_gpu, SHORT) == 0
     assert one_gpu.serving() == old
+
+
+def test_a_target_for_which_nobody_could_make_room_is_not_late(one_gpu: Cluster) -> None:
+    one_gpu.edit(serving=EDITED)
+    one_gpu.until(lambda cluster: len(replicas(cluster)) == 2).run(3)
+    one_gpu.now += timedelta(minutes=20)  # the operator is away
+    one_gpu.settle()
+    assert one_gpu.condition("Ready")["status"] == "True", one_gpu.condition("Ready")["message"]
 
 
 @pytest.mark.parametrize("seconds", [20, 30])

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
@@ -513,6 +513,20 @@ def test_a_revision_that_stops_answering_for_a_moment_is_judged_once_it_does_aga
     assert f"if that lasts for 600 s, {old} becomes active again" in message
     assert 0 < (cluster.intent().requeue_after or 0) <= 30
     cluster.starts = lambda name: True
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)[1]) == ({new}, "SoakPassed")
+
+
+def test_time_in_which_the_operator_was_away_is_no_outage(cluster: Cluster) -> None:
+    """The new revision is not ready in its last look and in its first one, and answered in between."""
+    _, new = promoted(cluster)
+    for _ in range(2):
+        cluster.starts = down(new)
+        cluster.step()
+        cluster.act()
+        cluster.starts = lambda name: True
+        cluster.step()
+        cluster.now += timedelta(minutes=20)
     cluster.settle()
     assert (servers(cluster), soaked(cluster)[1]) == ({new}, "SoakPassed")
 

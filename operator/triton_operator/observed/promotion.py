@@ -48,9 +48,11 @@ class Promotion(Document):
     """Since when the soak's requests count, in RFC 3339; empty: since the Service moved."""
     down_since: str = ""
     """Since when each pass found that no pod of the active revision answers, in RFC 3339; empty: one answers."""
+    down_seen: str = ""
+    """When a pass found that last and noted it, in RFC 3339; empty: a pod answers."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for a time that is none: whoever may edit the ConfigMap may have written it."""
-        times = (self.canary_since, self.held_since, self.again_at, self.window_since, self.down_since)
+        times = (self.canary_since, self.held_since, self.again_at, self.window_since, self.down_since, self.down_seen)
         if not all(map(is_time, (self.at, *filter(None, times)))):
             raise DocumentError("a time of the record is none")

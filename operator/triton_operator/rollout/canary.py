@@ -118,7 +118,7 @@ def observe(context: Context, target: ServerView, is_ready: bool) -> ObservedCan
         return replace(canary, facts=replace(facts, stage=CanaryStage.PASSED))
     renewed = with_outage(context, promotion, active)
     if is_down_for_long(context, renewed):
-        return replace(canary, facts=replace(facts, compared=False))
+        return replace(_with_record(canary, renewed), facts=replace(facts, compared=False))
     first_reading = counters(context, target, f"canary {len(promotion.steps)}", promotion.canary_since, active)
     renewed = with_time_since(context, renewed, first_reading.finished_at)
     if renewed != promotion:
@@ -144,7 +144,11 @@ def _none(context: Context, canary: ObservedCanary) -> Canary:
 
 def _keep(context: Context, canary: ObservedCanary) -> Canary:
     observed = context.observed.http_route
-    return Canary(share=observed.share if observed is not None and canary.target.answers else 0)
+    return Canary(
+        effects=canary.effects,
+        share=observed.share if observed is not None and canary.target.answers else 0,
+        again_after=again_after(context, canary.record, None) if canary.record is not None else None,
+    )
 
 
 def _hand_over(context: Context, canary: ObservedCanary) -> Canary:

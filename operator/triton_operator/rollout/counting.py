@@ -10,6 +10,7 @@ from triton_operator.jobs.run import Run
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout import wording
+from triton_operator.rollout.inconclusive import LOOK_SECONDS
 from triton_operator.rollout.traffic import Verdict
 
 PATIENCE_SECONDS = 300.0
@@ -17,6 +18,12 @@ PATIENCE_SECONDS = 300.0
 run.
 
 That takes seconds once its node has the image. Until it has, both revisions take up their nodes.
+"""
+
+LONGEST_GAP_SECONDS = 60.0
+"""Most seconds between two looks at a revision that is down, which are three pauses.
+
+After more, the operator was away, and nobody knows whether a pod was ready meanwhile.
 """
 
 
@@ -48,9 +55,19 @@ def patience_seconds(context: Context, reading: Run[SnapshotResult]) -> float:
 
 
 def with_outage(context: Context, promotion: Promotion, active: ServerView) -> Promotion:
-    """Return the record of a soak or a canary with since when no pod of the active revision answers."""
-    down_since = "" if active.answers else promotion.down_since or context.now.isoformat()
-    return promotion if down_since == promotion.down_since else replace(promotion, down_since=down_since)
+    """Return the record of a soak or a canary with since when no pod of the active revision answers.
+
+    It is written only once a pause, because each write of it wakes the next pass.
+    """
+    if active.answers:
+        return replace(promotion, down_since="", down_seen="")
+    now = context.now.isoformat()
+    if not promotion.down_since or not promotion.down_seen:
+        return replace(promotion, down_since=now, down_seen=now)
+    unseen = (context.now - datetime.fromisoformat(promotion.down_seen)).total_seconds()
+    if unseen > LONGEST_GAP_SECONDS:
+        return replace(promotion, down_since=now, down_seen=now)
+    return replace(promotion, down_seen=now) if unseen >= LOOK_SECONDS else promotion
 
 
 def is_down_for_long(context: Context, promotion: Promotion) -> bool:

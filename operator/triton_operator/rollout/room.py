@@ -57,6 +57,14 @@ def is_spent(context: Context, target: ServerView | None) -> bool:
     return (context.now - active.makes_way_since).total_seconds() > deadline
 
 
+def has_time(context: Context, target: ServerView) -> bool:
+    """Whether the target's time to become ready goes on, or has yet to begin, because the active revision makes way.
+
+    Before that it has no GPU, however long the operator was away.
+    """
+    return makes_way(context, target) and not is_spent(context, target)
+
+
 def yields(context: Context, target: ServerView | None) -> bool:
     """Whether the servers that made way for the target come back, because the spec is suspended."""
     active = _active_server(context, target)
