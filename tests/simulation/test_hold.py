@@ -183,6 +183,19 @@ def halt(cluster: Cluster, halted: str) -> None:
     cluster.edit(suspend=False)
 
 
+@pytest.mark.parametrize("trial", ["a soak", "a canary"])
+def test_what_waits_for_a_claim_that_is_being_deleted_says_so(cluster: Cluster, routed: Cluster, trial: str) -> None:
+    """The servers use it, so that it stays for as long as they do."""
+    tried = cluster if trial == "a soak" else routed
+    promoted(tried) if trial == "a soak" else begun(tried)
+    tried.run(4)
+    claim = tried.objects["PersistentVolumeClaim", "digits-repository"]
+    claim["metadata"]["deletionTimestamp"] = "2026-11-21T00:05:00Z"
+    tried.run(2 * WINDOW)
+    words = "are read once PersistentVolumeClaim digits-repository, which is being deleted, is made anew"
+    assert words in tried.condition("Soaked")["message"]
+
+
 def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:
     usual, clients(cluster).rate = clients(cluster).rate, 0.0
     old, new = promoted(cluster)

@@ -49,7 +49,7 @@ def soaking_condition(context: Context, reason: Reason, promotion: Promotion, en
     elif context.spec.suspend:
         message = f"the soak of Deployment {promotion.server} is over, and is judged once spec.suspend is false"
     else:
-        message = f"the counters of Deployment {promotion.server} at the end of the soak are read"
+        message = f"the counters of Deployment {promotion.server} at the end of the soak {_reading_words(context)}"
         message += f"; {promotion.previous} still runs"
     return Statement("Soaked", None, reason, f"{message}{_held_words(promotion)}")
 
@@ -146,7 +146,8 @@ def canary_condition(
     elif not answers:
         progress = "none of its pods is ready, so it gets no request for now"
     else:
-        progress = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
+        is_due = context.now >= end
+        progress = f"its counters {_reading_words(context)}" if is_due else f"it is judged at {end:%H:%M:%S} UTC"
     message = (
         f"step {step + 1} of {len(steps)}: Deployment {promotion.server} gets {steps[step]} % of the requests to"
         f" HTTPRoute {context.name}; {progress}{''.join(f'; {each}' for each in promotion.steps)}"
@@ -265,6 +266,13 @@ def _held_words(promotion: Promotion) -> str:
         return ""
     choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
     return f"; there is no verdict yet, because {promotion.message}; {choice}"
+
+
+def _reading_words(context: Context) -> str:
+    """Return words about a Job that reads counters, and about what it waits for."""
+    if not context.observed.claim_terminates:
+        return "are read"
+    return f"are read once PersistentVolumeClaim {context.claim_name}, which is being deleted, is made anew"
 
 
 def _canary_words(promotion: Promotion) -> str:
