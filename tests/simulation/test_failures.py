@@ -478,7 +478,8 @@ def test_results_on_a_claim_that_is_gone_are_made_anew(serving: Cluster) -> None
 def named_claim(cluster: Cluster, name: str, owner: str = "") -> None:
     """The user makes a claim; or the operator does, for another object."""
     cluster.serial += 1
-    metadata = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": cluster.now.isoformat()}
+    made = cluster.now.isoformat()
+    metadata: dict[str, Any] = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": made}
     metadata |= {"labels": names.labels(owner, "repository")} if owner else {}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
     cluster.objects["PersistentVolumeClaim", name] = claim

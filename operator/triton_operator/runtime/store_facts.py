@@ -38,8 +38,9 @@ def memory_of(text: str) -> int:
 
 def _claim(body: dict[str, Any]) -> str:
     """Name of the claim that a TritonDeployment uses."""
-    repository = body.get("spec", {}).get("repository") or {}
-    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
+    repository = body.get("spec", {}).get("repository")
+    named = repository.get("claimName") if isinstance(repository, dict) else None
+    return str(named or claim(body["metadata"]["name"]))
 
 
 def _mounted_claim(body: dict[str, Any]) -> str | None:
