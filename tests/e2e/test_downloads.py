@@ -17,7 +17,8 @@ def test_the_versions_are_recorded(downloaded: Downloaded) -> None:
 
 
 def test_every_server_was_reached_through_the_proxy(downloaded: Downloaded) -> None:
-    assert downloaded.connected == downloaded.servers
+    # Somebody else's Job may have asked for other hosts by then.
+    assert downloaded.servers <= downloaded.connected
 
 
 def test_the_same_files_from_elsewhere_are_the_same_revision(downloaded: Downloaded) -> None:
