@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("operator", "converters", "plugin", "hack")
-MOST_BRANCHES, MOST_STATEMENTS, MOST_LINES = 20, 15, 450
+MOST_BRANCHES, MOST_STATEMENTS, MOST_LINES = 20, 15, 400
 SHELL = ROOT / "operator/triton_operator/runtime"
 """What handles events and makes passes: it delegates, so its functions have few statements too."""
 DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)

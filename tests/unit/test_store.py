@@ -168,7 +168,7 @@ def test_an_object_that_still_serves_from_a_claim_is_on_it() -> None:
     store.remove(TRITON_DEPLOYMENT, on_claim("letters", 7))
     assert store.others_on_claim(DIGITS, "models") == [], "a Deployment without an object is nobody's"
     store.remove(DEPLOYMENT, serves_from("models", 8))
-    assert store._users.keys() == {DIGITS._replace(name="models")}
+    assert store._claims._users.keys() == {DIGITS._replace(name="models")}
 
 
 PUBLIC = {"name": "public", "namespace": "gateways"}

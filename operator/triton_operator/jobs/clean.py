@@ -13,7 +13,7 @@ MINIMUM_TEMPORARY_AGE_SECONDS = 86400
 """Temporary files younger than this stay: the longest activeDeadlineSeconds of a pod that may be writing."""
 MOST_NEIGHBOURS = 1000
 """On a claim of more objects nothing is cleaned: with a volume for each, the Job would be larger than any that the
-operator takes in (`store.LARGEST_BYTES`), and it would make the Job again for ever."""
+operator takes in (`packing.LARGEST_BYTES`), and it would make the Job again for ever."""
 DEADLINE_SECONDS = 3600
 """How long a Job may clean: to walk a claim with many large directories over a network takes minutes, never an hour."""
 

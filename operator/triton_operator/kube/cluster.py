@@ -268,14 +268,12 @@ class Cluster:
         return self._set(body, {"managedFields": as_applied(body)})
 
     def disown(self, body: dict[str, Any], handed_on: Mapping[str, Any]) -> dict[str, Any]:
-        """Take all owners of an object away, whoever set them, and what else it had from its owner, at the same time.
-
-        ``handed_on``: labels and annotations without values. Return the object as it is now.
+        """Take all owners of an object away, whoever set them, and ``handed_on``: labels and annotations of theirs.
 
         An apply removes only what its own manager alone has applied. Anybody may empty `metadata.managedFields`, and
         the API server then counts all as set by another manager. A claim would go with its object, and the user's
-        models with it, although `whenDeleted` says Retain. Raises ConflictError if the object is no longer of the
-        version in ``body``, NotFoundError if it is gone.
+        models with it, although `whenDeleted` says Retain. Return the object as it is now. Raises ConflictError if it
+        is no longer of the version in ``body``, NotFoundError if it is gone.
         """
         return self._set(body, {"ownerReferences": [], **handed_on})
 

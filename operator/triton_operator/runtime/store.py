@@ -1,32 +1,25 @@
 """The latest known TritonDeployments and their children, in memory: written by watch events and by our own writes.
 
-Passes read it from other threads, hence the lock. A body is kept as compressed JSON and parsed for each pass. It takes
-a small part of the memory of its dicts, gives the garbage collector nothing to scan, and never changes. Objects of a
-kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
+Passes read it from other threads, hence the lock. A body is packed, and parsed for each pass, so it never changes and
+gives the garbage collector nothing to scan.
 """
 
 import logging
 import threading
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from triton_operator.api.triton_deployment import bounded
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, Kind
-from triton_operator.kube.managed_fields import trimmed
-from triton_operator.kube.nesting import dumps, loads
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
-from triton_operator.runtime.store_facts import Facts, facts_of, memory_of
+from triton_operator.runtime.index import Index
+from triton_operator.runtime.packing import PackedObject, Packer
+from triton_operator.runtime.store_facts import Facts, facts_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
 Nothing is as late as the deletion of so many others, and they take about 2 MB."""
-LARGEST_BYTES = 512 * 1024
-"""The longest body that is taken in, as JSON without others' managed fields: who may make objects may give them the
-operator's labels. The operator's longest is a Deployment, whose template is there twice and follows from a spec of at
-most 64 KiB. A TritonDeployment may be longer, because its conditions say that it is; a ConfigMap has at most 1 MiB."""
 CLEAN = "clean"
 """The stage of the Jobs that clean a claim."""
 MOST_BYTES = 16 * 1024 * 1024
@@ -59,16 +52,6 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class _PackedObject(NamedTuple):
-    """The last known version of an object."""
-
-    uid: str
-    version: int
-    packed: bytes
-    unpacked: int
-    """About how much memory the body takes, in bytes."""
-
-
 class _Member(NamedTuple):
     """An object of a family by its name; of a TritonDeployment itself the name is empty."""
 
@@ -81,7 +64,7 @@ class _Family:
     """A TritonDeployment and its children, as last known."""
 
     key: Key
-    members: dict[tuple[Kind, str], _PackedObject] = field(default_factory=dict)
+    members: dict[tuple[Kind, str], PackedObject] = field(default_factory=dict)
     """The objects by kind and name."""
     packed: int = 0
     """Compressed bytes of all members."""
@@ -103,22 +86,19 @@ class Store:
         self._families: dict[Key, _Family] = {}
         self._family_of: dict[str, _Family] = {}
         """The family by a child's uid, which Events refer to and which stays if a child's label changes."""
-        self._samples: dict[Kind, bytes] = {}
-        """The compression's dictionary by kind; it never changes."""
+        self._packer = Packer()
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
         self._strays = 0
         """Compressed bytes of all families without a TritonDeployment."""
-        self._claims: dict[_Member, str] = {}
-        """Name of the claim that each TritonDeployment and each of their Deployments uses."""
-        self._users: dict[Key, set[_Member]] = {}
-        """Who uses each claim."""
+        self._claims = Index[_Member, Key]()
+        """The claim, by namespace and name, that each TritonDeployment and each of their Deployments uses."""
         self._leaving: set[Key] = set()
         """The TritonDeployments that are being deleted."""
-        self._hosts: dict[_Member, tuple[str, frozenset[Host]]] = {}
+        self._routes: dict[_Member, tuple[str, frozenset[Host]]] = {}
         """What each HTTPRoute takes and when it was made."""
-        self._takers: dict[tuple[str, str], set[_Member]] = {}
-        """The HTTPRoutes that take each host name, by Gateway and name."""
+        self._hosts = Index[_Member, tuple[str, str]]()
+        """The host names that each HTTPRoute takes, by Gateway and name."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
@@ -143,14 +123,14 @@ class Store:
         key = self.take_in(kind, event_type, body)
         if key is None:
             return []
-        after, claims = self._claim_of(key), list[str | None]()
-        if kind is TRITON_DEPLOYMENT and before != after:
-            claims = [before, after]
-        elif kind is not TRITON_DEPLOYMENT and after is None:
+        after, claims = self._claim_of(key), frozenset[Key]()
+        if kind is TRITON_DEPLOYMENT:
+            claims = before ^ after
+        elif not after:
             # With this child the last of what one that is being deleted had on its claim may be gone.
             with self._lock:
-                claims = [self._claims.get(_Member(key, ""))]
-        groups = [self._on_claim(key, claim) for claim in claims if claim is not None]
+                claims = self._claims.places(_Member(key, ""))
+        groups = [self._on_claim(key, claim) for claim in sorted(claims)]
         return [key, *(other for group in groups for other in group if len(group) <= FEW or self._cleans(other))]
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
@@ -199,7 +179,7 @@ class Store:
         """A TritonDeployment's body; None if it does not exist."""
         with self._lock:
             known = self._known(self._families.get(key), TRITON_DEPLOYMENT, key.name)
-        return None if known is None else self._unpacked(TRITON_DEPLOYMENT, known)
+        return None if known is None else self._packer.unpack(TRITON_DEPLOYMENT, known)
 
     def ready_reasons(self) -> list[str]:
         """The reason of each TritonDeployment's Ready condition; Pending if it has none yet."""
@@ -216,7 +196,7 @@ class Store:
 
         ``claim``: the one that the pass plans for; the object may name another one by now.
         """
-        return [other.name for other in self._on_claim(key, claim)]
+        return [other.name for other in self._on_claim(key, Key(key.namespace, claim))]
 
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that this one's route asks for.
@@ -225,25 +205,25 @@ class Store:
         that the pass plans for asks for.
         """
         with self._lock:
-            own = self._hosts.get(_Member(key, key.name))
-            takers = {taker for host in wanted for taker in self._takers.get((host.gateway, host.name), ())}
+            own = self._routes.get(_Member(key, key.name))
+            takers = {taker for host in wanted for taker in self._hosts.users((host.gateway, host.name))}
             # Anybody may make an HTTPRoute with our labels; without an object it is nobody's.
-            known = [(taker.owner, *self._hosts[taker]) for taker in sorted(takers) if taker.owner in self._reasons]
+            known = [(taker.owner, *self._routes[taker]) for taker in sorted(takers) if taker.owner in self._reasons]
         for other, made, taken in known:
             first = own is None or not shared(own[1], taken) or (made, str(other)) < (own[0], str(key))
             if other != key and first and shared(wanted, taken):
                 return str(other)
         return ""
 
-    def _claim_of(self, key: Key) -> str | None:
+    def _claim_of(self, key: Key) -> frozenset[Key]:
+        """The claim of a TritonDeployment that may need files on it."""
         with self._lock:
-            return self._claims.get(_Member(key, "")) if self._is_user(key) else None
+            return self._claims.places(_Member(key, "")) if self._is_user(key) else frozenset()
 
-    def _on_claim(self, key: Key, claim: str) -> set[Key]:
-        """The other TritonDeployments on a claim of the namespace."""
+    def _on_claim(self, key: Key, claim: Key) -> set[Key]:
+        """The other TritonDeployments on a claim."""
         with self._lock:
-            users = self._users.get(Key(key.namespace, claim), ())
-            return {user.owner for user in users if self._is_user(user.owner)} - {key}
+            return {user.owner for user in self._claims.users(claim) if self._is_user(user.owner)} - {key}
 
     def _is_user(self, key: Key) -> bool:
         """Whether a TritonDeployment may need files on its claim: nobody records any more what one that leaves needs.
@@ -279,7 +259,7 @@ class Store:
         """The objects with the label of a TritonDeployment, whoever controls them."""
         with self._lock:
             members = list(self._families[key].members.items()) if key in self._families else []
-        return [self._unpacked(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
+        return [self._packer.unpack(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
 
     def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         """Take an object in and return the TritonDeployment that it belongs to; None: nothing has changed for any.
@@ -293,7 +273,7 @@ class Store:
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
         # All that reads the body comes before the first change, so a body that cannot be read changes nothing.
-        packed = self._packed(kind, body, uid, version) if owner is not None else None
+        packed = self._packer.pack(kind, body, uid, version) if owner is not None else None
         has_room = packed is None or owner is None or self._has_room(kind, owner, packed, known)
         facts = facts_of(kind, body)
         if owner is None or packed is None or not has_room:
@@ -340,27 +320,20 @@ class Store:
 
     def _use(self, user: "_Member", claim: str | None) -> None:
         """Record the claim that a TritonDeployment or a Deployment uses; None: it is gone, or uses none."""
-        former = self._claims.pop(user, None)
-        if former is not None:
-            _discard(self._users, Key(user.owner.namespace, former), user)
-        if claim is not None:
-            self._claims[user] = claim
-            self._users.setdefault(Key(user.owner.namespace, claim), set()).add(user)
+        self._claims.put(user, frozenset() if claim is None else frozenset({Key(user.owner.namespace, claim)}))
 
     def _take(self, route: "_Member", made: str, taken: frozenset[Host]) -> None:
         """Record what an HTTPRoute takes; nothing: it is gone, or no Gateway accepts it."""
-        for host in self._hosts.pop(route, ("", frozenset[Host]()))[1]:
-            _discard(self._takers, (host.gateway, host.name), route)
+        self._routes.pop(route, None)
         if taken:
-            self._hosts[route] = (made, taken)
-        for host in taken:
-            self._takers.setdefault((host.gateway, host.name), set()).add(route)
+            self._routes[route] = (made, taken)
+        self._hosts.put(route, frozenset((host.gateway, host.name) for host in taken))
 
     @staticmethod
-    def _known(family: _Family | None, kind: Kind, name: str) -> _PackedObject | None:
+    def _known(family: _Family | None, kind: Kind, name: str) -> PackedObject | None:
         return None if family is None else family.members.get((kind, name))
 
-    def _link(self, former: _Family | None, owner: Key, kind: Kind, name: str, new: _PackedObject) -> None:
+    def _link(self, former: _Family | None, owner: Key, kind: Kind, name: str, new: PackedObject) -> None:
         """Make an object a member of its family, and no longer of the former one, or in another's place."""
         known = self._known(former, kind, name)
         if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
@@ -384,7 +357,7 @@ class Store:
         if not family.members:
             del self._families[family.key]
 
-    def _count(self, family: _Family, kind: Kind, member: _PackedObject, sign: int) -> None:
+    def _count(self, family: _Family, kind: Kind, member: PackedObject, sign: int) -> None:
         """Count the bytes of a family's member in; out again, if ``sign`` is -1."""
         size = sign * len(member.packed)
         family.packed += size
@@ -393,7 +366,7 @@ class Store:
         if kind is not TRITON_DEPLOYMENT:
             family.unpacked += sign * member.unpacked
 
-    def _has_room(self, kind: Kind, owner: Key, new: _PackedObject, known: _PackedObject | None) -> bool:
+    def _has_room(self, kind: Kind, owner: Key, new: PackedObject, known: PackedObject | None) -> bool:
         """Whether an object is taken in, in the place of the one that is known."""
         if kind is TRITON_DEPLOYMENT:
             return True
@@ -402,19 +375,6 @@ class Store:
         packed, unpacked = (len(known.packed), known.unpacked) if known else (0, 0)
         fits = taken + len(new.packed) - packed <= MOST_BYTES * share
         return fits and family.unpacked + new.unpacked - unpacked <= MOST_UNPACKED * share
-
-    def _packed(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> _PackedObject | None:
-        """The body as it is kept; None: the operator never made one of that size."""
-        plain = dumps(trimmed(kind, bounded(body) if kind is TRITON_DEPLOYMENT else body))
-        text = plain.encode()
-        if len(text) > LARGEST_BYTES and kind not in (TRITON_DEPLOYMENT, CONFIG_MAP):
-            return None
-        packer = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
-        return _PackedObject(uid, version, packer.compress(text) + packer.flush(), memory_of(plain))
-
-    def _unpacked(self, kind: Kind, known: _PackedObject) -> dict[str, Any]:
-        body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
-        return body
 
     def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         if kind is TRITON_DEPLOYMENT:
@@ -437,10 +397,3 @@ def _key(body: dict[str, Any]) -> Key:
 def _version(body: dict[str, Any]) -> int:
     """The resource version. Those of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
     return int(body["metadata"]["resourceVersion"])
-
-
-def _discard(index: dict[Any, set[_Member]], place: Any, member: _Member) -> None:
-    """Take a member out of an index, which keeps no empty sets."""
-    index[place].discard(member)
-    if not index[place]:
-        del index[place]

@@ -15,8 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
+from typing import Any
 
-from triton_operator.kube.cluster import Cluster, ClusterError, GoneError
+from triton_operator.kube.cluster import PAGE, Cluster, ClusterError, GoneError
 from triton_operator.kube.kinds import Kind
 from triton_operator.runtime.store import Key, OtherHistoryError, Store
 
@@ -71,9 +72,7 @@ class Watch:
 
     def list(self) -> set[Key]:
         """Take in everything. Return the TritonDeployments with something new. Raises ClusterError."""
-        newest = self._newest
-        bodies, version = self._cluster.list_all(self.kind, self.namespace)
-        self._check_history(version, newest)
+        bodies, version = self._listed()
         try:
             changed = self._store.replace(self.kind, self.namespace, bodies, version)
         except OtherHistoryError as error:
@@ -119,8 +118,7 @@ class Watch:
                 self._wake(changed)
         else:
             # A watch from a version that is yet to come would be silent. Before etcd is put back, all watches end.
-            newest = self._newest
-            self._check_history(self._cluster.list_all(self.kind, self.namespace, page=1)[1], newest)
+            self._listed(page=1)
         for event_type, body in self._cluster.watch(self.kind, self.namespace, self._version or ""):
             if self._stopped.is_set():
                 return
@@ -130,11 +128,17 @@ class Watch:
             self._newest = max(self._newest, int(self._version or 0))
             self._pauses = backoffs()
 
-    def _check_history(self, version: str, newest: int) -> None:
-        """End the process if a list, which asks etcd, has an older version than was seen."""
+    def _listed(self, page: int = PAGE) -> tuple[Iterator[dict[str, Any]], str]:
+        """Return a list and its version. It ends the process if that, which etcd gave, is older than was seen before.
+
+        The watch's own thread may see a newer version while the list is on its way.
+        """
+        newest = self._newest
+        bodies, version = self._cluster.list_all(self.kind, self.namespace, page)
         if int(version) < newest:
             self._end(f"has version {version}, and version {newest} was seen before")
         self._newest = max(self._newest, int(version))
+        return bodies, version
 
     def _end(self, why: str) -> None:
         """End the process, because the list is of another history. ``why``: goes on from the words for the list."""
