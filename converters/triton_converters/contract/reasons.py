@@ -181,7 +181,7 @@ class Reason(StrEnum):
     INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
 
     # Failures that last until somebody changes something.
-    INVALID_SPEC = "InvalidSpec", "The spec has a value that is refused, or fields that do not go together."
+    INVALID_SPEC = "InvalidSpec", "A value is refused, fields do not go together, or there are too many labels."
     FIELD_RENAMED = (
         "FieldRenamed",
         "The spec has a field or a value by the name that it had before. Nothing new is started and nothing deleted;"
@@ -270,7 +270,7 @@ class Reason(StrEnum):
         "InputsNotGenerated",
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
     )
-    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, or gave what cannot be served."
+    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, crashed, or gave what cannot be served."
     GPU_UNAVAILABLE = (
         "GpuUnavailable",
         "The Job has a GPU, but PyTorch or TensorFlow in its image, which can use one, does not see it.",
@@ -303,7 +303,7 @@ class Reason(StrEnum):
     LABELS_MISSING = "LabelsMissing", "An accuracy threshold is set, but the dataloader yields no labels."
 
     # A candidate's own failures; the others go on.
-    CONVERSION_FAILED = "ConversionFailed", "The exporter failed, or wrote a file that does not fit the signature."
+    CONVERSION_FAILED = "ConversionFailed", "The exporter failed or crashed, or the file does not fit the signature."
     CONVERSION_UNSUPPORTED = "ConversionUnsupported", "The format cannot hold the model, or no server the Python step."
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
