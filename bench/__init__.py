@@ -1,1 +1,1 @@
-"""Benchmarks of the operator itself; the raw results are in bench/results."""
+"""Benchmarks of the operator itself; raw results go to bench/results, of which git keeps what pages are made from."""

@@ -20,8 +20,8 @@ from triton_converters.model_config.shapes import requested
 
 WARMUP_CALLS = 3
 """How often a warm-up calls a TorchScript file, which PyTorch optimizes in the second and third call of a shape. On an
-H200, the first request of a warmed-up ResNet-50 took 3.7 s with one call, and 0.37 s with three; figures are in
-bench/results/gpu-h200-20261126.json. Other backends, and servers without a GPU, call once, Triton's default: on a CPU
+H200, the first request of a warmed-up ResNet-50 took 3.7 s with one call, and 0.37 s with three (2026-11-26,
+driver 580.159). Other backends, and servers without a GPU, call once, Triton's default: on a CPU
 a call of the largest batch can take minutes."""
 WARMUP_SIZE = 2
 """A batch size besides 1 and the largest for a TorchScript file: PyTorch optimizes for two shapes, and then once for
