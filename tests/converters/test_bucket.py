@@ -182,9 +182,9 @@ def test_a_public_bucket_needs_no_keys(models: Bucket) -> None:
 
 def test_a_wrong_key_is_denied_and_not_quoted(models: Bucket, capfd: pytest.CaptureFixture[str]) -> None:
     with_secret(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=f"{SECRET}-2", AWS_ENDPOINT_URL=models.url)
-    error = failure()
+    error = failure(field="spec.weights")
     assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
-    assert "spec.source.secretRef" in error.message
+    assert "spec.weights.secretRef" in error.message
     assert SECRET not in "".join(capfd.readouterr())
 
 

@@ -157,12 +157,13 @@ def test_what_is_source_and_data_is_read_once() -> None:
     assert request(jobs(cluster, "reference")[0])["data"] == sha256("configmap://digits")
 
 
-def test_a_failure_names_the_field_to_edit() -> None:
+def test_a_job_is_told_its_field() -> None:
     cluster = with_data()
-    words = "models.example answered 401; name a Secret with credentials in spec.source.secretRef"
-    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
-    cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == DATA else GOOD
+    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message="models.example answered 401")
+    cluster.scripts = lambda stage, name, asked: (
+        denied if stage == "source" and (asked.uri, asked.field) == (DATA, "spec.dataset") else GOOD
+    )
     cluster.until_has("SourceAccessDenied", "Stalled")
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
-    assert "spec.dataset.secretRef" in stalled["message"]
+    assert "models.example answered 401" in stalled["message"]

@@ -85,15 +85,16 @@ def test_the_same_uri_is_read_once() -> None:
     assert request(jobs(cluster, "reference")[0])["weights"] == sha256(CODE)
 
 
-def test_a_failure_names_the_field_to_edit_and_the_code_stays_published() -> None:
+def test_a_job_is_told_its_field_and_what_it_says_is_not_changed() -> None:
     cluster = weighed()
-    words = "s3://models answered 403; correct spec.source.secretRef"
-    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
-    cluster.scripts = lambda stage, name, asked: denied if stage == "source" and asked.uri == WEIGHTS else GOOD
+    denied = Script(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message="s3://spec.source answered 403")
+    cluster.scripts = lambda stage, name, asked: (
+        denied if stage == "source" and (asked.uri, asked.field) == (WEIGHTS, "spec.weights") else GOOD
+    )
     cluster.until_has("SourceAccessDenied", "Stalled")
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
-    assert "correct spec.weights.secretRef" in stalled["message"]
+    assert "s3://spec.source answered 403" in stalled["message"]
     assert cluster.started("source") == 2
     cluster.scripts = lambda stage, name, asked: GOOD
     cluster.retry()

@@ -67,7 +67,7 @@ def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
     """
     if single and is_listing(directory / next(iter(hashes))):
         what = f"{next(iter(hashes))!a:.200} is a list of SHA-256 digests, and the digest of a folder is that of such"
-        message = f"{what} a list; put the file into a folder, and name the folder in spec.source.uri"
+        message = f"{what} a list; put the file into a folder, and name that folder as the source"
         raise StageError(Reason.SOURCE_INVALID, message)
     for digest in _digests(hashes, single):
         if publish_directory(directory, layout.source_directory(digest), is_intact) or _is_at(digest, hashes):

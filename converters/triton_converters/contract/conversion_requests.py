@@ -48,6 +48,8 @@ class SourceRequest(Document):
     """Path below the source of the requirements file, whose SHA-256 is answered; empty: the spec names none."""
     step_requirements: tuple[str, ...] = ()
     """Paths below the source of the other requirements files, of Python steps; their SHA-256 are answered too."""
+    field: str = "spec.source"
+    """The field of the spec with the URI, which messages name; no part of the key."""
 
 
 @dataclass(frozen=True)

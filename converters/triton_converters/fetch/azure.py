@@ -6,8 +6,9 @@ from obstore.store import AzureStore
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import https_url, identified, known, unusable
+from triton_converters.fetch.credentials import UnusableError, https_url, identified, known
 from triton_converters.fetch.remote import Fetched, Remote
 
 ACCOUNT, KEY, SAS = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"
@@ -17,13 +18,13 @@ IDENTITY = "AZURE_FEDERATED_TOKEN_FILE"
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
-    """Download an object or a folder. Raises StageError."""
+    """Download an object or a folder. Raises StageError, such as UnusableError."""
     if not remote.credentials:
-        message = f"name a Secret in spec.source.secretRef that has the storage account's name under {ACCOUNT}"
+        message = f"name a Secret in {field.of('secretRef')} that has the storage account's name under {ACCOUNT}"
         raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
     secret = known(remote.credentials, ACCOUNT, KEY, SAS, ENDPOINT)
     if ACCOUNT not in secret:
-        raise unusable(f"lacks the key {ACCOUNT}")
+        raise UnusableError(f"lacks the key {ACCOUNT}")
     has_key = KEY in secret or SAS in secret
     bucket = Bucket(
         remote,

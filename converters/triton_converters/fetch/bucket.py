@@ -25,8 +25,8 @@ from obstore.exceptions import (
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch import connection
-from triton_converters.fetch.credentials import unusable
+from triton_converters.fetch import connection, field
+from triton_converters.fetch.credentials import UnusableError
 from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, clash, missing, single
 from triton_converters.fetch.http_file import RANGE_REFUSED, TAG
 from triton_converters.fetch.partial import Partial
@@ -73,7 +73,7 @@ class Bucket:
                 **{name: value for name, value in settings.items() if value is not None},
             )
         except (BaseError, ValueError):
-            raise unusable(UNFIT) from None
+            raise UnusableError(UNFIT) from None
 
     def fetch(self, place: Path) -> Fetched:
         """Download the object, or the objects below the folder. Raises StageError."""
@@ -166,7 +166,7 @@ class Bucket:
         except BaseException as error:
             # The library does not check the parts of a URL, and panics over one that cannot be.
             if type(error).__name__ == "PanicException":
-                raise unusable(UNFIT) from None
+                raise UnusableError(UNFIT) from None
             raise
 
     def _failure(self, error: Exception, path: str, body: bool) -> StageError:
@@ -183,7 +183,7 @@ class Bucket:
         if status in ELSEWHERE and self._remote.uri.scheme == "s3":
             message = (
                 f"{self._name} answered {status}, as a bucket of another region does; put its region into the Secret of"
-                " spec.source.secretRef, under the key AWS_REGION"
+                f" {field.of('secretRef')}, under the key AWS_REGION"
             )
             return StageError(Reason.SOURCE_INVALID, message)
         if status in connection.DENIED and self._remote.service_account:

@@ -23,6 +23,7 @@ from urllib3.exceptions import (
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 
 CONNECT_SECONDS, READ_SECONDS = 15.0, 60.0
 """How long a connection, and each read from it, may take."""
@@ -113,9 +114,9 @@ def answered(who: str, status: int, what: str, credentials: bool) -> StageError:
     said = f"{who} answered {status} to the request for {what}"
     if status in DENIED:
         advice = (
-            "correct the Secret of spec.source.secretRef, or what it is allowed to read"
+            f"correct the Secret of {field.of('secretRef')}, or what it is allowed to read"
             if credentials
-            else "name a Secret with credentials in spec.source.secretRef"
+            else f"name a Secret with credentials in {field.of('secretRef')}"
         )
         return StageError(Reason.SOURCE_ACCESS_DENIED, f"{said}; {advice}")
     if status in MISSING:

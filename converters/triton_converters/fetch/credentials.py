@@ -7,6 +7,7 @@ from pathlib import Path
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 
 LARGEST_BYTES = 64 * 1024
 """A key of a Secret that is longer is not read; a service account's JSON file has about 2 KiB."""
@@ -16,7 +17,7 @@ Credentials = Mapping[str, str]
 
 
 def read(folder: Path | None = None) -> Credentials:
-    """Return the Secret's values without white space at their ends. Raises StageError(SourceAccessDenied)."""
+    """Return the Secret's values without white space at their ends. Raises UnusableError."""
     folder = folder or layout.CREDENTIALS_MOUNT
     # Names that begin with `..` are the kubelet's.
     found = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -26,21 +27,21 @@ def read(folder: Path | None = None) -> Credentials:
 def known(credentials: Credentials, *keys: str) -> dict[str, str]:
     """Return what the Secret has of these keys; empty: there are no credentials at all.
 
-    Raises StageError(SourceAccessDenied) if there are credentials, but under none of the keys.
+    Raises UnusableError if there are credentials, but under none of the keys.
     """
     found = {key: credentials[key] for key in keys if credentials.get(key)}
     # They become headers, and Python would quote a header that cannot be.
     if unfit := [key for key, value in found.items() if not (value.isascii() and value.isprintable())]:
-        raise unusable(f"has something else than printable ASCII under {' or '.join(unfit)}")
+        raise UnusableError(f"has something else than printable ASCII under {' or '.join(unfit)}")
     if credentials and not found:
-        raise unusable(f"lacks the keys of this scheme: {', '.join(keys)}")
+        raise UnusableError(f"lacks the keys of this scheme: {', '.join(keys)}")
     return found
 
 
 def choose(credentials: Credentials, *ways: tuple[str, ...]) -> tuple[str, ...]:
     """Return the values of the first way whose keys are all there; empty: there are no credentials at all.
 
-    Raises StageError(SourceAccessDenied) if there are credentials, but of none of the ways.
+    Raises UnusableError if there are credentials, but of none of the ways.
     """
     for keys in ways:
         if all(map(credentials.get, keys)):
@@ -48,14 +49,14 @@ def choose(credentials: Credentials, *ways: tuple[str, ...]) -> tuple[str, ...]:
     if not credentials:
         return ()
     wanted = ", or ".join(" and ".join(keys) for keys in ways)
-    raise unusable(f"lacks the keys of this scheme: {wanted}")
+    raise UnusableError(f"lacks the keys of this scheme: {wanted}")
 
 
 def https_url(secret: Mapping[str, str], key: str) -> str | None:
-    """Return the URL under a key of the chosen ones; None: there is none. Raises StageError: it is no https URL."""
+    """Return the URL under a key of the chosen ones; None: there is none. Raises UnusableError: it is no https URL."""
     url = secret.get(key)
     if url is not None and not url.startswith("https://"):
-        raise unusable(f"has no https URL under {key}")
+        raise UnusableError(f"has no https URL under {key}")
     return url
 
 
@@ -68,7 +69,7 @@ def identified(service_account: str, *variables: str) -> bool:
     if service_account and not any(map(os.environ.get, variables)):
         message = (
             f"the cloud gave the pod no identity of ServiceAccount {service_account}; ask the administrator to bind it"
-            " to a role, or remove spec.source.serviceAccountName; then type: kubectl triton retry NAME"
+            f" to a role, or remove {field.of('serviceAccountName')}; then type: kubectl triton retry NAME"
         )
         raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
     return bool(service_account)
@@ -79,14 +80,17 @@ def _value(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
         if len(content) > LARGEST_BYTES:
-            raise unusable(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
+            raise UnusableError(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
         return content.decode().strip()
     except UnicodeDecodeError:
         # The exception quotes the bytes.
-        raise unusable(f"has bytes under the key {path.name} that are no UTF-8 text") from None
+        raise UnusableError(f"has bytes under the key {path.name} that are no UTF-8 text") from None
 
 
-def unusable(what: str) -> StageError:
-    """Return the failure of a Secret that does not fit."""
-    message = f"the Secret of spec.source.secretRef {what}; correct the Secret, then type: kubectl triton retry NAME"
-    return StageError(Reason.SOURCE_ACCESS_DENIED, message)
+class UnusableError(StageError):
+    """A Secret that does not fit. ``what``: what is wrong with it; ``secret``: the field that names it."""
+
+    def __init__(self, what: str, reason: Reason = Reason.SOURCE_ACCESS_DENIED, secret: str = "") -> None:
+        named = f"the Secret of {secret or field.of('secretRef')}"
+        super().__init__(reason, f"{named} {what}; correct the Secret, then type: kubectl triton retry NAME")
+        self.what = what

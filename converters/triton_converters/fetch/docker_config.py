@@ -4,7 +4,7 @@ import base64
 import json
 import re
 
-from triton_converters.fetch.credentials import Credentials, choose, unusable
+from triton_converters.fetch.credentials import Credentials, UnusableError, choose
 
 KEY = ".dockerconfigjson"
 
@@ -12,7 +12,7 @@ KEY = ".dockerconfigjson"
 def account(credentials: Credentials, host: str, repository: str) -> str:
     """Return the Authorization header for the repository's registry; empty: the spec names no Secret.
 
-    Like the kubelet, it prefers the entry with the longest path. Raises StageError(SourceAccessDenied).
+    Like the kubelet, it prefers the entry with the longest path. Raises UnusableError.
     """
     # A file that somebody wrote by hand has line breaks, which mean nothing in JSON.
     found = choose({name: " ".join(value.split()) for name, value in credentials.items()}, (KEY,))
@@ -23,9 +23,9 @@ def account(credentials: Credentials, host: str, repository: str) -> str:
         place = max((each for each in entries if f"{host}/{repository}/".startswith(f"{each}/")), key=len, default=None)
         pair = _pair(entries[place]) if place is not None else b""
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        raise unusable(f"has no Docker configuration with registries under {KEY}") from None
+        raise UnusableError(f"has no Docker configuration with registries under {KEY}") from None
     if not pair:
-        raise unusable(f"has no username and password for {host} under {KEY}")
+        raise UnusableError(f"has no username and password for {host} under {KEY}")
     return f"Basic {base64.b64encode(pair).decode()}"
 
 

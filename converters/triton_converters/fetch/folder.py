@@ -10,6 +10,7 @@ from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 from triton_converters.fetch.partial import check_room
 from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, wanted
 
@@ -75,7 +76,7 @@ def chosen(remote: Remote, files: Sequence[File], what: str) -> list[File]:
 
 def nothing_chosen(what: str) -> StageError:
     """Return the failure of a folder of which the spec includes nothing. ``what``: the folder in words."""
-    return StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that spec.source.include names")
+    return StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that {field.of('include')} names")
 
 
 def missing(place: Path, version: str, files: Sequence[File], what: str) -> list[File]:
@@ -98,7 +99,7 @@ def single(place: Path, path: str) -> Path:
     """
     name = path.rpartition("/")[2]
     if len(name.encode()) > LONGEST_PART:
-        raise StageError(Reason.SOURCE_INVALID, f"spec.source.uri names a file with {TOO_LONG}; rename it")
+        raise StageError(Reason.SOURCE_INVALID, f"{field.of('uri')} names a file with {TOO_LONG}; rename it")
     _begin(place, SINGLE)
     _keep(place / FILES, ())
     return place / FILES / name

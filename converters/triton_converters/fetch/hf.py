@@ -16,6 +16,7 @@ from urllib3 import BaseHTTPResponse
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 from triton_converters.fetch.connection import opened
 from triton_converters.fetch.credentials import choose
 from triton_converters.fetch.folder import MOST_FILES, File, NameRefusedError, chosen, clash, missing
@@ -44,7 +45,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     commit, files = _read(answer, repository)
     if _COMMIT.fullmatch(revision) and commit != revision:
         message = f"{repository} has another commit, {commit}, under the name {revision}, which is a commit's"
-        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct spec.source.version")
+        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct {field.of('version')}")
     what = f"{repository} at {commit}"
     files = chosen(remote, files, what)
     for each in missing(place, commit, files, what):
@@ -65,16 +66,16 @@ def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
     if code == "GatedRepo":
         message = (
             f"{repository} is gated: accept its terms on the hub, and put a token of the account that did into the"
-            " Secret of spec.source.secretRef, under the key HF_TOKEN"
+            f" Secret of {field.of('secretRef')}, under the key HF_TOKEN"
         )
         return StageError(Reason.SOURCE_GATED, message)
     if code == "RevisionNotFound":
-        message = f"{repository} has no revision of that name; correct spec.source.version"
+        message = f"{repository} has no revision of that name; correct {field.of('version')}"
         return StageError(Reason.SOURCE_NOT_FOUND, message)
     if code == "RepoNotFound":
         message = (
-            f"the hub has no repository {repository}, or shows it only with another token; correct spec.source.uri, or"
-            " put a token that may read it into the Secret of spec.source.secretRef, under the key HF_TOKEN"
+            f"the hub has no repository {repository}, or shows it only with another token; correct {field.of('uri')},"
+            f" or put a token that may read it into the Secret of {field.of('secretRef')}, under the key HF_TOKEN"
         )
         return StageError(Reason.SOURCE_NOT_FOUND, message)
     return None

@@ -14,6 +14,7 @@ from urllib3 import BaseHTTPResponse
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import field
 from triton_converters.fetch.connection import DENIED, Refusal, answered, opened
 from triton_converters.fetch.patience import patiently
 
@@ -87,7 +88,7 @@ class Repository:
             if answer.status == 404:
                 message = (
                     f"{self.host} has no {self.name} with the tag or digest {reference}, or shows it only to others;"
-                    " correct the URI, or name a Secret that may read it in spec.source.secretRef"
+                    f" correct the URI, or name a Secret that may read it in {field.of('secretRef')}"
                 )
                 return StageError(Reason.SOURCE_NOT_FOUND, message)
             return None
@@ -125,7 +126,7 @@ class Repository:
     def _token_refusal(self, answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
         if answer.status not in DENIED:
             return None if answer.status >= 500 or answer.status == 429 else self._invalid("names no token server")
-        advice = "correct the Secret of spec.source.secretRef" if self._account else "name one in spec.source.secretRef"
+        advice = f"{'correct the Secret of' if self._account else 'name one in'} {field.of('secretRef')}"
         message = f"{self.host} gives no token for {self.name} with these credentials: {advice}"
         return StageError(Reason.SOURCE_ACCESS_DENIED, message)
 

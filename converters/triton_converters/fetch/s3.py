@@ -5,7 +5,7 @@ from pathlib import Path
 from obstore.store import S3Store
 
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import https_url, identified, known, unusable
+from triton_converters.fetch.credentials import UnusableError, https_url, identified, known
 from triton_converters.fetch.remote import Fetched, Remote
 
 KEY, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
@@ -16,10 +16,10 @@ USUAL_REGION = "us-east-1"
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
-    """Download an object or a folder. Raises StageError."""
+    """Download an object or a folder. Raises StageError, such as UnusableError."""
     secret = known(remote.credentials, KEY, SECRET, TOKEN, REGION, ENDPOINT)
     if (KEY in secret) != (SECRET in secret):
-        raise unusable(f"has only one of {KEY} and {SECRET}")
+        raise UnusableError(f"has only one of {KEY} and {SECRET}")
     known_by_account = KEY not in secret and identified(remote.service_account, *IDENTITY)
     bucket = Bucket(
         remote,

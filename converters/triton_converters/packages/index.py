@@ -8,10 +8,10 @@ from urllib.parse import unquote, urlsplit
 
 import certifi
 
-from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import credentials
 from triton_converters.fetch.connection import CA_BUNDLE, NO_PROXY, PROXY
+from triton_converters.fetch.credentials import UnusableError
 
 KEY, SECOND_KEY = "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"
 """Keys of the Secret: pip's own names for them. The first is also the environment variable with the installation's
@@ -71,17 +71,14 @@ def index() -> Index:
     """
     try:
         secret = credentials.read()
-    except StageError as error:
-        raise _refused(error.message.replace("spec.source.secretRef", "spec.conversion.indexSecretRef")) from None
+    except UnusableError as error:
+        raise _unusable(error.what) from None
     given = {name: secret[name] for name in (KEY, SECOND_KEY) if name in secret}
     if secret and not given:
         given = {KEY: ""}
     for name, url in ({KEY: _installations()} | given).items():
         if not _is_https(url):
-            raise _refused(
-                f"the Secret of spec.conversion.indexSecretRef has no https URL under {name}; correct the Secret, then"
-                " type: kubectl triton retry NAME"
-            )
+            raise _unusable(f"has no https URL under {name}")
     return Index(given.get(KEY, _installations()), given.get(SECOND_KEY, ""))
 
 
@@ -104,5 +101,5 @@ def _secrets(url: str) -> Iterator[str]:
     yield from (each for each in (password or user, unquote(password or user)) if each)
 
 
-def _refused(message: str) -> StageError:
-    return StageError(Reason.INDEX_ACCESS_DENIED, message)
+def _unusable(what: str) -> UnusableError:
+    return UnusableError(what, Reason.INDEX_ACCESS_DENIED, "spec.conversion.indexSecretRef")

@@ -22,7 +22,7 @@ from triton_converters.contract.repository_config import LONGEST
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
-from triton_converters.fetch import credentials, mounted
+from triton_converters.fetch import credentials, field, mounted
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
 from triton_converters.found import repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
@@ -39,10 +39,11 @@ def run(request: SourceRequest) -> SourceResult:
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
     DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
     """
+    field.FIELD.set(request.field)
     try:
         uri = uris.split(request.uri)
     except ValueError as error:
-        raise StageError(Reason.SOURCE_INVALID, f"spec.source.uri: {error}") from error
+        raise StageError(Reason.SOURCE_INVALID, f"{field.of('uri')}: {error}") from error
     result = _downloaded(request, uri) if uri.is_remote else _mounted(request)
     sources.receive(result.digest)
     return result
@@ -53,7 +54,7 @@ def _mounted(request: SourceRequest) -> SourceResult:
     found = mounted.files(root, Path(request.path).name)
     files = [file for file in found if wanted(file.name, request.include)]
     if not files:
-        named = " that spec.source.include names" if request.include else ""
+        named = f" that {field.of('include')} names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
     hashes, single = {file.name: mounted.sha256_of(file) for file in files}, root.is_file()
     _expect(request, digest_of(hashes, single))
@@ -130,7 +131,9 @@ def _check(request: SourceRequest, fetched: Fetched, hashes: Mapping[str, str]) 
 def _expect(request: SourceRequest, digest: str) -> None:
     """Raise StageError(DigestMismatch) if the spec has another digest."""
     if request.sha256 and digest != request.sha256:
-        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
+        message = (
+            f"{request.uri} has SHA-256 {digest}, but {field.of('sha256')} is {request.sha256} (see docs/source.md)"
+        )
         raise StageError(Reason.DIGEST_MISMATCH, message)
 
 

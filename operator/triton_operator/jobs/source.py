@@ -62,12 +62,12 @@ def _element(values: Sequence[T], number: int) -> T | None:
     return values[number] if number < len(values) else None
 
 
-def source_works(context: Context) -> dict[str, SourceWork]:
-    """Return the work of each Job by the field of the spec that it reads; the same files are read once."""
-    works = {"spec.source": source_work(context)}
+def source_works(context: Context) -> list[SourceWork]:
+    """Return the work of each Job, that of spec.source first; the same files are read once."""
+    works = [source_work(context)]
     for field, files in (("spec.weights", context.spec.weights), ("spec.dataset", context.spec.published_dataset)):
-        if files is not None and (work := _work(context, files)).key not in {each.key for each in works.values()}:
-            works[field] = work
+        if files is not None and (work := _work(context, files)).key not in {each.key for each in works}:
+            works.append(replace(work, request=replace(work.request, field=field)))
     return works
 
 

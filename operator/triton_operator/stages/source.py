@@ -5,7 +5,6 @@ Others do the same for spec.weights, and for spec.dataset unless it is on a clai
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason
@@ -15,14 +14,9 @@ from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.run import run
-from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, source_works
-from triton_operator.observed.failures import Failure
-from triton_operator.observed.trouble import Trouble
+from triton_operator.jobs.source import FoundGraph, FoundModel, SourceWork, found_models, source_works
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.unfinished import await_result
-
-F = TypeVar("F", Trouble, Failure)
-"""The types whose message may name a field of spec.source."""
 
 MIXES_WORDS = "answers a sample in a batch otherwise than alone, or not at all"
 """How the framework's run shows that a model has no batch dimension, in words."""
@@ -39,22 +33,20 @@ def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
     if useless_claim := _lost_claim(context) or _claim_of_one_pod(context):
         return progress.wait_with(useless_claim, stalled=True)
-    runs = [(field, work, run(context, work, repeats=True)) for field, work in source_works(context).items()]
-    for field, work, job_run in runs:
+    runs = [(work, run(context, work, repeats=True)) for work in source_works(context)]
+    for work, job_run in runs:
         if job_run.result is None:
-            other_effects = (each.effects for _, _, each in runs if each is not job_run)
+            other_effects = (each.effects for _, each in runs if each is not job_run)
             progress = replace(progress, effects=sum(other_effects, progress.effects))
             job_words = f"the Job that reads {work.request.uri}"
-            return await_result(context, progress, "SourceResolved", job_words, _with_field(job_run, field))
-    results = [job_run.result for *_, job_run in runs if job_run.result is not None]
-    messages = [
-        _published_message(work, source_result) for (_, work, _), source_result in zip(runs, results, strict=True)
-    ]
+            return await_result(context, progress, "SourceResolved", job_words, job_run)
+    results = [job_run.result for _, job_run in runs if job_run.result is not None]
+    messages = [_published_message(work, source_result) for (work, _), source_result in zip(runs, results, strict=True)]
     result = results[0]
     condition = Statement(
         "SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found_messages(context, result)])
     )
-    return progress.with_condition(condition, sum((job_run.effects for *_, job_run in runs), Effects())).advance_to(
+    return progress.with_condition(condition, sum((job_run.effects for _, job_run in runs), Effects())).advance_to(
         Sourced, source=result
     )
 
@@ -98,15 +90,6 @@ def _published_message(work: SourceWork, result: SourceResult) -> str:
     """Return the message about the files that a Job published."""
     version = f" (version {result.resolved})" if result.resolved else ""
     return f"{work.request.uri}{version} is published as sha256:{result.digest}"
-
-
-def _with_field(job_run: SourceRun, field: str) -> SourceRun:
-    """Return the run of a Job with messages about ``field``, which the user has to edit, in place of spec.source."""
-
-    def with_spec_field(trouble: F | None) -> F | None:
-        return trouble and replace(trouble, message=trouble.message.replace("spec.source", field))
-
-    return replace(job_run, failure=with_spec_field(job_run.failure), failing=with_spec_field(job_run.failing))
 
 
 def _lost_claim(context: Context) -> Statement | None:
