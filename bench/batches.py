@@ -1,8 +1,8 @@
 """`python3 -m bench.batches`: what a sample costs in batches of 1 to 32, for the zoo's models and `bench.defaults`'.
 
 One thread of ONNX Runtime runs all sizes in turns, and its own CPU time counts, so that other work on the machine
-changes little. Models without a batch dimension, and those of a quarter of a second, are left out. Decision 0082 has
-the figures. It takes 10 minutes, and asks PyPI for the zoo's packages the first time. No server runs.
+changes little. Models without a batch dimension, and those of a quarter of a second, are left out. docs/decisions.md
+has the figures. It takes 10 minutes, and asks PyPI for the zoo's packages the first time. No server runs.
 """
 
 import argparse

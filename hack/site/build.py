@@ -18,7 +18,7 @@ PAGES = ("*.md", "docs/**/*.md", "manifests/**/*.md", "charts/**/*.md")
 PICTURES = ("docs/*.svg", "docs/*.png")
 INDEX = ROOT / "docs/README.md"
 SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
-LISTED = re.compile(r"\[([^\]]*)\]\(([^)#\s]+\.md)\)")
+LISTED = re.compile(r"\[[^\]]*\]\(([^)#\s]+\.md)\)")
 STYLE = ROOT / "hack/site/site.css"
 LARGEST = 64 * 1024
 """The most bytes of a file that is copied."""
@@ -78,36 +78,22 @@ def _is_small(root: Path, file: Path) -> bool:
 
 
 def navigation(index: str, pages: list[str]) -> list[dict[str, object]]:
-    """Return the site's navigation: the sections of the index with the pages that they name, and then all others.
-
-    A page of a folder that the index does not name belongs to that folder's page, in a group.
-    """
+    """Return the site's navigation: the sections of the index with the pages that they name, and then all others."""
     _, *parts = SECTION.split(index)
     known = {"README.md", "docs/README.md"}
     found: list[dict[str, object]] = [{"Home": "index.md"}, {"All pages": "pages.md"}]
-    named = {path for _, path in _listed(index)}
     for name, text in zip(parts[::2], parts[1::2], strict=True):
-        entries: list[object] = []
-        for words, path in _listed(text):
-            if path in pages and path not in known:
-                below = [each for each in pages if _is_below(path, each) and each not in {*known, *named}]
-                known |= {path, *below}
-                listed = [place(each) for each in (path, *below)]
-                entries.append({words.capitalize(): listed} if below else listed[0])
-        found.append({name: entries})
+        listed = [each for each in dict.fromkeys(_listed(text)) if each in pages and each not in known]
+        known.update(listed)
+        found.append({name: [place(each) for each in listed]})
     found.append({"Further pages": [place(each) for each in pages if each not in known]})
     return found
 
 
-def _listed(text: str) -> list[tuple[str, str]]:
-    """Return the words of each link to a page in a part of the index, and the page's path in the tree."""
-    links = ((words, (INDEX.parent / target).resolve()) for words, target in LISTED.findall(text))
-    return [(words, str(file.relative_to(ROOT))) for words, file in links if file.is_relative_to(ROOT)]
-
-
-def _is_below(page: str, other: str) -> bool:
-    """Whether a page is below the folder of which another one is the README."""
-    return page.endswith("/README.md") and other != page and other.startswith(page.removesuffix("README.md"))
+def _listed(text: str) -> list[str]:
+    """Return the path in the tree of each page that a part of the index links to."""
+    files = ((INDEX.parent / target).resolve() for target in LISTED.findall(text))
+    return [str(file.relative_to(ROOT)) for file in files if file.is_relative_to(ROOT)]
 
 
 if __name__ == "__main__":

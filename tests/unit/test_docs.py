@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md"), *ROOT.glob("charts/**/*.md")]
 )
-DECISIONS = sorted(ROOT.glob("docs/decisions/[0-9]*.md"))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
@@ -47,28 +46,11 @@ def test_every_path_named_in_backticks_exists(page: Path) -> None:
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
-def test_the_index_of_the_decisions_has_each_with_its_date() -> None:
-    rows = []
-    for page in DECISIONS:
-        title, _, date = page.read_text(encoding="utf-8").splitlines()[:3]
-        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]  # a title matches
-        rows.append(f"| {number} | {date.removeprefix('Decided on ').rstrip('.')} | [{name}]({page.name}) |")
-    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8").splitlines()
-    assert [line for line in index if re.match(r"\| \d", line)] == rows
-
-
-@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.name)
-def test_a_decision_has_the_words_of_its_title_as_its_name(page: Path) -> None:
-    title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    words = re.findall(r"[a-z0-9]+", title.lower().replace("'", ""))
-    assert page.stem == "-".join([words[0].zfill(4), *words[1:]]), "a shorter title makes a shorter name"
-
-
-@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.name)
-def test_a_decision_says_what_else_was_possible(page: Path) -> None:
-    parts = re.split(r"^## (.+)\n", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert parts[1::2] == ["Context", "Decision", "Consequences", "Alternatives"]
-    assert all(part.strip() for part in parts[2::2])
+def test_a_decision_says_what_it_costs_and_what_else_was_possible() -> None:
+    text = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    sections = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    both = re.compile(r"\n\*\*Cost\.\*\* .*\nAlternatives:\n\n- ", re.DOTALL)
+    assert [each for each in sections if not both.search(each)] == []
 
 
 def test_the_readme_is_short_and_names_both_commands() -> None:

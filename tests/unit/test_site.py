@@ -25,7 +25,6 @@ def site(text: str, path: str = "docs/install.md", repository: str = "") -> str:
         ("README.md", "index.md"),
         ("docs/README.md", "pages.md"),
         ("docs/install.md", "install.md"),
-        ("docs/decisions/README.md", "decisions.md"),
         ("charts/chart/README.md", "charts/chart.md"),
         ("manifests/samples/soak.yaml", "files/manifests/samples/soak.yaml"),
         ("docs/a.svg", "a.svg"),
@@ -115,7 +114,6 @@ TREE = [
         "docs/architecture.md",
     ),
     *("docs/examples/resnet50-pyt.md", "docs/examples/dlrm-hps.md", "CONTRIBUTING.md", "README.md", "docs/README.md"),
-    *("docs/decisions/README.md", "docs/decisions/0001-a.md", "docs/decisions/0002-b.md"),
 ]
 
 
@@ -131,14 +129,9 @@ def test_every_page_is_in_the_navigation_once_in_the_order_of_the_index() -> Non
     assert {"Try and evaluate": ["kind.md"]} in found
     assert {"Install": ["install.md", "charts/triton-operator.md"]} in found
     assert {"Serve a model": ["examples/resnet50-pyt.md", "examples/dlrm-hps.md"]} in found
+    assert {"Extend": ["architecture.md", "CONTRIBUTING.md"]} in found
     assert found[-1] == {"Further pages": ["unlisted.md"]}
     assert sorted(pages_of(found)) == sorted({place(each) for each in TREE})
-
-
-def test_pages_below_a_listed_folder_are_a_group_and_no_tab_opens_with_it() -> None:
-    found = navigation(INDEX.read_text(encoding="utf-8"), TREE)
-    group = {"Decisions": ["decisions.md", "decisions/0001-a.md", "decisions/0002-b.md"]}
-    assert {"Extend": ["architecture.md", group, "CONTRIBUTING.md"]} in found
 
 
 def test_a_link_that_leads_nowhere_is_a_fault(tmp_path: Path) -> None:
