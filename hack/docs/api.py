@@ -15,8 +15,7 @@ HEAD = """\
 # API
 
 Every field of a `TritonDeployment` (`triton-operator.dev/v1alpha1`). In a cluster, `kubectl explain td.spec.models` and
-so on shows the same texts. [Renamed fields](renamed.md) lists the names of earlier versions. This page is generated:
-`make generate`.
+so on shows the same texts. This page is generated: `make generate`.
 
 A field that you leave out stays out of the object, and the operator applies its default. Only `serving.replicas` is
 written into the object, because [autoscalers](scaling.md) read and write it there.
@@ -67,7 +66,7 @@ def _columns() -> str:
 
 def sections(part: str) -> dict[str, Schema]:
     """Return the schemas of the fields of the spec or the status, which have a section each."""
-    root = crd(old_names=False)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
+    root = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
     return {
         name: {**field, "required_here": name in root.get("required", ())} for name, field in root["properties"].items()
     }

@@ -5,7 +5,6 @@ would change.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import yaml
 
-from triton_operator.api import old_status, renamed
 from triton_operator.api.serving import Serving
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
@@ -33,9 +31,6 @@ KEPT = {
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties",
 }  # fmt: skip
 """Keywords that mean the same in a structural schema."""
-
-CONFIG = "models[].config."
-"""Where fields of the spec are that the status has too."""
 
 
 class NotStructuralError(ValueError):
@@ -87,12 +82,10 @@ def _without(schema: Schema, keyword: str) -> Schema:
     return {name: value for name, value in schema.items() if name != keyword}
 
 
-def crd(*, old_names: bool = True) -> dict[str, Any]:
-    """The CustomResourceDefinition as a plain dict. ``old_names``: with fields and values that were renamed."""
+def crd() -> dict[str, Any]:
+    """The CustomResourceDefinition as a plain dict."""
     spec = TritonDeploymentSpec.model_json_schema(by_alias=True)
     status = TritonDeploymentStatus.model_json_schema(by_alias=True)
-    if old_names:
-        _keep_old_fields(status["$defs"])
     spec_schema = structural(spec, spec.get("$defs", {}), "spec")
     # /scale of an object without replicas is an error 500. No list holds the field, so `kubectl apply` of an unchanged
     # file still says `unchanged`.
@@ -101,8 +94,6 @@ def crd(*, old_names: bool = True) -> dict[str, Any]:
     # A client that waits for the status (kstatus) must not take a new object for a finished one.
     status_schema = structural(status, status.get("$defs", {}), "status")
     status_schema["default"] = {"observedGeneration": -1}
-    if old_names:
-        _keep_old_names(spec_schema, status_schema)
     root: Schema = {
         "description": "A model to convert, verify, measure and serve with NVIDIA Triton Inference Server.",
         "type": "object",
@@ -152,78 +143,6 @@ def crd(*, old_names: bool = True) -> dict[str, Any]:
         "metadata": {"name": CRD_NAME},
         "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
     }
-
-
-def _keep_old_names(spec: Schema, status: Schema) -> None:
-    """Add the old fields and values of the spec, so that a stored object keeps them, and can be updated.
-
-    The status has the fields of config.pbtxt too.
-    """
-    for field in renamed.FIELDS:
-        _keep_old_name(spec, field, field.old, field.new)
-        if field.old.startswith(CONFIG):
-            old, new = (
-                f"resolved.models[].repository.config.{each.removeprefix(CONFIG)}" for each in (field.old, field.new)
-            )
-            _keep_old_name(status, field, old, new)
-    for values in renamed.VALUES:
-        holder, last = _holder(spec, values.path)
-        holder["properties"][last]["enum"] += values.now
-    for format, before in renamed.FORMATS.before.items():
-        _reword(spec, f"'{format}'", f"'{format}', '{before}'")
-
-
-def _keep_old_fields(definitions: Schema) -> None:
-    """Add the old fields of the status to the types that had them, and require none of those that took their place.
-
-    A stored object that has only the old ones must stay valid, or nobody could update it.
-    """
-    for kind, fields in old_status.FIELDS.items():
-        definition = definitions[kind]
-        for old, field in fields.items():
-            words = f"Renamed to `{field.new}`. The operator reads the old name and writes the new one."
-            definition["properties"][old] = {**field.schema, "description": words}
-        names = {field.new for field in fields.values()}
-        if "required" in definition:
-            definition["required"] = [name for name in definition["required"] if name not in names]
-
-
-def _keep_old_name(root: Schema, field: renamed.RenamedField, old_path: str, new_path: str) -> None:
-    """Add an old field. What the rules say of the new one holds for either."""
-    (holder, old), (beside, new) = _holder(root, old_path), _holder(root, new_path)
-    kept = field.schema or {keyword: value for keyword, value in beside["properties"][new].items() if keyword in KEPT}
-    words = f"Renamed to `{new}`." if holder is beside else f"Renamed to `spec.{field.new}`."
-    holder["properties"][old] = {**kept, "description": f"{words} The operator refuses the old name."}
-    either = f"has(self.{new}) || has(self.{old})"
-    rules = holder.get("x-kubernetes-validations", [])
-    for rule in rules:
-        text = rule["rule"].replace(f"has(self.{new})", f"({either})")
-        value = f"(has(self.{new}) ? self.{new} : self.{old})"
-        rule["rule"] = re.sub(rf"(?<!has\()self\.{new}\b", value, text)
-    if new in beside.get("required", ()):
-        beside["required"].remove(new)
-        if not beside["required"]:
-            del beside["required"]
-        rules = [*rules, {"rule": either, "message": f"{new} is required: set it"}]
-    if rules:
-        holder["x-kubernetes-validations"] = rules
-
-
-def _holder(schema: Schema, path: str) -> tuple[Schema, str]:
-    """Return the schema of the object that has a field, and the field's name."""
-    *way, last = path.split(".")
-    for name in way:
-        schema = schema["properties"][name.removesuffix("[]")]
-        schema = schema["items"] if name.endswith("[]") else schema
-    return schema, last
-
-
-def _reword(schema: Schema, old: str, new: str) -> None:
-    """Replace words in the rules of a schema and of all below it."""
-    for rule in schema.get("x-kubernetes-validations", ()):
-        rule["rule"] = rule["rule"].replace(old, new)
-    for below in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
-        _reword(below, old, new)
 
 
 def _columns() -> list[dict[str, Any]]:

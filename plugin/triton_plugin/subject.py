@@ -19,7 +19,6 @@ from triton_converters.contract.results import (
 )
 from triton_operator import names
 from triton_operator.api.measured_status import RowStatus, row_status
-from triton_operator.api.renamed import rewritten
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import OF_ACTIVE, CandidateStatus, Condition, TritonDeploymentStatus
@@ -182,8 +181,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
         raise SubjectError("a TritonDeployment has metadata with a name, a spec and a status, which this object lacks")
     observed = observe(name, [results] if results else [])
     try:
-        # It may have old names, which the operator refuses: what was measured was asked for by them.
-        spec = TritonDeploymentSpec.model_validate(rewritten(body["spec"]))
+        spec = TritonDeploymentSpec.model_validate(body["spec"])
         status = TritonDeploymentStatus.model_validate(one_line(body.get("status") or {}))
         return Subject(
             namespace=metadata.get("namespace", "default"),

@@ -40,7 +40,6 @@ FULL: JSON = {
                 "format": "pyt",
                 "entrypoint": "a/b/model.py",
                 "arguments": {"checkpoint": "resnet50.safetensors"},
-                "ioPrecision": "fp32",
                 "config": {
                     "maxBatchSize": 128,
                     "instances": 2,

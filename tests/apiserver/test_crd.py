@@ -15,7 +15,6 @@ from tests.simulation.deployments import a_step, an_ensemble
 from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES, TRITON_PYTHON
 from triton_operator.api.backend_settings import OPTIONS
-from triton_operator.api.renamed import as_before
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.server_flags import NUMBERS, WORDS
 
@@ -720,18 +719,6 @@ def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
     patch = json.dumps({"status": {"resolved": resolved}})
     kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
     assert kubectl.get("td", "digits")["status"]["resolved"] == resolved
-
-
-def test_an_object_with_old_names_keeps_them_and_can_be_updated(kubectl: Kubectl) -> None:
-    """As one that an older CRD stored; the operator alone refuses it."""
-    old = {**FULL, "spec": as_before(changed(FULL, {"spec.revisionHistoryLimit": 1})["spec"])}
-    kubectl("create", "--validate=strict", "-f", "-", body=old)
-    assert kubectl.get("td", "digits")["spec"] == old["spec"]
-    kubectl("annotate", "td", "digits", "team=vision")
-    patch = json.dumps({"status": {"observedGeneration": 1}})
-    kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
-    kubectl("scale", "td", "digits", "--replicas=2")
-    assert kubectl.get("td", "digits")["spec"]["repository"]["claimTemplate"]["size"] == "20Gi"
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

@@ -171,7 +171,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             {"spec.models.0": STEP | {"arguments": {"words": f"{place}/words.txt"}}},
             "arguments of format triton-python are read inside the server, which has neither $(DATASET) nor $(WEIGHTS)",
         )
-        for place in ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
+        for place in ("$(DATASET)", "$(WEIGHTS)")
     },
     **{
         f"a step's argument {name}": (

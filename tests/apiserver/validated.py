@@ -63,7 +63,7 @@ def _servings() -> Iterator[tuple[str, JSON]]:
 
 def _formats() -> Iterator[tuple[str, JSON]]:
     """Every source with every target, and every target with every accelerator."""
-    model: Any = schema(old_names=False)["properties"]["spec"]["properties"]["models"]["items"]["properties"]
+    model: Any = schema()["properties"]["spec"]["properties"]["models"]["items"]["properties"]
     candidate = model["candidates"]["items"]["properties"]
     targets, accelerators = candidate["format"]["enum"], candidate["accelerator"]["enum"]
     for source in model["format"]["enum"]:

@@ -13,8 +13,6 @@ from tests.simulation.deployments import candidate
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
-from triton_operator.api.performance import Regression
-from triton_operator.api.renamed import as_before
 from triton_operator.api.status import CandidateStatus
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.progress import picture
@@ -81,13 +79,6 @@ def test_a_stall_that_passes_by_itself_is_not_said_to_last() -> None:
             break
     text = explain(parse(cluster.body(), cluster.objects["ConfigMap", "digits-results"]))
     assert "digits is stalled: the operator tries again by itself.\n  what:  SourceResolved: SourceNotFound: " in text
-
-
-def test_an_object_with_old_names_is_explained_by_what_it_asked_for() -> None:
-    body, results = copy.deepcopy(golden("ready"))
-    body["spec"] = as_before(body["spec"] | {"performance": {"regression": {"maxPercent": 5}}})
-    assert "maximumPercent" in body["spec"]["performance"]["regression"]
-    assert parse(body, results).spec.performance.regression == Regression(max_percent=5)
 
 
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:

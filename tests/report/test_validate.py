@@ -76,7 +76,7 @@ def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
 )
 def test_what_is_wrong_or_misplaced_is_explained(place: str, value: object, expected: str) -> None:
     (fault,) = check(changed(FULL, {place: value}))
-    assert hint(fault, schema(old_names=False)) == expected
+    assert hint(fault, schema()) == expected
 
 
 @pytest.mark.parametrize(

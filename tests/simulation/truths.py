@@ -18,7 +18,6 @@ from triton_operator.planning.summary import SUMMARY
 Body = dict[str, Any]
 WITHOUT_A_PLAN = {
     Reason.INVALID_SPEC,
-    Reason.FIELD_RENAMED,
     Reason.REQUEST_FAILED,
     Reason.STATUS_REFUSED,
     Reason.INTERNAL_ERROR,

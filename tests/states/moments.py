@@ -248,7 +248,6 @@ def _about_to_make(kind: str) -> Callable[[Cluster], bool]:
 
 REPORTS: dict[str, State] = {
     "spec-invalid": SERVING.edited(merged("selection", constraints={"p99Latency": "soon"})),
-    "field-renamed": SERVING.edited(serving={"soak": {"seconds": 60}}),
     "job-refused": a_deployment().where(refuses={("create", "Job")}),
     "newer-server-refused": EDITED.until(_about_to_make("Deployment")).where(refuses={("create", "Deployment")}),
     "scaler-refused": SCALED.until(_about_to_make("ScaledObject")).where(refuses={("create", "ScaledObject")}),

@@ -212,7 +212,6 @@ def test_a_new_reason_is_the_operator_s_alone() -> None:
         Reason.APPLY_REFUSED,
         Reason.CONTESTED,
         Reason.EVICTED,
-        Reason.FIELD_RENAMED,
         Reason.INTERNAL_ERROR,
         Reason.NOT_ALLOWED,
         Reason.NOT_BEST,

@@ -77,7 +77,7 @@ def test_what_has_a_name_is_found_where_it_is_written_again(text: str, name: str
 def test_no_module_writes_down_what_has_a_name() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{line} is {name}"
-        for suite in ("apiserver", "golden", "simulation", "unit", "upgrades")
+        for suite in ("apiserver", "golden", "simulation", "unit")
         for path in (TESTS / suite).rglob("*.py")
         for line, name in written_again(path.read_text(encoding="utf-8"))
     ]

@@ -182,11 +182,6 @@ class Reason(StrEnum):
 
     # Failures that last until somebody changes something.
     INVALID_SPEC = "InvalidSpec", "A value is refused, fields do not go together, or there are too many labels."
-    FIELD_RENAMED = (
-        "FieldRenamed",
-        "The spec has a field or a value by the name that it had before. Nothing new is started and nothing deleted;"
-        " the active revision stays.",
-    )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
         "NotAllowed",

@@ -12,7 +12,6 @@ from pydantic import model_validator
 from pydantic.fields import FieldInfo
 
 from triton_converters.contract.text import printable, shortened
-from triton_operator.api import old_status
 from triton_operator.api.schema import ApiType
 
 LONGEST_TEXT = 4096
@@ -24,8 +23,7 @@ LARGEST_NUMBER = 2**63 - 1
 class StatusType(ApiType):
     """The base of every type of the status. It cuts what exceeds a field's limit and replaces what is not printable.
 
-    User code knows nothing of these limits, and a status that cannot be written tells nobody why. It also reads the
-    names that fields had before.
+    User code knows nothing of these limits, and a status that cannot be written tells nobody why.
     """
 
     @model_validator(mode="before")
@@ -34,8 +32,7 @@ class StatusType(ApiType):
         if not isinstance(values, Mapping):
             return values
         limits = _limits(cls)
-        named = old_status.read(cls.__name__, values)
-        return {name: _fitted(value, limits.get(name)) for name, value in named.items()}
+        return {name: _fitted(value, limits.get(name)) for name, value in values.items()}
 
 
 def longest(kind: type[ApiType], field: str) -> int:

@@ -48,8 +48,8 @@ ON_GPU = "precision int8 gains nothing on a GPU: remove the candidate, or spec.g
 """Said of candidates that cannot be quantized."""
 
 
-MOUNTS = ("$(DATASET)", "$(DATA)", "$(WEIGHTS)")
-"""What stands for a mount in arguments, the dataset's by its old name too."""
+MOUNTS = ("$(DATASET)", "$(WEIGHTS)")
+"""What stands for a mount in arguments."""
 
 
 OF_TRITON = ("EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS", "TRITON_BATCH_STRATEGY_PATH", *THREADS["python"])

@@ -251,9 +251,6 @@ class Model(ApiType):
     are empty whenever a server starts, also after it crashed, and that it may write to: up to 1Gi in a server, up to
     10Gi in the reference, all together. Models that name the same path share one directory. Only allowed for that
     format. Default: none; `/tmp` is such a directory everywhere."""
-    io_precision: Literal["fp32"] = "fp32"
-    """Ignored, and removed in a later release. Inputs and outputs have the types that the model's own graph, code or
-    config.pbtxt declares, and all candidates have the same. Default: fp32."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[

@@ -2,11 +2,10 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from triton_converters.contract.document import given
 from triton_converters.contract.results import RepositoryModel, Signature, Tensor
-from triton_operator.api import renamed
 from triton_operator.api.duration import written
 from triton_operator.api.model import Candidate, DynamicBatching, Model, ModelConfiguration, SourceFormat
 from triton_operator.api.schema import ApiType, SourcePath, list_map
@@ -41,12 +40,6 @@ class FromRepository(ApiType):
         default_factory=list
     )
     """Fields of config.pbtxt that are left out, each with the reason."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _rename(cls, values: Any) -> Any:
-        """Take what an older operator stored."""
-        return renamed.rewritten({"models": [values]})["models"][0] if isinstance(values, dict) else values
 
     @classmethod
     def of(cls, found: RepositoryModel) -> Self:

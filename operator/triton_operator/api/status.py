@@ -1,13 +1,11 @@
 """The status of a TritonDeployment, written whole by one apply at the end of a pass."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api import old_status
 from triton_operator.api.duration import MeasuredDuration
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, QuantizationStatus
@@ -293,12 +291,6 @@ class Images(ApiType):
     def knows(self, version: int) -> bool:
         """Whether the converter images know this version of the commands."""
         return (self.commands_version or 1) >= version
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, values: Any) -> Any:
-        """Read the names that a field had before; the history keeps such images too."""
-        return old_status.read(cls.__name__, values) if isinstance(values, Mapping) else values
 
 
 class TritonDeploymentStatus(StatusType):

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
-from triton_operator.api import renamed
 from triton_operator.api.repository import Repository
 from triton_operator.api.schema import ApiType
 from triton_operator.api.serving import Serving
@@ -50,12 +49,6 @@ class InvalidSpecError(ValueError):
     """The operator does not understand the spec; the message names the fields."""
 
     reason = Reason.INVALID_SPEC
-
-
-class FieldRenamedError(InvalidSpecError):
-    """The spec has old names; the message says what to write."""
-
-    reason = Reason.FIELD_RENAMED
 
 
 LONGEST_LABELS_BYTES = 16 * 1024
@@ -110,10 +103,7 @@ class TritonDeployment:
 
 
 def parse(body: dict[str, Any]) -> TritonDeployment:
-    """Return the object that a body of the API describes.
-
-    Raises FieldRenamedError if the spec has fields under their old names, and InvalidSpecError for every other fault.
-    """
+    """Return the object that a body of the API describes. Raises InvalidSpecError."""
     if why := body.get(_REFUSED):
         raise InvalidSpecError(why)
     _check_size(body.get("spec", {}))
@@ -122,8 +112,6 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
             f"metadata.labels has more than {LONGEST_LABELS_BYTES} bytes, of {len(labels)} labels or more, and all that"
             " the operator makes for the object would have them: remove labels"
         )
-    if old := list(renamed.found(body.get("spec"))):
-        raise FieldRenamedError("; ".join(map(str, old)))
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
     except ValidationError as error:
@@ -138,13 +126,12 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
 def parse_kept(body: dict[str, Any]) -> TritonDeployment:
     """Return an object whose spec `parse` refuses, with what of the spec says how an active revision is kept.
 
-    Of `serving` and `repository` these are the fields that are valid by themselves, also under old names. All other
+    Of `serving` and `repository` these are the fields that are valid by themselves. All other
     fields of the spec have their defaults, and those without one are missing. Never raises.
     """
     stored = body.get("spec") or {}
     parts: dict[str, type[ApiType]] = {"serving": Serving, "repository": Repository}
-    shallow = {field: stored[field] for field in parts if field in stored and not is_deeper(stored[field])}
-    said = renamed.rewritten(shallow)
+    said = {field: stored[field] for field in parts if field in stored and not is_deeper(stored[field])}
     understood: dict[str, Any] = {field: _understood(part, said.get(field)) for field, part in parts.items()}
     return _with_spec(body, TritonDeploymentSpec.model_construct(**understood), "")
 

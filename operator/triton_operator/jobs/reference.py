@@ -11,7 +11,6 @@ from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
-from triton_operator.api.renamed import FORMATS, OLD_PLACEHOLDER, PLACEHOLDER, files_as_before
 from triton_operator.api.source import Source, UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
@@ -105,8 +104,8 @@ def surroundings(context: Context) -> list[Any]:
 
 
 def _hashed(files: Source) -> dict[str, Any]:
-    """Return files as keys and digests cover them: with the old name of the version, so that these stay the same."""
-    return files_as_before(files.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    """Return files as keys and digests cover them."""
+    return files.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
@@ -144,14 +143,10 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """Return the code and format of one model, as a Job gets them; the format is empty as long as it is not known.
-
-    A repository keeps its old word here, by which images are pinned; no Job gets it.
-    """
+    """Return the code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    form = model.format or ""
     return ModelCode(
-        FORMATS.before.get(form, form),
+        model.format or "",
         code,
         model.config.largest_batch,
         declared=model.declared,
@@ -168,11 +163,11 @@ def entrypoint(spec: TritonDeploymentSpec, user_entrypoint: UserEntrypoint) -> E
 
 
 def _arguments(spec: TritonDeploymentSpec, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Replace $(DATASET), also by its old name, and $(WEIGHTS) by the paths at which they are mounted."""
+    """Replace $(DATASET) and $(WEIGHTS) by the paths at which they are mounted."""
     dataset = layout.DATA_MOUNT
     if spec.mounted_dataset is not None:
         dataset /= uris.split(spec.mounted_dataset.uri).path
-    paths = {PLACEHOLDER: str(dataset), OLD_PLACEHOLDER: str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
+    paths = {"$(DATASET)": str(dataset), "$(WEIGHTS)": str(layout.WEIGHTS_MOUNT)}
     return {name: _fill_placeholders(value, paths) for name, value in arguments.items()}
 
 

@@ -1,6 +1,6 @@
 """The condition Available: whether the active revision answers, and what the target's server waits for. Pure."""
 
-from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.reasons import Reason
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.names import WAITS_ANNOTATION, WAS_READY_ANNOTATION
@@ -43,7 +43,7 @@ def _late_condition(context: Context, view: ServerView) -> Statement | None:
     message = f"Deployment {view.name} was not ready within {seconds} s"
     if view.replicas == 0:
         # After a retry, or with another deadline, the server starts again.
-        return _late_by_old_status(context, message) if not context.triton_deployment.retry else None
+        return None
     if view.was_ready and view.ready_pods:
         # The server was ready, so an autoscaler or a user has asked for more pods than there is room for.
         return None
@@ -89,22 +89,6 @@ def start_annotations(context: Context, view: ServerView | None, replicas: int) 
         context.now.isoformat() if starts_anew or (view.was_ready and not view.waits_note) else view.waits_note
     )
     return annotations | ({WAITS_ANNOTATION: waits_since} if waits_since else {})
-
-
-def _late_by_old_status(context: Context, message: str) -> Statement | None:
-    """Return the condition of a late server by the status that version 0.1.0 wrote; None: it has none.
-
-    That version kept it nowhere else. The pass that reads it records it, so no later pass reads it. It goes with the
-    old names (api/old_status.py). ``message``: how the message about a late server begins.
-    """
-    for condition in context.triton_deployment.status.conditions:
-        if condition.type == "Stalled" and condition.status == "True" and condition.message.startswith(message):
-            try:
-                return Statement("Available", False, reason_of(condition.reason), condition.message)
-            except KeyError:
-                # A newer operator's reason, from before a rollback.
-                return None
-    return None
 
 
 def availability(context: Context, target: str, view: ServerView | None, waits: Statement | None) -> Statement:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api import renamed
 from triton_operator.api.rollout import Rollout
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -74,5 +73,5 @@ def spec_digest(context: Context) -> str:
     spec = context.spec
     serving = spec.serving.model_copy(update={"replicas": 1, "network_policy": None})
     comparable_spec = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": Rollout()})
-    old_names_spec = renamed.as_before(comparable_spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    return names.digest([old_names_spec, context.triton_deployment.retry], 16)
+    said = comparable_spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return names.digest([said, context.triton_deployment.retry], 16)

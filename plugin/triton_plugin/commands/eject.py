@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from triton_operator import names
-from triton_operator.api.renamed import rewritten
 from triton_operator.kube import kinds
 from triton_plugin.arguments import add_name, cluster
 from triton_plugin.eject import AUTOSCALER, Live, active_server, autoscaler, copy_name, every_file, files, next_steps
@@ -43,7 +42,7 @@ def run(options: argparse.Namespace) -> Exit:
 
 def _live(source: Cluster, name: str) -> Live:
     """Return what serves the object now. Raises SubjectError."""
-    serving = rewritten(source.triton_deployment(name)["spec"]).get("serving") or {}
+    serving = source.triton_deployment(name)["spec"].get("serving") or {}
     service = source.child(kinds.SERVICE, name)
     server = active_server(name, service)
     deployment = source.child(kinds.DEPLOYMENT, server)
@@ -72,5 +71,5 @@ def _live(source: Cluster, name: str) -> Live:
 
 def _claim(body: dict[str, Any]) -> str:
     """Return the name of an object's repository claim."""
-    repository = rewritten(body["spec"]).get("repository") or {}
+    repository = body["spec"].get("repository") or {}
     return str(repository.get("claimName") or names.claim(body["metadata"]["name"]))

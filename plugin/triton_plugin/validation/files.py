@@ -94,5 +94,5 @@ def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None], *
 def faults_in_words(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield the faults of an object, each with what helps with it."""
     for fault in check(body):
-        words = hint(fault, schema(old_names=False))
+        words = hint(fault, schema())
         yield f"{fault}{'. ' if words else ''}{words}"

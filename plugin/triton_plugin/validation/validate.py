@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from triton_operator.api import renamed
 from triton_operator.api.triton_deployment import InvalidSpecError, parse
 from triton_operator.crdgen import crd
 from triton_operator.names import API_VERSION, KIND
@@ -63,25 +62,22 @@ def deployments(text: str) -> Iterator[dict[str, Any]]:
 
 
 def check(body: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of an object: old names, then what the API server refuses, then what the operator refuses."""
+    """Return the faults of an object: what the API server refuses, then what the operator refuses."""
     # A new object's status is the operator's to write: the API server drops it.
     given = pruned({name: value for name, value in body.items() if name != "status"})
     if found := list(not_unicode(given, "")):
         return found
     if given.get("apiVersion") != API_VERSION:
         return [Fault("apiVersion", f"must be {API_VERSION}")]
-    old = [Fault("", str(each)) for each in renamed.found(given.get("spec"))]
-    if old:
-        return [*old, *check({**given, "spec": renamed.rewritten(given["spec"])})]
     found = list(faults(given, schema(), ""))
     # Like the API server, evaluate no rule on an object of the wrong shape.
     return found or list(broken(given, schema(), "")) or list(_combinations(given))
 
 
 @cache
-def schema(*, old_names: bool = True) -> Schema:
-    """Return the CRD's schema of the served version. ``old_names``: with those that are refused."""
-    version: Mapping[str, Any] = crd(old_names=old_names)["spec"]["versions"][0]
+def schema() -> Schema:
+    """Return the CRD's schema of the served version."""
+    version: Mapping[str, Any] = crd()["spec"]["versions"][0]
     found: Schema = version["schema"]["openAPIV3Schema"]
     properties = {**found["properties"], "metadata": METADATA}
     return {**found, "required": [*found["required"], "metadata"], "properties": properties}
