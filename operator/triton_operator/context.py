@@ -112,40 +112,7 @@ class Context:
     def framework_inputs(self) -> list[Any]:
         """What changes, besides the request, what user code computes and publishes: images, device and variables."""
         images = [self.framework_image, self.images.converter]
-        return [*images, self.spec.device, *self.arithmetic_inputs, *self.job_pod.env]
-
-    @property
-    def boxes_clients(self) -> bool:
-        """Whether the converter image can keep what asks a private server apart from what publishes."""
-        return self.images.knows(2)
-
-    @property
-    def fits_pods(self) -> bool:
-        """Whether pods are fitted to what runs in them, as `status.images.commandsVersion` says of version 3.
-
-        Those of an object that is pinned to older images stay as they are: another template would be another Job, and
-        all that failed would be tried again by an upgrade.
-        """
-        return self.images.knows(3)
-
-    @property
-    def finds_limits(self) -> bool:
-        """Whether a sweep that the spec leaves out looks for the limit of the server, within a time.
-
-        `status.images.commandsVersion` says so from version 4 on. Older clients refuse the fields that it needs, and
-        the figures of objects that are pinned to them stay.
-        """
-        return self.images.knows(4)
-
-    @property
-    def calibration_samples(self) -> int:
-        """The most samples that metrics leave out; 0: none. An image that does not know them is not asked to."""
-        return self.spec.calibration_samples if self.images.quantizes else 0
-
-    @property
-    def arithmetic_inputs(self) -> list[str]:
-        """What changes the arithmetic of containers with a GPU, for the keys of results; empty: nothing does."""
-        return ["without TF32"] if self.images.tf32 is False else []
+        return [*images, self.spec.device, *self.job_pod.env]
 
     @property
     def client_inputs(self) -> list[Any]:

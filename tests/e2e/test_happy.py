@@ -49,7 +49,7 @@ def test_every_field_of_the_status_is_filled(happy_object: Happy) -> None:
         "outputs": [{"name": "OUTPUT__0", "dataType": "FP32", "dims": [4]}],
         "maxBatchSize": 8,
     }
-    images = {"converter", "converterTensorflow", "commandsVersion", "server", "serverArguments", "specDigest", "tf32"}
+    images = {"converter", "converterTensorflow", "commandsVersion", "server", "serverArguments", "specDigest"}
     assert set(status["images"]) == images
     serving = status["serving"]
     assert float(serving["throughput"]) > 0

@@ -1,7 +1,6 @@
 """Objects with spec.gpu, on GPUs that are pretended: the converter image for them, TF32, and where their pods run."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -126,23 +125,6 @@ def test_an_image_for_gpus_that_comes_later_does_nothing_until_the_source_change
     cluster.edit(another_version())
     cluster.settle()
     assert user_images(cluster) == {IMAGE, pulled(IMAGE)}
-
-
-def test_a_status_of_an_older_operator_keeps_its_images_and_its_keys() -> None:
-    """It knew neither field: its servers compute in TF32, and its results are found by keys that do not speak of it."""
-    cluster = settled(SETTINGS)
-    older = deepcopy(cluster.status["images"])
-    del older["tf32"]
-    cluster = Cluster(cluster.spec, settings=SETTINGS)
-    cluster.status = {"images": older}
-    cluster.settle()
-    assert cluster.condition("Ready")["status"] == "True"
-    assert cluster.status["images"] == older
-    story = list(cluster.story)
-    cluster.settings = WITH_IMAGE
-    cluster.settle()
-    assert cluster.story == story
-    assert not [each for _, pod in pods(cluster) for each in environment(pod) if each == TF32_OFF]
 
 
 # Without the image -------------------------------------------------------------------------------------------------

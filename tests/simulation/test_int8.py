@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, candidate
@@ -133,37 +131,6 @@ def test_a_metric_refuses_it() -> None:
     cluster = asked("onnx-fp32").faring(when("metrics", Script(accuracy=0.5))).settled().cluster()
     refused = cluster.candidate("onnx-int8")
     assert (refused["state"], refused["reason"]) == ("Failed", "ThresholdNotMet")
-
-
-@pytest.mark.parametrize("version", [None, 2, 3])
-def test_images_that_do_not_know_it_are_not_asked(version: int | None) -> None:
-    """An object that is pinned to images of an operator without INT8, and is edited afterwards."""
-    cluster = a_deployment().one_candidate().settled().cluster()
-    cluster.status["images"]["commandsVersion"] = version
-    cluster.edit(models=[a_model(candidates=[candidate("onnx-fp32"), candidate("onnx-int8")])])
-    cluster.settle()
-    skipped = cluster.candidate("onnx-int8")
-    assert (skipped["state"], skipped["reason"]) == ("Skipped", "ConversionUnsupported")
-    assert "do not know precision int8" in skipped["message"]
-    assert "kubectl triton update-images digits" in skipped["message"]
-    told = [each for body in jobs(cluster, "metrics") for each in body["spec"]["template"]["spec"]["containers"]]
-    assert "calibration_samples" not in str(told)
-    assert "INT8" not in cluster.condition("Verified")["message"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"accuracy": {}}, "precision int8 is judged by your metric"),
-        ({"gpu": {"product": "NVIDIA-A100-SXM4-80GB"}}, "precision int8 gains nothing on a GPU"),
-    ],
-)
-def test_an_object_that_is_older_than_the_rules_of_the_api_server_is_told(fields: dict[str, Any], words: str) -> None:
-    cluster = asked("onnx-fp32").asking(**fields).cluster()
-    cluster.settle()
-    skipped = cluster.candidate("onnx-int8")
-    assert skipped["state"] == "Skipped"
-    assert words in skipped["message"]
 
 
 def test_the_request_is_the_same_for_the_same_quantization() -> None:

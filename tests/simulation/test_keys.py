@@ -38,7 +38,7 @@ from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import job
 from triton_operator.resources.server import server
-from triton_operator.resources.work import AnyWork, Asking
+from triton_operator.resources.work import AnyWork, Client
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -281,7 +281,7 @@ def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
         parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])
     unseen: Any = None
     if work.stage in MEASURES:
-        assert isinstance(work.shape, Asking)
+        assert isinstance(work.shape, Client)
         attempt = work.shape.attempt
         unseen = server(context, attempt, context.images.server).template
         (container,) = unseen["spec"]["containers"]

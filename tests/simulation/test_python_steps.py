@@ -79,18 +79,6 @@ def test_the_jobs_are_told_the_tensors_and_the_name() -> None:
     assert (member.model, member.format, member.config.instance_group_kind) == (code, "triton-python", "KIND_CPU")
 
 
-@pytest.mark.parametrize("version", [None, 4])
-def test_images_that_do_not_know_steps_are_not_asked(version: int | None) -> None:
-    cluster = a_cluster()
-    cluster.run(1)
-    cluster.status["images"]["commandsVersion"] = version
-    cluster.settle()
-    shown = cluster.candidate("onnx-fp32")
-    assert (shown["reason"], "reference" in pods(cluster)) == ("ConversionUnsupported", False)
-    assert "do not know format triton-python" in shown["message"]
-    assert "kubectl triton update-images" in shown["message"]
-
-
 def test_what_a_step_answered_otherwise_than_declared_is_told_as_the_candidates_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -77,8 +77,8 @@ def test_the_end_of_a_range_is_a_lower_bound() -> None:
     assert concurrencies(cluster) == [1, 2, 3, 4]
 
 
-def profile_asked(older: bool = False, **spec: Any) -> ProfileRequest:
-    """What the first profile Job is asked. ``older``: of an object that is pinned to images without the time."""
+def profile_asked(**spec: Any) -> ProfileRequest:
+    """What the first profile Job is asked."""
     found: list[ProfileRequest] = []
 
     def scripts(stage: str, candidate: str, request: Any) -> Script:
@@ -87,9 +87,6 @@ def profile_asked(older: bool = False, **spec: Any) -> ProfileRequest:
         return GOOD
 
     cluster = a_deployment().one_candidate().asking(**spec).faring(scripts).cluster()
-    if older:
-        cluster.until(lambda each: "images" in each.status)
-        cluster.status["images"]["commandsVersion"] = 3
     cluster.until(lambda _: found)
     return found[0]
 
@@ -118,12 +115,6 @@ def test_what_the_spec_asks_for_comes_first(performance: dict[str, Any], seconds
 def test_an_autoscaler_needs_the_saturation_however_long_it_takes() -> None:
     asked = profile_asked(serving={"autoscaling": {"maxReplicas": 2}})
     assert (asked.seconds, asked.online.until_saturated) == (0, True)
-
-
-def test_an_object_with_older_images_is_measured_as_before() -> None:
-    asked = profile_asked(older=True)
-    assert (asked.seconds, asked.load.measurement.fast_milliseconds) == (0, 0)
-    assert asked.online == Sweep((1,), (1, 2, 3, 4), False)
 
 
 def test_an_edit_of_a_constraint_judges_the_saturation_anew_and_measures_nothing() -> None:

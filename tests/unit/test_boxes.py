@@ -29,11 +29,8 @@ SPECS = {
 }
 
 
-def settled(spec: Body, older: bool = False) -> Cluster:
+def settled(spec: Body) -> Cluster:
     cluster = Cluster(spec)
-    if older:
-        cluster.until(lambda cluster: "images" in cluster.status)
-        del cluster.status["images"]["commandsVersion"]
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.status
     return cluster
@@ -58,10 +55,9 @@ def mounts(container: Body) -> list[Body]:
     return found
 
 
-@pytest.mark.parametrize("older", [False, True], ids=["", "pinned to older images"])
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
-def test_no_container_of_ours_shares_a_volume_that_another_writes(spec: Body, older: bool) -> None:
-    for stage, pod in pods(settled(spec, older)):
+def test_no_container_of_ours_shares_a_volume_that_another_writes(spec: Body) -> None:
+    for stage, pod in pods(settled(spec)):
         foreign = [each for each in containers(pod) if is_foreign(stage, each)]
         written = {
             each["name"]
@@ -96,10 +92,9 @@ def test_whoever_meets_users_code_reads_its_inputs_and_writes_to_incoming_alone(
                 assert "dshm" not in {each["name"] for each in mounts(container)}
 
 
-@pytest.mark.parametrize("older", [False, True], ids=["", "pinned to older images"])
-def test_containers_beside_a_server_import_nothing_from_their_working_directory(older: bool) -> None:
+def test_containers_beside_a_server_import_nothing_from_their_working_directory() -> None:
     seen = 0
-    for _, pod in pods(settled(SPECS["search"], older)):
+    for _, pod in pods(settled(SPECS["search"])):
         ours = [each for each in containers(pod) if each["name"] not in ("tritonserver", "revision")]
         if len(ours) == len(containers(pod)) or not ours:
             continue

@@ -23,7 +23,9 @@ OWN_IMAGE = {"image": "team/tensorrt:1"}
 
 def chosen(source: str, image: str, converter_gpu: str | None = None, **fields: Any) -> list[str]:
     """The names of the candidates for a model of a format."""
-    images = Images(converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, server=image)
+    images = Images(
+        converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, commands_version=1, server=image
+    )
     return [each.name for each in default_candidates(*given_spec(source, fields), images)]
 
 
@@ -68,7 +70,9 @@ def test_every_choice_can_be_made_and_served(
     source: str, image: str, gpu: Any, conversion: Any, converter_gpu: str | None
 ) -> None:
     spec, model = given_spec(source, {"gpu": gpu, "conversion": conversion})
-    images = Images(converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, server=image)
+    images = Images(
+        converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, commands_version=1, server=image
+    )
     found = default_candidates(spec, model, images)
     assert 1 <= len(found) <= MOST_CANDIDATES
     assert len({each.name for each in found}) == len(found)

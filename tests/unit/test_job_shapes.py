@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.test_keys import works
@@ -16,8 +14,8 @@ from triton_operator.observed.history import History
 from triton_operator.observed.pod import OWN_FIRST
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
-from triton_operator.resources.job import earlier_name, job
-from triton_operator.resources.work import AnyWork, Client, OldClient, Pip, Plain, UserCode, reader
+from triton_operator.resources.job import job
+from triton_operator.resources.work import AnyWork, Client, Pip, Plain, UserCode, reader
 
 THREE = ("prepare", "run")
 SPEC = a_spec(
@@ -38,18 +36,11 @@ SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "measure": (Client, THREE),
     "clean": (Plain, ()),
 }
-OLD_SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
-    **SHAPES,
-    # The converter image has no programs for three containers yet.
-    "profile": (OldClient, ("converters", "tensorrt", "revision", "tritonserver")),
-    "search": (OldClient, ("converters", "tensorrt", "revision", "tritonserver")),
-    "measure": (OldClient, ("converters", "tensorrt")),
-}
 
 
-def a_context(commands_version: int, spec: Mapping[str, Any] = SPEC) -> Context:
+def a_context(spec: Mapping[str, Any] = SPEC) -> Context:
     deployment = parse(Cluster(dict(spec)).body())
-    pins = pinned_images(deployment, History(), SETTINGS).model_copy(update={"commands_version": commands_version})
+    pins = pinned_images(deployment, History(), SETTINGS)
     return Context(deployment, observe("digits", ()), SETTINGS, datetime(2026, 11, 21, tzinfo=UTC), pins)
 
 
@@ -58,30 +49,27 @@ def pod_of(context: Context, work: AnyWork) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.parametrize(
-    ("commands_version", "expected"), [(5, SHAPES), (4, SHAPES), (3, SHAPES), (2, SHAPES), (1, OLD_SHAPES)]
-)
-def test_each_stage_has_its_shape(commands_version: int, expected: Mapping[str, tuple[type, tuple[str, ...]]]) -> None:
-    context, found = a_context(commands_version), {}
+def test_each_stage_has_its_shape() -> None:
+    context, found = a_context(), {}
     for work in works(context):
         pod = pod_of(context, work)
         (main,) = pod["containers"]
         assert main["name"] == work.stage
         names = tuple(each["name"] for each in pod.get("initContainers", ()))
         found[work.stage] = (type(work.shape), names)
-    assert found == expected
+    assert found == SHAPES
     assert found.keys() | {"snapshot"} == STAGES.keys()
 
 
 def test_the_operators_own_init_containers_are_known_by_their_names() -> None:
     """All others were added by something in the cluster."""
-    for version in (1, 2, 3):
-        for work in works(a_context(version)):
-            assert {each["name"] for each in pod_of(a_context(version), work).get("initContainers", ())} <= OWN_FIRST
+    context = a_context()
+    for work in works(context):
+        assert {each["name"] for each in pod_of(context, work).get("initContainers", ())} <= OWN_FIRST
 
 
 def test_the_shapes_are_what_the_converters_can_do() -> None:
-    for work in works(a_context(2)):
+    for work in works(a_context()):
         assert work.boxed is STAGES[work.stage].boxed, work.stage
         assert isinstance(work.shape, UserCode) is STAGES[work.stage].user_code, work.stage
 
@@ -90,16 +78,15 @@ def test_every_container_asks_for_cpu_where_the_spec_does() -> None:
     """A quota on CPU refuses a pod of which one container does not."""
     cpu = {"pod": {"resources": {"requests": {"cpu": "100m"}}}}
     conversion = SPEC["conversion"] | cpu
-    context = a_context(3, SPEC | {"conversion": conversion, "serving": cpu})
+    context = a_context(SPEC | {"conversion": conversion, "serving": cpu})
     for work in works(context):
         pod = pod_of(context, work)
         for container in [*pod.get("initContainers", ()), *pod["containers"]]:
             assert container["resources"]["requests"]["cpu"] == "100m", (work.stage, container["name"])
 
 
-@pytest.mark.parametrize("commands_version", [1, 2, 3, 4, 5])
-def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int) -> None:
-    context = a_context(commands_version)
+def test_an_answer_is_read_again_by_one_container_of_ours() -> None:
+    context = a_context()
     for work in works(context):
         pod = pod_of(context, reader(work))
         (container,) = pod["containers"]
@@ -107,11 +94,3 @@ def test_an_answer_is_read_again_by_one_container_of_ours(commands_version: int)
         assert container["args"][0] == ("publish" if work.boxed else work.stage)
         pip = work.stage == "packages"
         assert container["image"] == (SETTINGS.converter_image if pip else context.images.converter)
-
-
-def test_only_a_client_that_was_made_before_has_an_earlier_name() -> None:
-    assert [each for each in works(a_context(2)) if earlier_name(a_context(2), each)] == []
-    context = a_context(1)
-    named = {each.stage: earlier_name(context, each) for each in works(context)}
-    assert {stage for stage, name in named.items() if name} == {"profile", "search"}
-    assert all(name != job(context, work)["metadata"]["name"] for work in works(context) for name in named.values())

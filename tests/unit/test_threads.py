@@ -16,21 +16,18 @@ def a_limit(cpu: str) -> Body:
     return {"pod": {"resources": {"limits": {"cpu": cpu}}}}
 
 
-def asked(stage: str, spec: Body, older: bool = False) -> str:
+def asked(stage: str, spec: Body) -> str:
     """What the first Job of a stage is asked."""
     cluster = Cluster(spec)
-    if older:
-        cluster.until(lambda cluster: "images" in cluster.status)
-        cluster.status["images"]["commandsVersion"] = 2
     cluster.settle()
     jobs = [each for each in cluster.of_kind("Job") if f"-{stage}-" in each["metadata"]["name"]]
     return str(jobs[0]["spec"]["template"]["spec"]["containers"][0]["args"][-1])
 
 
-def parameters(candidate_name: str = "onnx-fp32", older: bool = False, config: Body | None = None, **spec: Any) -> Body:
+def parameters(candidate_name: str = "onnx-fp32", config: Body | None = None, **spec: Any) -> Body:
     """The parameters of config.pbtxt of one candidate."""
     model = a_model(candidates=[candidate(candidate_name)], **({"config": config} if config else {}))
-    return dict(ConvertRequest.from_json(asked("convert", a_spec(models=[model], **spec), older)).config.parameters)
+    return dict(ConvertRequest.from_json(asked("convert", a_spec(models=[model], **spec))).config.parameters)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +47,6 @@ def test_a_torchscript_file_has_the_parameter_of_its_backend() -> None:
     [
         ({}, {}),
         ({"serving": a_limit("4"), "gpu": {"count": 1}}, {}),
-        ({"serving": a_limit("4"), "older": True}, {}),
         (
             {
                 "serving": a_limit("4"),
@@ -66,7 +62,7 @@ def test_a_torchscript_file_has_the_parameter_of_its_backend() -> None:
             {},
         ),
     ],
-    ids=["no limit", "a GPU", "older images", "the spec's own", "the spec's for all models"],
+    ids=["no limit", "a GPU", "the spec's own", "the spec's for all models"],
 )
 def test_else_they_are_left_alone(fields: Body, expected: Body) -> None:
     assert parameters(**fields) == expected

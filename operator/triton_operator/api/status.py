@@ -229,15 +229,9 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-COMMANDS_VERSION = 5
-"""The version of the commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`,
-a `run` and a `publish` since 2; since 4, sweeps know a time for all of them, and `convert`, `profile` and `metrics`
-know precision int8; since 5, `reference` and `convert` know format triton-python."""
-
-QUANTIZING_VERSION = 4
-"""The first of these versions with precision int8."""
-STEPS_VERSION = 5
-"""The first of these versions with format triton-python."""
+COMMANDS_VERSION = 1
+"""The version of the commands of this operator's converter images. What a later version adds is asked only of images
+whose `commands_version` is at least that."""
 
 
 class Images(ApiType):
@@ -254,16 +248,8 @@ class Images(ApiType):
     converter_gpu: str | None = None
     """Image of the container that runs your code in an object with `spec.gpu`, unless it runs TensorFlow. If there is
     none, that is `converter`."""
-    tf32: bool | None = None
-    """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
-    the images were chosen by an operator that did not know it, whose containers may."""
-    commands_version: int | None = None
-    """Version of the commands that the converter images know, and of the pods around them. From 2 on, no container that
-    asks a private server can write to the repository claim. From 3 on, user code has a /dev/shm of
-    `serving.sharedMemorySize`, servers take config.pbtxt as it is, and their threads follow their CPU limit. From 4 on,
-    a sweep without `performance.online` goes on until the server is saturated, not to 4 requests in flight, and
-    candidates may have precision `int8`. From 5 on, models may have format `triton-python`. The field is missing if the
-    images were chosen by an operator that did not know it."""
+    commands_version: int
+    """Version of the commands that the converter images know, and of the pods around them."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
@@ -277,20 +263,6 @@ class Images(ApiType):
     request_digest: str = ""
     """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
     again."""
-
-    @property
-    def quantizes(self) -> bool:
-        """Whether the converter images know precision int8."""
-        return self.knows(QUANTIZING_VERSION)
-
-    @property
-    def runs_steps(self) -> bool:
-        """Whether the converter images know format triton-python."""
-        return self.knows(STEPS_VERSION)
-
-    def knows(self, version: int) -> bool:
-        """Whether the converter images know this version of the commands."""
-        return (self.commands_version or 1) >= version
 
 
 class TritonDeploymentStatus(StatusType):

@@ -12,7 +12,7 @@ from triton_operator.jobs.profile import measured_online_sweep, sweep_load
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.server import serving_inputs
-from triton_operator.resources.work import Work, client
+from triton_operator.resources.work import Client, Work
 
 MeasureWork = Work[MeasureRequest, MeasureResult]
 
@@ -41,6 +41,6 @@ def measure_work(
         request=request,
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
-        shape=client(context, target, (layout.reference_directory(dump.key),), None),
+        shape=Client(target, (layout.reference_directory(dump.key),), None),
         replaces=replaced_keys,
     )

@@ -38,7 +38,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
             )
         ),
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
-        calibration_samples=context.calibration_samples,
+        calibration_samples=context.spec.calibration_samples,
     )
     request = names.request_with_key("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.

@@ -28,7 +28,7 @@ from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import key_measurement
 from triton_operator.resources.private_server import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
-from triton_operator.resources.work import Work, client
+from triton_operator.resources.work import Client, Work
 
 SWEEPS_SECONDS = 20
 """Time of all sweeps of a candidate that answers a request in less than 10 ms: about ten points."""
@@ -69,7 +69,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         request=request,
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        shape=client(context, attempt, inputs, sidecar(context, attempt)),
+        shape=Client(attempt, inputs, sidecar(context, attempt)),
         replaces=replaced_keys,
     )
 
@@ -96,7 +96,7 @@ def sweep_load(context: Context, host: str) -> Load:
     """Return the load settings of the sweeps, in short windows where the spec asks for neither points nor windows."""
     settings, performance = load(context, host), context.spec.performance
     windows = performance.measurement.model_copy(update={"stability_percent": MeasurementOptions().stability_percent})
-    if not context.finds_limits or performance.online is not None or windows != MeasurementOptions():
+    if performance.online is not None or windows != MeasurementOptions():
         return settings
     return replace(settings, measurement=replace(settings.measurement, fast_milliseconds=FAST_MILLISECONDS))
 
@@ -104,7 +104,7 @@ def sweep_load(context: Context, host: str) -> Load:
 def has_time_limit(context: Context) -> bool:
     """Whether time ends the online sweep. An autoscaler needs the saturation itself."""
     spec = context.spec
-    return context.finds_limits and spec.performance.online is None and spec.serving.autoscaling is None
+    return spec.performance.online is None and spec.serving.autoscaling is None
 
 
 def offline_sweep(context: Context, candidate: Combination) -> Sweep:
@@ -117,9 +117,7 @@ def offline_sweep(context: Context, candidate: Combination) -> Sweep:
 
 def online_sweep(context: Context, candidate: Combination) -> Sweep:
     """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
-    # An object that is pinned to older images keeps its figures, but for an autoscaler.
-    default_end = None if context.finds_limits or context.spec.serving.autoscaling else 4
-    sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=default_end))
+    sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1))
     sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
     return Sweep(sizes, sweep.concurrency.concurrencies(), False, until_saturated=sweep.concurrency.end is None)
 

@@ -21,7 +21,7 @@ from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.claim import is_permitted
-from triton_operator.resources.job import earlier_name, job
+from triton_operator.resources.job import job
 from triton_operator.resources.work import Answered, AnyWork, Asked, Replay, Work, reader
 
 UNSEEN_SECONDS = 10.0
@@ -107,7 +107,7 @@ class _WorkState:
     body: dict[str, Any]
     """Body of the work's Job, as it would be made now."""
     name: str
-    """Name of the work's Job, which an earlier version of the operator may have made."""
+    """Name of the work's Job."""
     job: JobView | None
     recorded: Failure | None
     """The recorded failure of that Job."""
@@ -180,9 +180,6 @@ def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], pa
     """Return all that is observed and recorded of work without a result. ``jobs_of_key``: the Jobs of its key."""
     observed, job_body = context.observed, job(context, work)
     name = job_body["metadata"]["name"]
-    earlier = earlier_name(context, work) if observed.failures else ""
-    if earlier in observed.failures and observed.failures[earlier].retry == context.triton_deployment.retry:
-        name = earlier
     job_view, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.
     replays = isinstance(work.shape, Replay)

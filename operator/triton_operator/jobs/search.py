@@ -16,7 +16,7 @@ from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.threads import shared_cpus
 from triton_operator.resources.private_server import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
-from triton_operator.resources.work import Work, client
+from triton_operator.resources.work import Client, Work
 
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
@@ -98,5 +98,5 @@ def search_work(
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        shape=client(context, attempt, inputs, reloading_sidecar(context, attempt)),
+        shape=Client(attempt, inputs, reloading_sidecar(context, attempt)),
     )

@@ -25,7 +25,7 @@ def shared_cpus(context: Context, model: Model, backend: str) -> int:
     is_of_model = any(key in model.config.parameters for key in THREADS.get(backend, ()))
     is_of_all = any((each.backend, each.name) in OF_ALL_MODELS for each in context.spec.serving.backend_config)
     is_bound = backend in THREADS and not (is_of_model or is_of_all)
-    if limit is None or context.spec.gpu_count > 0 or not (is_bound and context.fits_pods):
+    if limit is None or context.spec.gpu_count > 0 or not is_bound:
         return 0
     return ceil(limit)
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_operator import names
-from triton_operator.api.status import Images
+from triton_operator.api.status import COMMANDS_VERSION, Images
 from triton_operator.api.triton_deployment import InvalidSpecError, parse_kept
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -43,7 +43,9 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
     """
     triton_deployment = parse_kept(owner)
     stored = triton_deployment.status
-    images = stored.images or Images(converter=settings.converter_image, server=settings.server_image)
+    images = stored.images or Images(
+        converter=settings.converter_image, commands_version=COMMANDS_VERSION, server=settings.server_image
+    )
     context = Context(triton_deployment, observed, settings, now, images)
     recorded = observed.active_record
     active = recorded if recorded is not None and recorded.server == context.active_server else None

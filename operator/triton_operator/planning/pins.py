@@ -48,10 +48,7 @@ def newer_images(context: Context) -> Images | None:
 
 
 def differing_fields(own_images: Images, installed: Images, spec_server: str | None) -> list[str]:
-    """Names of the fields that differ, as the status has them. ``spec_server``: the spec's server image, if it has one.
-
-    A field that an older operator did not write differs too, because it is chosen together with the images.
-    """
+    """Names of the fields that differ, as the status has them. ``spec_server``: the spec's server image, if any."""
     ignored = {"spec_digest", "request_digest"} | ({"server"} if spec_server else set())
     own_values, installed_values = (each.model_dump(by_alias=True, exclude=ignored) for each in (own_images, installed))
     return [name for name, value in installed_values.items() if value != own_values[name]]
@@ -65,12 +62,10 @@ def _are_kept(images: Images, settings: Settings) -> bool:
 
 def _installation_images(spec: TritonDeploymentSpec, settings: Settings) -> Images:
     """The set that the installation has for such an object."""
-    on_gpu = spec.gpu_count > 0
     return Images(
         converter=settings.converter_image,
         converter_tensorflow=settings.converter_tensorflow_image,
-        converter_gpu=settings.converter_gpu_image or None if on_gpu else None,
-        tf32=False if on_gpu else None,
+        converter_gpu=settings.converter_gpu_image or None if spec.gpu_count > 0 else None,
         commands_version=COMMANDS_VERSION,
         server=settings.server_image,
         server_arguments=list(settings.server_arguments),

@@ -269,7 +269,7 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,
     )
-    samples = judged_samples(profile.samples, context.calibration_samples)
+    samples = judged_samples(profile.samples, context.spec.calibration_samples)
     return serving, accuracy_status(_decisive_first(attempt.accuracy), samples), performance
 
 

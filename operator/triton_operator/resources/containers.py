@@ -20,17 +20,13 @@ from triton_operator.observed.pod import RUN
 from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.private_server import private_image
-from triton_operator.resources.server import check_container
 from triton_operator.resources.work import (
     AnyWork,
-    Asking,
     Client,
     Download,
-    OldClient,
     Pip,
     Plain,
     Replay,
-    SharingClient,
     UserCode,
 )
 
@@ -86,8 +82,6 @@ def containers(context: Context, work: AnyWork) -> Containers:
             return _around_code(context, work, work.shape)
         case Client():
             return _around_client(context, work, work.shape)
-        case OldClient() | SharingClient():
-            return _client_alone(context, work, work.shape)
         case Plain() | Download():
             return _alone(context, work, work.shape)
         case Replay():
@@ -97,7 +91,7 @@ def containers(context: Context, work: AnyWork) -> Containers:
 def checks_engine(work: AnyWork) -> bool:
     """Whether the pod compares the TensorRT of the server's image with the one that built the engine.
 
-    A server behind the preview was compared when it was profiled, so only old clients look again.
+    A server behind the preview was compared when it was profiled.
     """
     asks_another = isinstance(work.shape, Client) and work.shape.server is None
     return bool(_tensorrt_version(work)) and not asks_another
@@ -105,7 +99,7 @@ def checks_engine(work: AnyWork) -> bool:
 
 def _tensorrt_version(work: AnyWork) -> str:
     """TensorRT version of the engine that the server serves. Empty: no engine."""
-    return work.shape.attempt.tensorrt_version if isinstance(work.shape, Asking) else ""
+    return work.shape.attempt.tensorrt_version if isinstance(work.shape, Client) else ""
 
 
 def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> Containers:
@@ -121,30 +115,11 @@ def _reads(context: Context, work: AnyWork, shape: Replay) -> Containers:
     return Containers([], _container(context, work, main), [])
 
 
-def _client_alone(context: Context, work: AnyWork, shape: OldClient | SharingClient) -> Containers:
-    """One container that asks and publishes, after the checks of what it asks."""
-    shares = isinstance(shape, SharingClient) or shape.server is None
-    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY if shares else CLIENT_TEMPORARY]
-    first: list[Body] = []
-    volumes: list[Body] = []
-    if checks_engine(work):
-        first += [_copy(context), _tensorrt_check(context, work, shape.attempt)]
-        volumes.append(_converters_volume())
-    if shape.server is not None:
-        first += [_check(context, work, shape.attempt), shape.server]
-        mounts.append(pod.SHARED_MEMORY)
-        volumes.append(pod.shared_memory_volume(context))
-    if not shares:
-        volumes.append(_client_volume())
-    main = _Part(work.stage, [work.stage, work.request.to_json()], mounts)
-    return Containers(first, _container(context, work, main), volumes)
-
-
 def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Containers:
     """The user's code, or pip: neither needs a server, and an image of another's gets our converters."""
     imports = [CONVERTERS_MOUNT] if _copies_converters(context, work) else []
     # The workers of PyTorch's DataLoader hand their batches over in /dev/shm.
-    shares = context.fits_pods and isinstance(shape, UserCode)
+    shares = isinstance(shape, UserCode)
     inputs = shape.inputs if isinstance(shape, UserCode) else ()
     run = [
         *map(pod.input_mount, inputs),
@@ -259,8 +234,6 @@ def _meets_strangers(work: AnyWork) -> bool:
     match work.shape:
         case Pip() | Client():
             return True
-        case OldClient(server=server):
-            return server is not None
         case Replay(boxed=boxed):
             return boxed
         case _:
@@ -282,17 +255,6 @@ def _converters_volume() -> Body:
     return {"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}}
 
 
-def _copy(context: Context) -> Body:
-    return {
-        "name": "converters",
-        "image": context.images.converter,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["cp", "-r", f"{CONVERTERS}/.", COPIED_CONVERTERS],
-        "securityContext": pod.CONTAINER_SECURITY,
-        "volumeMounts": [CONVERTERS_MOUNT],
-    }
-
-
 def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
     """The container that ends with EXIT_FINAL if the server's TensorRT is not the one that built the engine."""
     return {
@@ -303,21 +265,11 @@ def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
         "args": [work.stage, work.key, attempt.tensorrt_version],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
         # A quota asks for them on every container.
-        **({"resources": pod.resources(context, context.job_pod, gpu=False)} if context.fits_pods else {}),
+        "resources": pod.resources(context, context.job_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [_read_only(CONVERTERS_MOUNT)],
     }
-
-
-def _check(context: Context, work: AnyWork, served: Attempt) -> Body:
-    """The container that looks at the revision, and makes the directory that the server writes to.
-
-    It sees the whole claim, so that the kubelet makes neither directory in its place.
-    """
-    return check_container(
-        context, _check_request(work, served), [pod.repository_mount(read_only=not served.engine_cache)]
-    )
 
 
 def _check_request(work: AnyWork, served: Attempt) -> CheckRequest:

@@ -8,10 +8,10 @@ from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.context import Context
 from triton_operator.observed.job_rules import BACKOFF_LIMIT
-from triton_operator.observed.pod import CHECK, RUN
+from triton_operator.observed.pod import RUN
 from triton_operator.resources import pod
 from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks_engine, containers
-from triton_operator.resources.work import AnyWork, Download, Pip, UserCode, sharing
+from triton_operator.resources.work import AnyWork, Download, Pip, UserCode
 
 
 def job(context: Context, work: AnyWork) -> dict[str, Any]:
@@ -49,12 +49,6 @@ def _unqueued(settings: Pod) -> Pod:
     return settings.model_copy(update={"labels": labels})
 
 
-def earlier_name(context: Context, work: AnyWork) -> str:
-    """The name under which an operator that had the client share the server's /tmp recorded a failure of the work."""
-    shared = sharing(work)
-    return str(job(context, shared)["metadata"]["name"]) if shared is not None else ""
-
-
 def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
     if runs_user_code(context, work):
         settings = pod.user_code_settings(context, settings)
@@ -67,10 +61,7 @@ def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, 
 
 def _failure_policy(work: AnyWork) -> dict[str, Any]:
     engine = [TENSORRT_CHECK] if checks_engine(work) else []
-    if work.boxed:
-        final = [PREPARE, *engine, work.stage]
-    else:
-        final = [work.stage, *([CHECK, *engine] if work.server is not None else [])]
+    final = [PREPARE, *engine, work.stage] if work.boxed else [work.stage]
     return {
         "rules": [
             *(

@@ -133,13 +133,12 @@ def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
 
 def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     """The pod's spec with what every container has, whatever it is for: limits, and no GPU unless one is among them."""
-    on_gpu = [TF32_OFF] if context.images.tf32 is False else []
 
     def container(given: dict[str, Any]) -> dict[str, Any]:
         settings = context.settings
         defaults = settings.server_resources if given["name"] == SERVER else settings.job_resources
-        device = on_gpu if _has_gpu(context, given.get("resources", {})) else [NO_GPU]
-        environment = [*given.get("env", []), *device]
+        device = TF32_OFF if _has_gpu(context, given.get("resources", {})) else NO_GPU
+        environment = [*given.get("env", []), device]
         every = {"env": environment, "resources": _with_defaults(given, spec["volumes"], defaults)}
         return given | {field: value for field, value in every.items() if value}
 

@@ -63,7 +63,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         FIXED_MODELS,
         "--exit-on-error=true",
         "--strict-readiness=true",
-        *([COMPLETE] if context.fits_pods else []),
+        COMPLETE,
         # A termination message holds 2 KiB, and the tables of the info log would push the model's error out.
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
@@ -98,7 +98,7 @@ def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
     absent = dict.fromkeys(("autoscaling", "soak", "route", "network_policy"))
     serving = spec.serving.model_copy(update={**fixed, **absent, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
-    rare = [*context.arithmetic_inputs, *([] if user == CommonPod() else [user]), *_box_inputs(context)]
+    rare = [*([] if user == CommonPod() else [user]), *_box_inputs(context)]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *rare]
 
 

@@ -6,18 +6,16 @@
 | `UserCode` | reference, convert, metrics | `prepare`, `run`, the stage |
 | `Pip` | packages | the same |
 | `Client` | profile, search, measure | the same, and a private server for the first two |
-| `OldClient`, `SharingClient` | the same of objects that are pinned to older images | one, and the server |
 | `Replay` | any whose answer the kubelet cut | one, which reads the answer from the claim |
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.stages import STAGES
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.context import Context
 
 Body = dict[str, Any]
 
@@ -102,26 +100,6 @@ class Client:
 
 
 @dataclass(frozen=True)
-class OldClient:
-    """One container that asks a server and publishes: the converter image has no program to keep the two apart."""
-
-    attempt: Attempt
-    server: Body | None
-    """The container of a private server, which has the GPU; None: the client asks the one behind the preview."""
-
-
-@dataclass(frozen=True)
-class SharingClient:
-    """An `OldClient` that has its private server's /tmp, as operators made it before `status.images.commandsVersion`.
-
-    Such a Job is never made any more; a failure may be recorded under its name.
-    """
-
-    attempt: Attempt
-    server: Body
-
-
-@dataclass(frozen=True)
 class Replay:
     """One container that answers again what is on the claim: the kubelet cut the answer in a pod of many containers."""
 
@@ -131,10 +109,8 @@ class Replay:
     """Whether a container of its own published the answer, and so the same program reads it."""
 
 
-Shape = Plain | Download | UserCode | Pip | Client | OldClient | SharingClient | Replay
+Shape = Plain | Download | UserCode | Pip | Client | Replay
 """What a Job's pod may look like, each with what it needs besides the claim."""
-Asking = Client | OldClient | SharingClient
-"""The shapes that ask a server."""
 
 
 @dataclass(frozen=True)
@@ -173,29 +149,14 @@ class Work(Generic[Asked, Answered]):
     @property
     def server(self) -> Body | None:
         """The container of the pod's private server; None: it has none."""
-        return self.shape.server if isinstance(self.shape, Asking) else None
+        return self.shape.server if isinstance(self.shape, Client) else None
 
 
 AnyWork = Work[Request, Document]
 """The work of any stage."""
 
 
-def client(context: Context, attempt: Attempt, inputs: tuple[Path, ...], server: Body | None) -> Client | OldClient:
-    """The shape of a Job that asks a server, as far as the converter image that the object is pinned to can have it.
-
-    ``server``: the container of a private one; None: the client asks the one behind the preview.
-    """
-    return Client(attempt, inputs, server) if context.boxes_clients else OldClient(attempt, server)
-
-
 def reader(work: AnyWork) -> AnyWork:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
     image = work.shape.image if isinstance(work.shape, Plain | Pip) else ""
     return Work(work.stage, work.request, work.deadline_seconds, Replay(image, work.boxed), work.candidate)
-
-
-def sharing(work: AnyWork) -> AnyWork | None:
-    """The work in the shape in which older operators had its client share the server's /tmp; None: none of them did."""
-    if not isinstance(work.shape, OldClient) or work.shape.server is None:
-        return None
-    return replace(work, shape=SharingClient(work.shape.attempt, work.shape.server))

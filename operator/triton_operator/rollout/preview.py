@@ -45,7 +45,7 @@ def beyond(concurrencies: Sequence[int], measured: Collection[int], missed: Viol
 def first_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
     """Return the work around the target's load: what was measured of it before, if there is such a record."""
     concurrencies = measured_concurrencies(target)
-    if not context.finds_limits or context.spec.performance.online is not None or not concurrencies:
+    if context.spec.performance.online is not None or not concurrencies:
         return measure_work(context, dump, target)
     windows = dict.fromkeys([around(concurrencies, _chosen(context, target)), *_windows(concurrencies)])
     works = (measure_work(context, dump, target, window) for window in windows)

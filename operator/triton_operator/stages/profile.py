@@ -167,7 +167,7 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
         return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     samples = dump.result.samples
-    if left_out := len(calibration(samples, context.calibration_samples)):
+    if left_out := len(calibration(samples, context.spec.calibration_samples)):
         message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
     message = "; ".join([message, *_own_reference(context), *dump.result.warnings])
     if context.spec.dataloader is None:

@@ -3,11 +3,10 @@
 from triton_converters.contract.formats import FORMATS, refusal
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.format_rules import NOT_ONNX, ON_GPU, UNJUDGED
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates import operator_sets, server_image
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination, Member, combinations
+from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
 from triton_operator.effects import Statement
@@ -62,10 +61,6 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
         if format_refusal := refusal(model.format, member.format, member.accelerator):
             reason, explanation = format_refusal
             return Trouble(reason, f"model {model.name}: {explanation}; correct the candidate, or remove it")
-        if message := _unquantized(context, member):
-            return Trouble(Reason.CONVERSION_UNSUPPORTED, message)
-        if model.is_step and not context.images.runs_steps:
-            return Trouble(Reason.CONVERSION_UNSUPPORTED, _unknown(context, "format triton-python"))
         if model.requirements and (message := server_image.requirements_refusal(context.images.server)):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
         if message := server_image.refusal(context.images.server, model.format, member.format):
@@ -76,29 +71,6 @@ def candidate_refusal(context: Context, candidate: Combination) -> Trouble | Non
         message = f"format {candidate.format} is built for one GPU product, but this object runs on CPU; set spec.gpu"
         return Trouble(Reason.GPU_PRODUCT_MISSING, message)
     return None
-
-
-def _unquantized(context: Context, member: Member) -> str | None:
-    """Return why a candidate of precision int8 cannot be made; None: it can, or has another precision.
-
-    The API server refuses such a spec, unless its rules are older than this operator.
-    """
-    facts = (
-        (member.precision != "int8", None),
-        (not context.spec.accuracy.thresholds, UNJUDGED),
-        (member.format != "onnx", NOT_ONNX),
-        (context.spec.gpu_count > 0, ON_GPU),
-        (not context.images.quantizes, _unknown(context, "precision int8")),
-    )
-    return next((message for holds, message in facts if holds), None)
-
-
-def _unknown(context: Context, what: str) -> str:
-    """Return what is said of a candidate that the object's pinned converter images do not know how to make."""
-    return (
-        f"the object keeps converter images that do not know {what}; for those of the installation, type:"
-        f" kubectl triton update-images {context.name} --namespace {context.namespace}"
-    )
 
 
 def _unread(image: str, opset: int | None) -> str | None:

@@ -291,9 +291,7 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
     if profile is None or metrics is None:
         return []
     thresholds = [each.asked() for each in subject.spec.accuracy.thresholds]
-    images = subject.status.images
-    asked = subject.spec.calibration_samples if images is not None and images.quantizes else 0
-    samples = judged_samples(profile.samples, asked)
+    samples = judged_samples(profile.samples, subject.spec.calibration_samples)
     return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, samples)
 
 
