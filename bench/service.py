@@ -31,7 +31,7 @@ from hack.devcluster.paths import ClusterError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.records import read_record, record_name
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row
-from triton_operator.names import OLD_SERVER_LABEL, STAGE_LABEL, TRITON_DEPLOYMENT_LABEL, results
+from triton_operator.names import SERVER_LABEL, STAGE_LABEL, TRITON_DEPLOYMENT_LABEL, results
 
 EXAMPLES = ("digits", "dlrm-hps", "resnet50-pyt")
 RESULTS = ROOT / "bench/results"
@@ -168,7 +168,7 @@ def address(cluster: TargetCluster, example: Example) -> str:
     """Return the address of a pod of the active revision."""
     selector = cluster.get("service", example.name, "--namespace", example.namespace)["spec"]["selector"]
     pods = cluster.get(
-        "pods", "--namespace", example.namespace, "--selector", f"{OLD_SERVER_LABEL}={selector[OLD_SERVER_LABEL]}"
+        "pods", "--namespace", example.namespace, "--selector", f"{SERVER_LABEL}={selector[SERVER_LABEL]}"
     )
     return str(pods["items"][0]["status"]["podIP"])
 

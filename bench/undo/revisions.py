@@ -66,4 +66,4 @@ def condition(place: Place, kind: str) -> Body:
 
 def selected(place: Place, service: str) -> str:
     """Return the Deployment that a Service sends requests to."""
-    return str(place.get("service", service)["spec"]["selector"]["triton-operator.dev/revision"])
+    return str(place.get("service", service)["spec"]["selector"]["triton-operator.dev/server"])

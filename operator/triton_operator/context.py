@@ -178,7 +178,7 @@ class Context:
     def _status_names(self, serving: ServingStatus, server: str, revision: str) -> bool:
         """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers.
 
-        The selector says so also where nothing else is told of it; that of an older operator has none.
+        The selector says so also where nothing else is told of it; one that was told from a record has none.
         """
         if serving.selector:
             return serving.selector == names.selector(self.name, server)

@@ -36,9 +36,7 @@ KEY_LABEL = f"{GROUP}/key"
 """On a Job: the key of its result. On a server and its pods: the key of the revision."""
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 SERVER_LABEL = f"{GROUP}/server"
-"""On a server and its pods: the name of the Deployment. A later version selects the pods by it, once all have it."""
-OLD_SERVER_LABEL = f"{GROUP}/revision"
-"""The label with the same value that all servers' pods have, also those of an older version, and are selected by."""
+"""On a server and its pods: the name of the Deployment, by which its pods are selected."""
 TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
 """On a revision's Deployment: the pod template that it was made with."""
 MAKES_WAY_ANNOTATION = f"{GROUP}/makes-way-for"
@@ -231,12 +229,12 @@ def server(owner_name: str, revision_key: str, serving: Any) -> str:
 
 def server_labels(server: str, revision_key: str) -> dict[str, str]:
     """The labels of a server and its pods that tell servers apart."""
-    return {SERVER_LABEL: server, OLD_SERVER_LABEL: server, KEY_LABEL: revision_key}
+    return {SERVER_LABEL: server, KEY_LABEL: revision_key}
 
 
 def server_pods(owner_name: str, server: str) -> dict[str, str]:
     """The labels by which a server's pods are selected."""
-    return {TRITON_DEPLOYMENT_LABEL: owner_name, OLD_SERVER_LABEL: server}
+    return {TRITON_DEPLOYMENT_LABEL: owner_name, SERVER_LABEL: server}
 
 
 def selector(owner_name: str, server: str | None) -> str:

@@ -88,7 +88,7 @@ def own_labels(name: str) -> dict[str, str]:
 
 def active_server(name: str, service: Body | None) -> str:
     """Return the name of the Deployment that a Service leads to. Raises SubjectError if nothing serves."""
-    server = (service or {}).get("spec", {}).get("selector", {}).get(names.OLD_SERVER_LABEL, "")
+    server = (service or {}).get("spec", {}).get("selector", {}).get(names.SERVER_LABEL, "")
     if not server:
         raise SubjectError(
             f"TritonDeployment {name} has no active revision, so there is nothing to write; to see what is missing:"

@@ -34,7 +34,7 @@ def table(subject: Subject) -> Grid:
     if not rows:
         cause = "none served yet"
         if subject.status.active is not None:
-            cause = f"ConfigMap {results(subject.name)} is missing, or an older version of the operator wrote it"
+            cause = f"ConfigMap {results(subject.name)} is missing"
         raise SubjectError(f"no revision of TritonDeployment {subject.name} is recorded: {cause}")
     headings = (*HEADINGS, *one_line(_metrics(subject)), *LAST_HEADINGS)
     return Grid("Revisions that served, the last one first", headings, rows)

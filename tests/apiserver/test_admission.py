@@ -11,7 +11,7 @@ from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import USER
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, pod, refused, simulated_objects, told
 from tests.conftest import Attack
-from triton_operator.names import MANAGED_BY_LABEL, OLD_SERVER_LABEL, TRITON_DEPLOYMENT_LABEL
+from triton_operator.names import MANAGED_BY_LABEL, SERVER_LABEL, TRITON_DEPLOYMENT_LABEL
 
 KINDS = {
     *("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget"),
@@ -116,7 +116,7 @@ def query(**fields: object) -> Callable[[Body], None]:
 
 
 OTHER_FINALIZERS = ("kubernetes.io/never", "orphan", "foregroundDeletion")
-THEIRS = {TRITON_DEPLOYMENT_LABEL: "theirs", OLD_SERVER_LABEL: "theirs-0"}
+THEIRS = {TRITON_DEPLOYMENT_LABEL: "theirs", SERVER_LABEL: "theirs-0"}
 Row = tuple[str, str, Callable[[Body], None], str]
 OF_PODS = "has the labels of its own object|selects the pods of its own"
 """What the policy of pods may say first of a Job or Deployment."""
@@ -259,8 +259,8 @@ def test_what_a_user_set_on_a_service_stays(as_operator: Kubectl, kubectl: Kubec
     kubectl(
         *change, '{"spec": {"trafficDistribution": "PreferClose", "type": "NodePort", "externalIPs": ["192.0.2.1"]}}'
     )
-    selector = body["spec"]["selector"] | {OLD_SERVER_LABEL: "digits-next"}
-    operator(*change, f'{{"spec": {{"selector": {{"{OLD_SERVER_LABEL}": "{selector[OLD_SERVER_LABEL]}"}}}}}}')
+    selector = body["spec"]["selector"] | {SERVER_LABEL: "digits-next"}
+    operator(*change, f'{{"spec": {{"selector": {{"{SERVER_LABEL}": "{selector[SERVER_LABEL]}"}}}}}}')
 
 
 def test_others_are_not_judged(kubectl: Kubectl) -> None:

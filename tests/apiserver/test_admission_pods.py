@@ -42,6 +42,9 @@ def spoiled(kind: str, where: str, change: Body) -> Body:
     if "procMount" in change:
         # Kubernetes asks for it.
         pod(body)["hostUsers"] = False
+    if kind == "Deployment" and names.SERVER_LABEL in change:
+        # Kubernetes refuses a template that its selector does not match.
+        body["spec"]["selector"]["matchLabels"] |= change
     for name, value in change.items():
         if value is GONE:
             del found[name]

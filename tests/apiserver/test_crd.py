@@ -510,7 +510,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
     "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),
     "a label that a Service selects by": (
-        {"spec.conversion.pod.labels": {"triton-operator.dev/revision": "digits-0123456789"}},
+        {"spec.conversion.pod.labels": {"triton-operator.dev/server": "digits-0123456789"}},
         "keys that are reserved for the operator or Kubernetes must not be set: remove or rename them",
     ),
     "a label that says whose a pod is": (

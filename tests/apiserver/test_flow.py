@@ -188,7 +188,7 @@ def test_kubectl_scale_makes_another_server_pod_and_nothing_else(operator: Opera
         # Times have whole seconds: what happens from now on has another one.
         time.sleep(1.1)
         for count in (2, 3, 1):
-            assert scaled_to(kubectl, count).endswith(f",triton-operator.dev/revision={name}")
+            assert scaled_to(kubectl, count).endswith(f",triton-operator.dev/server={name}")
             (server,) = kubectl.items("deployments")
             assert (server["metadata"]["name"], server["spec"]["replicas"]) == (name, count)
         eventually(lambda: condition(kubectl, "Ready")["observedGeneration"] == 4)
@@ -202,7 +202,7 @@ def test_the_selector_of_scale_is_there_from_the_first_pass(operator: Operator, 
     """An autoscaler refuses an object whose selector is empty."""
     kubectl("create", "-f", "-", body=MINIMAL)
     found = eventually(lambda: scale(kubectl).get("selector"))
-    assert found == "triton-operator.dev/deployment=digits,triton-operator.dev/revision=none"
+    assert found == "triton-operator.dev/deployment=digits,triton-operator.dev/server=none"
 
 
 def scaled_to(kubectl: Kubectl, count: int) -> str:

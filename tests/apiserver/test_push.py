@@ -162,7 +162,7 @@ def test_the_image_is_that_of_the_installation(
     with pytest.raises(PushError, match=r"pass an image with Python 3\.11: --image IMAGE"):
         claims.converter_image()
     kubectl("create", "-f", "-", body=MINIMAL)
-    images = {"converter": "of-the-status", "converterTensorflow": "x", "server": "x"}
+    images = {"converter": "of-the-status", "converterTensorflow": "x", "server": "x", "commandsVersion": 1}
     patch = json.dumps({"status": {"images": images}})
     kubectl("patch", "td", MINIMAL["metadata"]["name"], "--subresource=status", "--type=merge", "-p", patch)
     assert claims.converter_image() == "of-the-status"

@@ -208,7 +208,7 @@ def test_a_label_that_somebody_took_off_comes_back_and_nothing_else_changes(
 def test_a_claim_outlives_its_object_by_a_patch_of_its_owners_alone(
     bench: Bench, kubectl: Kubectl, managed: str
 ) -> None:
-    """Earlier versions created claims, and an apply removes nothing that a create has set.
+    """An apply removes nothing that a create has set, as of a claim that was restored.
 
     If somebody emptied the managed fields, no patch of them by the operator would tell that the owner is its own.
     """
@@ -465,7 +465,7 @@ def test_a_policy_that_somebody_keeps_changing_stops_nothing_else(
     monkeypatch.undo()
 
 
-def test_a_policy_of_an_earlier_version_comes_under_the_apply(
+def test_a_policy_that_was_created_comes_under_the_apply(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was created with a label that nobody wants any more, and it is there all the time."""
@@ -497,7 +497,7 @@ def test_a_policy_of_an_earlier_version_comes_under_the_apply(
     assert sent == [], "nobody fights"
 
 
-def test_a_policy_of_an_earlier_version_that_is_as_wanted_is_left_alone(
+def test_a_policy_that_was_created_as_wanted_is_left_alone(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     while bench.reconcile() == Result(again_after=0.0):

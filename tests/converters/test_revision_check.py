@@ -51,14 +51,6 @@ def test_a_revision_that_is_gone_is_told_as_missing(mount: Path, tmp_path: Path,
     )
 
 
-def test_the_directory_for_engines_is_made_before_the_server_writes_to_it(revision: Path, mount: Path) -> None:
-    cache = mount / "caches" / "NVIDIA-L4" / "24.10" / "0a1b"
-    request = CheckRequest("profile", "1" * 16, KEY, str(cache))
-    for _ in range(2):
-        assert main([request.to_json()]) == 0
-    assert cache.is_dir()
-
-
 def change(revision: Path) -> None:
     (revision / "models/digits/1/model.onnx").write_bytes(b"WEIGHTS")
 

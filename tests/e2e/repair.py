@@ -74,7 +74,7 @@ def damage(suite: Suite) -> Mending:
     jobs = applied.jobs()
     suite.workbench.run("sh", "-c", f"cp {file} {file}.new && printf damaged >> {file}.new && mv -f {file}.new {file}")
     suite.busy.run(
-        "delete", "pod", "--selector", f"triton-operator.dev/deployment={applied.name},triton-operator.dev/revision"
+        "delete", "pod", "--selector", f"triton-operator.dev/deployment={applied.name},triton-operator.dev/server"
     )
     broken = applied.wait(
         "a damaged revision", lambda state: state.says("Available", "RepositoryDamaged"), generation=generation

@@ -27,7 +27,7 @@ def test_a_slow_revision_is_undone_and_says_why(soaked: Soaked) -> None:
 def test_the_service_points_to_the_revision_before_and_nothing_is_tried_again(soaked: Soaked) -> None:
     (server,) = soaked.servers
     assert server["metadata"]["labels"]["triton-operator.dev/key"] == soaked.kept.revision
-    assert soaked.service["spec"]["selector"]["triton-operator.dev/revision"] == server["metadata"]["name"]
+    assert soaked.service["spec"]["selector"]["triton-operator.dev/server"] == server["metadata"]["name"]
     assert soaked.tried_again.says("Soaked", "SoakFailed"), soaked.tried_again.summary()
 
 

@@ -47,8 +47,3 @@ def test_one_that_built_none_is_plain_onnx_runtime(tmp_path: Path) -> None:
 def test_without_the_accelerator_nothing_is_looked_for(tmp_path: Path, accelerator: str) -> None:
     (tmp_path / "cache").mkdir()
     assert engines.directories(repository(tmp_path / "models", str(tmp_path / "cache"), accelerator)) == ()
-
-
-def test_engines_that_the_pod_keeps_elsewhere_are_not_missed(tmp_path: Path) -> None:
-    """The Job of an older operator keeps them on the claim, of which this container sees only the revision."""
-    assert engines.directories(repository(tmp_path / "models", str(tmp_path / "cache"))) == ()

@@ -13,7 +13,7 @@ from triton_plugin.subject import parse
 FIGURES = "812.3 inferences/s, p99 5031 us"
 OFFLINE = f"offline 1/2: batch 1, concurrency 1: {FIGURES} (4.0 s); the rest takes at most 36 s\n"
 FIRST = f"online 1 of at most 13: batch 1, concurrency 1: {FIGURES} (took 2.0 s); the rest takes at most 22 s\n"
-# As images of an earlier version write it, and as those of this one do.
+# Searches write the seconds so, and sweeps as above.
 SECOND = f"online 2 of at most 13: batch 1, concurrency 2: {FIGURES}, not stable (6.0 s); the rest takes at most 15 s\n"
 ENDED = "the throughput no longer rises; 10 points are not measured\n"
 

@@ -119,8 +119,6 @@ class Script:
     """Of every measured row, relative to what it is by default."""
     rehearsed: bool = False
     """Whether the user's code fell back to the CPU."""
-    engines: int = 0
-    """How many engines the client of a private server finds."""
     mix: Mix | None = None
     """The shapes of the samples that measurements sent; None: they have one."""
     steps: tuple[str, ...] = ()
@@ -269,7 +267,6 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         environment=environment,
         seen=SEEN,
         request_rate=_at_rates(request, online, script),
-        engines=script.engines,
         mix=script.mix,
     )
 

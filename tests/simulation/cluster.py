@@ -178,7 +178,7 @@ class Cluster(Controllers):
     def serving(self) -> str | None:
         """Name of the Deployment that the Service points to."""
         service = self.objects.get(("Service", "digits"))
-        return None if service is None else service["spec"]["selector"].get(names.OLD_SERVER_LABEL)
+        return None if service is None else service["spec"]["selector"].get(names.SERVER_LABEL)
 
     def condition(self, kind: str) -> Body:
         """A condition of the status."""

@@ -60,7 +60,7 @@ class Gateway:
             self.seen.append(share)
         self.shares.append(share)
         for name, selected in self.selected.items():
-            selected.append(self.cluster.objects["Service", name]["spec"]["selector"][names.OLD_SERVER_LABEL])
+            selected.append(self.cluster.objects["Service", name]["spec"]["selector"][names.SERVER_LABEL])
             if name == "digits" or max(self.shares):
                 for server in set(selected):
                     assert self.answers(server), f"requests to {name} may still come to {server}"
@@ -326,7 +326,7 @@ def test_a_refused_spec_ends_a_canary(cluster: Cluster) -> None:
     old, new, _ = begun(cluster)
     cluster.edit(conversion={"parallelism": 99})
     cluster.run(2)
-    preview = cluster.objects["Service", "digits-preview"]["spec"]["selector"][names.OLD_SERVER_LABEL]
+    preview = cluster.objects["Service", "digits-preview"]["spec"]["selector"][names.SERVER_LABEL]
     assert (cluster.serving(), preview) == (old, old), "no request comes to the new revision"
     cluster.now += timedelta(hours=1)
     cluster.edit(conversion={})

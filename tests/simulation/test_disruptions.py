@@ -82,7 +82,7 @@ def test_it_follows_the_active_revision() -> None:
     first = cluster.serving()
     cluster.edit(a_wider_batch())
     for _ in cluster.passes(until=lambda cluster: cluster.serving() != first):
-        assert cluster.objects[BUDGET]["spec"]["selector"]["matchLabels"]["triton-operator.dev/revision"] == first
+        assert cluster.objects[BUDGET]["spec"]["selector"]["matchLabels"]["triton-operator.dev/server"] == first
     cluster.settle()
     assert len(protected(cluster)) == 2
     assert all(name.startswith(cluster.serving() or "?") for name in protected(cluster))

@@ -86,7 +86,7 @@ def test_the_service_moves_only_once_its_record_is_written(walk: Walk) -> None:
             return {**body, "data": {**body["data"], "move": "{}"}}
         if (body["kind"], body["metadata"]["name"]) != ("Service", "digits"):
             return body
-        selector = {**body["spec"]["selector"], names.OLD_SERVER_LABEL: "digits-next"}
+        selector = {**body["spec"]["selector"], names.SERVER_LABEL: "digits-next"}
         return {**body, "spec": {**body["spec"], "selector": selector}}
 
     def served() -> str | None:

@@ -12,7 +12,6 @@ from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.states.deployment import a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
-from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator.resources import as_built
 
 Body = dict[str, Any]
@@ -236,11 +235,10 @@ def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
     )
 
 
-def accelerated(engines: int) -> Cluster:
-    """A candidate whose server builds engines, of which the profile's client finds so many."""
+def accelerated() -> Cluster:
+    """A candidate whose server builds engines."""
     found = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
     cluster = a_deployment().asking(models=[a_model(candidates=[found])], gpu=GPU).cluster()
-    cluster.scripts = when("profile", Script(engines=engines))
     cluster.settle()
     return cluster
 
@@ -250,7 +248,7 @@ def of_claim(container: Body) -> list[Body]:
 
 
 def test_each_pod_keeps_the_engines_that_its_server_builds() -> None:
-    cluster = accelerated(engines=2)
+    cluster = accelerated()
     told = request(cluster, "convert", ConvertRequest).engine_cache
     assert told.startswith(f"/repository/.triton-operator/caches/{PRODUCT}/"), (
         "beside it come the server's release or image, and a key"
@@ -277,29 +275,9 @@ def strangeness(cluster: Cluster, *volumes: Body) -> str | None:
 
 
 def test_a_record_of_a_server_that_keeps_its_engines_is_one_of_ours() -> None:
-    assert strangeness(accelerated(engines=2)) is None
-    assert strangeness(accelerated(engines=0)) is None
+    assert strangeness(accelerated()) is None
     other = {"name": "engines", "hostPath": {"path": "/"}}
-    assert strangeness(accelerated(engines=0), other) == "template.spec.volumes"
-    assert strangeness(accelerated(engines=2), other) == "template.spec.volumes"
-
-
-def test_a_server_goes_on_with_the_engines_on_the_claim_if_its_profile_counted_none() -> None:
-    """A converter image of an older release counts none, and a server of an older operator is not made anew."""
-    cluster = accelerated(engines=0)
-    told = request(cluster, "convert", ConvertRequest).engine_cache
-    cache = told.removeprefix("/repository/")
-    (deployment,) = cluster.of_kind("Deployment")
-    serving = deployment["spec"]["template"]["spec"]
-    revision = f".triton-operator/revisions/{request(cluster, 'convert', ConvertRequest).key}"
-    assert of_claim(serving["containers"][0]) == [
-        {"name": "repository", "mountPath": f"/repository/{revision}", "subPath": revision, "readOnly": True},
-        {"name": "repository", "mountPath": f"/repository/{cache}", "subPath": cache},
-    ]
-    prepare = pod(cluster, "profile")["initContainers"][0]
-    assert CheckRequest.from_json(prepare["args"][3]).engine_cache == told, "it makes the directory before the server"
-    assert {"name": "repository", "mountPath": "/repository"} in prepare["volumeMounts"]
-    assert "readOnly" not in serving["volumes"][0]["persistentVolumeClaim"]
+    assert strangeness(accelerated(), other) == "template.spec.volumes"
 
 
 @pytest.mark.parametrize("field", ["product", "resourceName"])

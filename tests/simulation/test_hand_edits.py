@@ -25,7 +25,7 @@ def serving() -> Cluster:
 
 def point(cluster: Cluster, name: str) -> None:
     """Somebody edits the Service's selector."""
-    cluster.objects["Service", "digits"]["spec"]["selector"][names.OLD_SERVER_LABEL] = name
+    cluster.objects["Service", "digits"]["spec"]["selector"][names.SERVER_LABEL] = name
 
 
 def test_a_selector_that_points_to_nothing_is_put_back(serving: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Measurements that a client made up and an earlier version's publisher let pass: they cost no more than a pass."""
+"""Measurements that somebody made up in the records: they cost no more than a pass."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_a_part_with_a_thousand_points_is_read_as_far_as_it_takes_to_refuse_it()
 
 
 def test_what_is_no_command_line_wedges_no_later_source() -> None:
-    """An earlier version's publisher let it through, and its record stays."""
+    """Somebody edited its record."""
 
     def change(result: Any) -> Any:
         return replace(result, environment=replace(result.environment, perf_analyzer=("'",)))

@@ -46,7 +46,7 @@ def cluster() -> Cluster:
 def made_before(cluster: Cluster) -> None:
     """Somebody makes the ConfigMap and the Service of a new object: the right to create them suffices."""
     record = {"server": "digits-0", "uid": "u", "revision": "0", "model": "digits", "deployment": EVIL}
-    selector = {names.OLD_SERVER_LABEL: "digits-0"}
+    selector = {names.SERVER_LABEL: "digits-0"}
     parts: tuple[Body, ...] = (
         {"kind": "ConfigMap", "metadata": {"name": RESULTS[1]}, "data": {"soak.active": json.dumps(record)}},
         {"kind": "Service", "metadata": {"name": "digits"}, "spec": {"selector": selector}},

@@ -41,7 +41,7 @@ def test_an_object_has_the_policies_of_servers_from_its_first_server_on() -> Non
 
 def test_a_server_asks_nobody_and_answers_everybody_by_default(serving: Cluster) -> None:
     policy = policies(serving)["digits-servers"]
-    assert policy["podSelector"]["matchExpressions"] == [{"key": "triton-operator.dev/revision", "operator": "Exists"}]
+    assert policy["podSelector"]["matchExpressions"] == [{"key": "triton-operator.dev/server", "operator": "Exists"}]
     assert (policy["policyTypes"], policy["egress"]) == (["Ingress", "Egress"], [])
     assert who(serving) == {8000: "anybody", 8001: "anybody", 8002: "anybody"}
 

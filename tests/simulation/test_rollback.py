@@ -187,7 +187,7 @@ def test_an_unknown_key_is_refused_with_those_that_may_be_named(cluster: Cluster
     assert (cluster.condition("Ready")["status"], cluster.story[story:]) == ("True", [])
 
 
-def test_what_an_older_version_recorded_is_refused_with_that_reason(cluster: Cluster) -> None:
+def test_a_state_without_its_server_is_refused_with_that_reason(cluster: Cluster) -> None:
     _, before, _ = keys(cluster)
     recorded = json.loads(cluster.objects[RESULTS]["data"]["history"])
     recorded["revisions"] = [recorded["revisions"][0], None, None]
@@ -195,7 +195,7 @@ def test_what_an_older_version_recorded_is_refused_with_that_reason(cluster: Clu
     roll_back(cluster, before)
     cluster.settle()
     assert cluster.condition("Ready")["reason"] == "RevisionUnknown"
-    assert "an older version of the operator recorded it" in cluster.condition("Ready")["message"]
+    assert "has no record of its server: it never served" in cluster.condition("Ready")["message"]
 
 
 def test_a_history_without_revisions_is_completed_with_what_serves(cluster: Cluster) -> None:
@@ -257,7 +257,7 @@ def test_a_server_that_does_not_start_leaves_what_serves(cluster: Cluster) -> No
 def moves(wanted: Plan, old: str) -> bool:
     """Whether the pass moves the Service."""
     (service,) = [each for each in wanted.objects if (each["kind"], each["metadata"]["name"]) == ("Service", "digits")]
-    return bool(service["spec"]["selector"][names.OLD_SERVER_LABEL] != old)
+    return bool(service["spec"]["selector"][names.SERVER_LABEL] != old)
 
 
 @pytest.mark.parametrize("died", range(8))

@@ -9,9 +9,8 @@ import pytest
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
-from tests.simulation.edits import Edit, a_wider_batch, another_version
-from tests.simulation.older import label_as_before
-from tests.states.deployment import State, a_deployment
+from tests.simulation.edits import Edit, another_version
+from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.resources import pod
 from triton_operator.settings import Resources
@@ -236,59 +235,6 @@ def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> Non
     assert images(serving) == OLD_IMAGES
     assert edited(serving, another_version()) == ["server", "promotion"]
     assert images(serving) == NEW_IMAGES
-
-
-def labelled(cluster: Cluster) -> set[bool]:
-    """Whether the active Deployment's pods have today's label; the Service, and what scales, select them anyway."""
-    selected: dict[str, str] = cluster.objects["Service", "digits"]["spec"]["selector"]
-    pods = cluster.pods_of(cluster.serving() or "")
-    assert all(selected.items() <= each["metadata"]["labels"].items() for each in pods)
-    assert cluster.status["serving"]["selector"] == ",".join(f"{name}={value}" for name, value in selected.items())
-    return {names.SERVER_LABEL in each["metadata"]["labels"] for each in pods}
-
-
-def test_servers_without_the_newest_label_serve_on_until_an_edit_replaces_them(serving: Cluster) -> None:
-    label_as_before(serving)
-    first, story, before = serving.serving(), list(serving.story), deepcopy(serving.of_kind("Deployment"))
-    serving.settle()
-    assert (serving.serving(), serving.story) == (first, story)
-    assert serving.of_kind("Deployment") == before
-    assert labelled(serving) == {False}
-    assert "promotion" in edited(serving, a_wider_batch())
-    assert labelled(serving) == {True}
-
-
-def test_a_server_without_the_newest_label_comes_back_with_it(serving: Cluster) -> None:
-    """Rolled back to, and after somebody deleted it."""
-    first, key = serving.serving(), serving.status["serving"]["revision"]
-    edited(serving, a_wider_batch())
-    label_as_before(serving)
-    assert edited(serving, rollout={"revision": key}) == ["server", "promotion"]
-    assert (serving.serving(), labelled(serving)) == (first, {True})
-    label_as_before(serving)
-    del serving.objects["Deployment", first or ""]
-    serving.settle()
-    assert (serving.serving(), labelled(serving)) == (first, {True})
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        a_deployment().asking(pod=SPREAD).faring(when("convert", FINAL, "ts-script-fp32")).settled(),
-        a_deployment().asking(pod=SPREAD).until_active("reference"),
-    ],
-    ids=["a failed candidate", "a Job that runs"],
-)
-def test_the_newest_label_runs_no_job_again(monkeypatch: pytest.MonkeyPatch, asked: State) -> None:
-    """Where pods are spread, a label is in the templates of Jobs, whose hashes are their names."""
-    with monkeypatch.context() as older:
-        older.setattr(names, "SERVER_LABEL", names.OLD_SERVER_LABEL)
-        cluster = asked.cluster()
-        cluster.act()
-    jobs, story = {each["metadata"]["name"] for each in cluster.of_kind("Job")}, list(cluster.story)
-    cluster.act()
-    assert jobs <= {each["metadata"]["name"] for each in cluster.of_kind("Job")}
-    assert cluster.story == story
 
 
 def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> None:

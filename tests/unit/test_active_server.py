@@ -13,7 +13,7 @@ ROWS: Rows = {
     "it is recorded and there": (RecordState.THERE, ANY, ANY, Teller.RECORD),
     "the Service did not move yet, and it was deleted": (RecordState.GONE, ServiceTarget.BACK, ANY, Teller.SERVICE),
     "the Service leads to one that is there": (ANY, ServiceTarget.THERE, ANY, Teller.SERVICE),
-    "an older operator recorded none": (RecordState.NOTHING, ServiceTarget.BACK, ANY, Teller.SERVICE),
+    "none is recorded": (RecordState.NOTHING, ServiceTarget.BACK, ANY, Teller.SERVICE),
     "only the status tells of one that is there": (ANY, ANY, True, Teller.STATUS),
     "nothing tells of one that is there": (ANY, ANY, False, Teller.SERVICE),
 }

@@ -179,7 +179,7 @@ def test_a_field_others_own_is_no_drift() -> None:
 
 @pytest.mark.parametrize("applied", [[], [{**owned(), "fieldsV1": {"f:metadata": {"f:labels": {"f:other": {}}}}}]])
 def test_a_field_that_we_created_and_no_longer_want_is_drift(applied: list[JSON]) -> None:
-    """Earlier versions created NetworkPolicies, and may have applied a change since."""
+    """What a restore created may have been applied since."""
     desired, found = a_deployment(), observed_deployment()
     desired["metadata"]["labels"]["other"] = found["metadata"]["labels"]["other"] = "x"
     found["metadata"]["managedFields"] = [{**owned(), "operation": "Update"}, *applied]

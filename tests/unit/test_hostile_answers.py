@@ -40,7 +40,7 @@ from triton_converters.contract.results import (
 )
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES
 from triton_operator.effects import Statement, conditions_of
-from triton_operator.observed.history import History, State
+from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.snapshot import observe
@@ -311,16 +311,13 @@ def test_a_request_is_read_or_refused_too(text: str) -> None:
         '{"served": [], "dropped": Infinity}',
         '{"served": [], "dropped": ' + "9" * 400 + "}",
         '{"served": ["source.a"], "dropped": 0}',
-        '{"served": [["source.a"]], "profiles": [["a"]], "dropped": 0}',
-        '{"served": [["source.a"]], "profiles": ["a", "b"], "dropped": 0}',
+        '{"served": [["source.a"]], "dropped": 0}',
+        '{"served": [["source.a"]], "profiles": [["a"]], "images": [{}], "revisions": [null], "dropped": 0}',
+        '{"served": [["source.a"]], "profiles": ["a", "b"], "images": [{}], "revisions": [null], "dropped": 0}',
     ],
 )
 def test_a_broken_history_is_empty(text: str) -> None:
     assert History.from_json(text) == History()
-
-
-def test_a_history_of_an_earlier_version_is_read() -> None:
-    assert History.from_json('{"served": [["source.a"]], "dropped": 2}') == History((State(("source.a",)),), 2)
 
 
 def test_control_characters_are_taken_out_of_every_kind_of_list() -> None:

@@ -157,7 +157,7 @@ def test_what_is_active_may_have_no_template(deployment: Any) -> None:
     assert active.template == {}
 
 
-def test_a_record_that_finished_at_no_time_is_one_of_an_older_version() -> None:
+def test_a_record_that_finished_at_no_time_is_read_without_it() -> None:
     outcome = Outcome("source", "0123456789abcdef", SourceResult("d" * 64, 3, 1000)).to_json()
     name = "source.0123456789abcdef"
     assert read(**{name: outcome, f"finished.{name}": AT}).records[name].finished_at == AT

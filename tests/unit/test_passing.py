@@ -17,8 +17,6 @@ from triton_operator.jobs.passing import (
 from triton_operator.observed.failures import Failure
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-OLD = '{"message":"it is down","reason":"SourceUnreachable","uid":"7"}'
-"""As an older version recorded it, without a time."""
 
 
 def later(seconds: float) -> datetime:
@@ -44,16 +42,9 @@ def test_the_first_failure_begins_the_time_and_later_ones_keep_it() -> None:
     assert (second.since, second.at) == (START.isoformat(), later(60).isoformat())
 
 
-def test_what_somebody_has_to_change_has_no_time_and_its_record_is_as_before() -> None:
+def test_what_somebody_has_to_change_has_no_time() -> None:
     invalid = a_failure(Reason.SOURCE_INVALID)
     assert with_times(invalid, None, START) == invalid
-    assert invalid.to_json() == OLD.replace("SourceUnreachable", "SourceInvalid")
-
-
-def test_the_record_of_an_older_version_is_read_and_gets_the_time_at_which_it_is_seen() -> None:
-    old = Failure.from_json(OLD)
-    assert old == a_failure()
-    assert with_times(old, old, START).since == START.isoformat()
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ def test_an_eviction_is_told_and_no_failure_of_the_job(phase: str) -> None:
 
 
 def test_what_keeps_the_successor_of_an_evicted_server_from_running_comes_first() -> None:
-    labels = {"triton-operator.dev/revision": "digits-1"}
+    labels = {"triton-operator.dev/server": "digits-1"}
     pods = [a_pod("Running", conditions=[EVICTED]), a_pod(conditions=[unschedulable("1 node(s) were unschedulable.")])]
     for pod in pods:
         pod["metadata"]["labels"] = labels

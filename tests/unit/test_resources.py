@@ -25,7 +25,6 @@ POD = {
     "labels": {
         "team": "vision",
         "triton-operator.dev/deployment": "another",
-        "triton-operator.dev/revision": "another-0123456789",
         "triton-operator.dev/server": "another-0123456789",
         "app.kubernetes.io/instance": "another",
         "pod-template-hash": "0123456789",
@@ -509,7 +508,7 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
     }, "no rule: nothing in, nothing out, not even names"
     assert measure["podSelector"] == {"matchLabels": own | {"triton-operator.dev/stage": "measure"}}
     servers, dns = measure["egress"]
-    revision = {"key": "triton-operator.dev/revision", "operator": "Exists"}
+    revision = {"key": "triton-operator.dev/server", "operator": "Exists"}
     assert servers == {"to": [{"podSelector": {"matchLabels": own, "matchExpressions": [revision]}}]}
     assert {each["port"] for each in dns["ports"]} == {53, 5353}, "OpenShift's DNS pods listen on the other one"
 

@@ -1,4 +1,4 @@
-"""How an object is changed: by an apply, but for what an earlier version created, and for a claim's owners."""
+"""How an object is changed: by an apply, but for what was created, as by a restore, and for a claim's owners."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def a_policy(*labels: str) -> JSON:
 
 
 class Api:
-    """An API server with one policy, which an earlier version created with a label that nobody wants any more."""
+    """An API server with one policy, which was created with a label that nobody wants any more."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

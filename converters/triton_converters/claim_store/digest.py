@@ -72,8 +72,7 @@ def is_named_for(directory: Path, hashes: Mapping[str, str]) -> bool:
     """
     if hashes and directory.name == digest_of(hashes, single=False):
         return True
-    # Earlier releases published a single file under several names in one directory.
-    return set(hashes.values()) == {directory.name} and not is_listing(directory / next(iter(hashes)))
+    return list(hashes.values()) == [directory.name] and not is_listing(directory / next(iter(hashes)))
 
 
 def is_listing(path: Path) -> bool:

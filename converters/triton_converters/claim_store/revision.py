@@ -54,13 +54,11 @@ def check(key: str, content: str, seen: str, verification: str) -> None:
 
 
 def admit(request: CheckRequest) -> None:
-    """Check a revision before a server starts on it, and make the directory that the server writes engines to.
+    """Check a revision before a server starts on it.
 
     Raises StageError: ResultMissing if the revision is gone, RepositoryDamaged if it is not what was published.
     """
     check(request.revision, request.content, request.seen, request.verification)
-    if request.engine_cache:
-        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
 
 
 def damaged(what: str) -> StageError:

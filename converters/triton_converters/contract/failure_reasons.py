@@ -1,7 +1,6 @@
 """Which failures a Job may tell of, and which its container `run` may. Standard library only.
 
-All are lists of what is allowed, so that a new reason is the operator's alone until somebody adds it here. Reasons
-that only images of earlier versions give stay, because objects keep their images.
+All are lists of what is allowed, so that a new reason is the operator's alone until somebody adds it here.
 """
 
 from triton_converters.contract.reasons import Reason

@@ -31,7 +31,6 @@ The Jobs of a search add its points one by one, each with an fsync::
 
 Compilers fill their caches, which may be deleted at any time::
 
-    caches/<GPU product>/<TensorRT version>/<key>/           engines of ONNX Runtime, for one revision's servers
     caches/.claims/<NAMESPACE%2FNAME>                        an empty file for each claim that has this storage
     caches/.objects/<NAMESPACE%2Fobject>/<GPU product>/<TensorRT version>/timing.cache
                                                              TensorRT's, of one object alone
@@ -180,5 +179,5 @@ def object_name(claim: str, name: str) -> str:
 
 
 def claims_directory(root: Path = ROOT) -> Path:
-    """Directory of the names of all claims that have this storage; older versions leave alone what lies in caches."""
+    """Directory of the names of all claims that have this storage."""
     return root / "caches" / ".claims"

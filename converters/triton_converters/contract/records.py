@@ -18,8 +18,7 @@ SOAK = "soak."
 """Prefix of an entry with a change of the active revision and what its soak found, by the uid of the Deployment that
 became active."""
 ACTIVE = f"{SOAK}active"
-"""Entry with the active revision's Deployment. It has SOAK's prefix so that clean Jobs of earlier images, to which any
-name that they do not know is a record, take it for none."""
+"""Entry with the active revision's Deployment."""
 FINISHED = "finished."
 """Prefix of an entry with the time at which a record's Job finished."""
 

@@ -254,9 +254,6 @@ class ProfileResult(Document):
     """Digest of the attributes of the revision's files, just before their content was compared."""
     request_rate: tuple[Row, ...] = ()
     """Open-loop measurements."""
-    engines: int = 0
-    """How many engines TensorRT inside ONNX Runtime built in the server's pod; 0 without that accelerator, and if the
-    pod kept them on the claim."""
     mix: Mix | None = None
     """The shapes in which the samples were sent; None: all in one."""
 

@@ -38,8 +38,6 @@ class CheckRequest(Document):
     key: str
     """Key of the Job's result, or of the revision."""
     revision: str
-    engine_cache: str = ""
-    """Absolute path of the directory that the server writes engines to, to be made; empty: none, or it is made."""
     content: str = ""
     """``ConvertResult.content``; empty: not recorded."""
     seen: str = ""

@@ -19,14 +19,14 @@ MOST = 1000
 
 
 def directories(repository: Path) -> tuple[Path, ...]:
-    """Return the directories that the models of a repository keep engines in, as far as this container sees them."""
+    """Return the directories that the models of a repository keep engines in."""
     found: dict[Path, None] = {}
     for file in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(file.read_text(encoding="utf-8"), model_config_pb2.ModelConfig())
         for accelerator in config.optimization.execution_accelerators.gpu_execution_accelerator:
             if path := accelerator.parameters.get(CACHE):
                 found[Path(path)] = None
-    return tuple(path for path in found if path.is_dir())
+    return tuple(found)
 
 
 def count(caches: Iterable[Path]) -> int:

@@ -13,7 +13,7 @@ FIELDS = (
     ("processor", "cpu"),
 )
 """The fields that have to be equal, each with its name for messages. The image's versions stand for its name. A GPU
-may be unknown, as it is of records that are older than its name in them, and then differs from none."""
+is unknown where the operator may not read nodes, and then differs from none."""
 
 
 def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:

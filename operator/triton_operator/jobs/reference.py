@@ -63,7 +63,7 @@ def basis(spec: TritonDeploymentSpec) -> str:
         _hashed(each.model_copy(update={"secret_ref": None, "service_account_name": None})) for each in file_fields
     ]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
-    # A file that moves from `conversion` to a step needs images that know packages of steps.
+    # A file that moves from `conversion` to a step is installed elsewhere.
     steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
     files = [*filter(None, [spec.conversion.requirements]), *steps]
     others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files]

@@ -46,7 +46,7 @@ class FoundModel:
 def found_models(context: Context, source_result: SourceResult) -> dict[str, FoundModel]:
     """Return what the Job found out about the models that it was asked about, by their names.
 
-    Its result has parallel tuples, of which an older Job leaves out what it does not know.
+    Its result has parallel tuples, which are shorter in a record that somebody edited.
     """
     models = {
         model.name: FoundModel(_element(source_result.formats, number), _element(source_result.repositories, number))

@@ -1,8 +1,7 @@
 """Which fields of an object are the operator's, by `metadata.managedFields`. Pure.
 
 An apply removes the fields that its manager applied before and applies no more. What a manager has created or updated
-is not removed, although the manager has the same name. NetworkPolicies and claims that earlier versions created are
-such objects.
+is not removed, although the manager has the same name. What is restored from a backup is such an object.
 """
 
 from collections.abc import Mapping

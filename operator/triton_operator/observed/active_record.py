@@ -25,15 +25,14 @@ class ActiveRecord(Document):
     deployment: Mapping[str, Any]
     """What the Deployment was made as, without replicas, for the case that somebody deletes it."""
     met: str = ""
-    """A digest of the spec that is met while it serves; empty: none is yet, or an older version recorded it."""
+    """A digest of the spec that is met while it serves; empty: none is yet."""
     previous: str = ""
     """Name of the Deployment that was active before. As long as the Service points to it, the move was not made. Empty:
-    there was none, or an older version recorded it."""
+    there was none."""
     held: str = ""
-    """A digest of the spec whose `rollout.revision` it is; empty: the field is not set, or an older version recorded
-    it."""
+    """A digest of the spec whose `rollout.revision` it is; empty: the field is not set."""
     told: Mapping[str, Any] | None = None
-    """What the status is to tell of the revision; None: it tells of it, or an older version recorded it."""
+    """What the status is to tell of the revision; None: it tells of it."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""

@@ -1,7 +1,7 @@
 """The table of which source tells the active Deployment. Pure, with a truth table as its test.
 
 There are three sources, and people may change each of them: the record, which is written before the Service moves; the
-Service; and the last status. An older operator writes no record.
+Service; and the last status.
 """
 
 from dataclasses import dataclass

@@ -35,8 +35,8 @@ class Failure(Document):
     retry: str = ""
     """The object's retry annotation at that time; another value asks for another try."""
     since: str = ""
-    """Since when the work has failed, over all tries, in RFC 3339, UTC; empty: the failure does not pass by itself, or
-    an older version of the operator recorded it."""
+    """Since when the work has failed, over all tries, in RFC 3339, UTC; empty: the failure does not pass by
+    itself."""
     at: str = ""
     """When the last try was seen to fail, in RFC 3339, UTC; empty as `since` is."""
 

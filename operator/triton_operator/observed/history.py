@@ -22,13 +22,13 @@ class State(Document):
     records: tuple[str, ...]
     """Names of the records that the state needs, sorted."""
     profile: str = ""
-    """Name of the record of the active candidate's profile; empty: an older version recorded the state."""
+    """Name of the record of the active candidate's profile; empty: its results were lost."""
     images: Mapping[str, Any] = field(default_factory=dict)
-    """The images that it was made with, as in the status; empty: an older version recorded the state."""
+    """The images that it was made with, as in the status; empty: its results were lost."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
     """What the operator chose for fields that the spec leaves out, as in the status; empty: it chose nothing."""
     revision: Revision | None = None
-    """The revision that served; None: an older version recorded the state."""
+    """The revision that served; None: its Deployment did not say how it was made."""
 
     @classmethod
     def without_results(cls, revision: Revision) -> "State":
@@ -39,7 +39,7 @@ class State(Document):
         """Whether both are states of one Deployment; what was measured of it may differ.
 
         Two sources of the same files have one Deployment, but each its images, which going back to it has to find; of
-        a state whose results were lost, they are not known. Where an older version recorded one, the records tell.
+        a state whose results were lost, they are not known. Where no revision is known, the records tell.
         """
         if self.revision is None or other.revision is None:
             return self.records == other.records
@@ -118,12 +118,11 @@ class History:
             "served": [state.records for state in self.served],
             "profiles": [state.profile for state in self.served],
             "images": [state.images for state in self.served],
+            "revisions": [state.revision for state in self.served],
             "dropped": self.dropped,
         }
         if any(state.resolved for state in self.served):
             document["resolved"] = [state.resolved for state in self.served]
-        if any(state.revision for state in self.served):
-            document["revisions"] = [state.revision for state in self.served]
         if self.trial is not None:
             document["trial"] = self.trial
         return json.dumps(document, separators=(",", ":"), default=given)
@@ -135,9 +134,8 @@ class History:
             stored = _StoredHistory.from_json(text)
             count = len(stored.served)
             empty: tuple[Mapping[str, Any], ...] = ({},) * count
-            profiles = stored.profiles or ("",) * count
-            others = stored.images or empty, stored.resolved or empty, stored.revisions or (None,) * count
-            states = zip(stored.served, profiles, *others, strict=True)
+            others = stored.profiles, stored.images, stored.resolved or empty, stored.revisions
+            states = zip(stored.served, *others, strict=True)
             return cls(tuple(State(*state) for state in states)[:MOST_STATES], stored.dropped, stored.trial)
         except ValueError:
             return cls()
@@ -150,13 +148,13 @@ class _StoredHistory(Document):
     served: tuple[tuple[str, ...], ...]
     """Names of each state's records."""
     dropped: int
-    profiles: tuple[str, ...] = ()
-    """Name of each state's profile record; empty if an earlier version wrote the text."""
-    images: tuple[Mapping[str, Any], ...] = ()
-    """Each state's images; empty if an earlier version wrote the text."""
+    profiles: tuple[str, ...]
+    """Name of each state's profile record."""
+    images: tuple[Mapping[str, Any], ...]
+    """Each state's images."""
+    revisions: tuple[Revision | None, ...]
+    """Each state's revision."""
     resolved: tuple[Mapping[str, Any], ...] = ()
     """What the operator chose in each state; empty if it chose nothing in any."""
-    revisions: tuple[Revision | None, ...] = ()
-    """Each state's revision; empty if an earlier version wrote the text."""
     trial: State | None = None
-    """The state that is on trial; None: there is none, or an earlier version wrote the text."""
+    """The state that is on trial; None: there is none."""

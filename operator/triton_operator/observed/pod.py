@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.envelope import MESSAGE_CUT_BYTES, POD_MESSAGES_BYTES
-from triton_operator.names import OLD_SERVER_LABEL, STAGE_LABEL
+from triton_operator.names import SERVER_LABEL, STAGE_LABEL
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
@@ -16,8 +16,8 @@ CHECK = "revision"
 """Name of the container of ours that looks at the revision before a server starts on it."""
 SERVE = "serve"
 """What the container of ours that looks at a revision names as its stage in the pod of a revision's Deployment."""
-OWN_FIRST = frozenset({"prepare", "converters", "tensorrt", CHECK, SERVER, RUN})
-"""Names of the operator's own init containers, of all versions."""
+OWN_FIRST = frozenset({"prepare", "tensorrt", CHECK, SERVER, RUN})
+"""Names of the operator's own init containers."""
 LONGEST_CHARACTER = 4
 """Most bytes of one character in UTF-8."""
 EVICTED = "Evicted"
@@ -209,7 +209,7 @@ def pod_view(pod: Mapping[str, Any]) -> PodView:
         uid=metadata.get("uid", ""),
         owners=frozenset(filter(None, (each.get("uid") for each in metadata.get("ownerReferences", [])))),
         stage=labels.get(STAGE_LABEL),
-        server=labels.get(OLD_SERVER_LABEL, ""),
+        server=labels.get(SERVER_LABEL, ""),
         created_at=metadata.get("creationTimestamp", ""),
         is_deleted="deletionTimestamp" in metadata,
         node=spec.get("nodeName"),

@@ -54,9 +54,9 @@ class ServerView:
     makes_way_for: str
     """Name of the Deployment for which it has fewer replicas than desired; empty: there is none."""
     makes_way_since: datetime | None
-    """When the Deployment made way; None: it does not, or an earlier version of the operator did not note it."""
+    """When the Deployment made way; None: it does not."""
     makes_way_pods: int | None
-    """How many pods the Deployment gave up; None: it does not make way, or an earlier version did not note it."""
+    """How many pods the Deployment gave up; None: it does not make way."""
     node_is_coming: bool
     """Whether an autoscaler makes a node for one of its pods."""
     progress_deadline_exceeded: bool

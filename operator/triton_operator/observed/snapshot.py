@@ -133,7 +133,7 @@ def observe(
         promotions=entries.promotions,
         active_record=entries.active_record,
         unreadable=entries.unreadable,
-        routed_server=service.get("spec", {}).get("selector", {}).get(names.OLD_SERVER_LABEL),
+        routed_server=service.get("spec", {}).get("selector", {}).get(names.SERVER_LABEL),
         claim=claim,
         recorded_claim=entries.claim,
         history=entries.history,

@@ -75,7 +75,7 @@ def _served(context: Context, progress: RolledOut, effects: Effects, status: Tri
 def _revision(
     context: Context, progress: TargetRolledOut, effects: Effects, status: TritonDeploymentStatus
 ) -> Revision | None:
-    """The revision; None if its Deployment does not say how it was made, as that of an older version may not."""
+    """The revision; None if its Deployment does not say how it was made."""
     active = effects.active_record or context.observed.active_record
     if active is None or active.server != progress.rollout.server:
         return None

@@ -282,8 +282,8 @@ def _ordered_models(context: Context) -> list[str]:
 def _last_status_of(context: Context, server: str | None) -> TritonDeploymentStatus:
     """The last status of a server: as it is, as its record has it, or that of the move from it, or the history.
 
-    The selector in the last status names the Deployment that the status is about; that of an older operator has none.
-    Where nothing tells of the server, as after statuses that were refused while the Service moved, no figures are
+    The selector in the last status names the Deployment that the status is about; one that was told from a record has
+    none. Where nothing tells of the server, as after statuses that were refused while the Service moved, no figures are
     better than those of another server.
     """
     last, record = context.triton_deployment.status, context.observed.active_record

@@ -186,7 +186,7 @@ USER = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 VOLUMES = (
-    {"name": REPOSITORY, "persistentVolumeClaim": {"claimName": _is_text, "readOnly?": True}},
+    {"name": REPOSITORY, "persistentVolumeClaim": {"claimName": _is_text, "readOnly": True}},
     {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": _is_text}},
     {"name": "tmp", "emptyDir": {"sizeLimit": _is_text}},
 )
@@ -216,10 +216,9 @@ def _labels(made: Made) -> Callable[[Any], bool]:
         if not isinstance(labels, dict):
             return False
         own = names.labels(made.owner_name, "server")
-        own |= {names.OLD_SERVER_LABEL: made.server, names.KEY_LABEL: made.key}
-        known = own | {names.SERVER_LABEL: made.server}
-        reserved = {key: value for key, value in labels.items() if key in known or names.is_reserved(key)}
-        return own.items() <= reserved.items() <= known.items()
+        own |= names.server_labels(made.server, made.key)
+        reserved = {key: value for key, value in labels.items() if key in own or names.is_reserved(key)}
+        return reserved == own
 
     return test
 
@@ -250,7 +249,7 @@ def _checks(key: str) -> Callable[[Any], bool]:
 def _serves(key: str) -> Callable[[Any], bool]:
     """The test whether arguments are tritonserver's, which serves the revision and lets no client change that.
 
-    Before them may be what empties the directories of steps; older versions had nothing there.
+    Before them may be what empties the directories of steps.
     """
     repository = f"--model-repository={layout.model_repository(key)}"
 
@@ -284,15 +283,11 @@ def _empties(arguments: list[str]) -> bool:
 
 
 def _holds_engines(mount: Any) -> bool:
-    """Whether an entry mounts a directory of engines: of the pod, or the only one of the claim to write to."""
-    if isinstance(mount, dict) and set(mount) == {"name", "mountPath"} and mount["name"] == pod.ENGINES["name"]:
-        place = str(mount["mountPath"])
-        return place.startswith(f"{layout.ROOT / 'caches'}/") and not {"", ".", ".."} & set(place.split("/")[1:])
-    if not isinstance(mount, dict) or set(mount) != {"name", "mountPath", "subPath"}:
+    """Whether an entry mounts the pod's own directory of engines."""
+    if not isinstance(mount, dict) or set(mount) != {"name", "mountPath"} or mount["name"] != pod.ENGINES["name"]:
         return False
-    path, caches = str(mount["subPath"]), _below(layout.ROOT / "caches")
-    inside = path.startswith(f"{caches}/") and not {"", ".", ".."} & set(path.split("/"))
-    return inside and mount["name"] == REPOSITORY and mount["mountPath"] == str(layout.MOUNT / path)
+    place = str(mount["mountPath"])
+    return place.startswith(f"{layout.ROOT / 'caches'}/") and not {"", ".", ".."} & set(place.split("/")[1:])
 
 
 def _is_of_a_step(key: str, mount: Any) -> bool:

@@ -152,8 +152,7 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
     copied = [CONVERTERS_MOUNT] if checks_engine(work) else []
     engines = attempt.engine_cache if server is not None else ""
     check = [_check_request(work, attempt).to_json()] if server is not None else []
-    # The server of a converter image that counts no engines writes them to the directory that is made here.
-    prepare = [pod.repository_mount(read_only=not engines), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
+    prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
     own = [CLIENT_TEMPORARY, pod.SHARED_MEMORY] if server is not None else [pod.TEMPORARY]
     built = [_read_only(pod.engines_mount(engines))] if engines else []
     run = [*map(pod.input_mount, shape.inputs), *built, INCOMING_MOUNT, *own]
@@ -274,7 +273,7 @@ def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
 
 def _check_request(work: AnyWork, served: Attempt) -> CheckRequest:
     content = served.conversion.content if served.conversion else ""
-    return CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
+    return CheckRequest(work.stage, work.key, served.key, content)
 
 
 def _environment(context: Context, work: AnyWork, runs: bool) -> list[dict[str, str]]:

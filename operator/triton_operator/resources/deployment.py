@@ -38,12 +38,9 @@ class Parts:
 
 def deployment(context: Context, parts: Parts) -> dict[str, Any]:
     """The Deployment of these parts, which an annotation of it keeps the template of."""
-    name, pods = parts.name, parts.template["metadata"]["labels"]
-    # One that an older version made lacks the newest label, and keeps its template.
-    own = names.server_labels(name, parts.revision_key)
-    labels = {label: value for label, value in own.items() if label != names.SERVER_LABEL or label in pods}
+    name = parts.name
     template = json.dumps(parts.template, sort_keys=True, separators=(",", ":"))
-    metadata = context.metadata(name, "server", **labels)
+    metadata = context.metadata(name, "server", **names.server_labels(name, parts.revision_key))
     annotations = {**metadata.get("annotations", {}), names.TEMPLATE_ANNOTATION: template, **parts.notes}
     return {
         "apiVersion": "apps/v1",
@@ -59,14 +56,8 @@ def deployment(context: Context, parts: Parts) -> dict[str, Any]:
 
 
 def from_record(context: Context, name: str, revision_key: str, template: Mapping[str, Any]) -> Parts:
-    """The parts of a Deployment of that name, from the template that is recorded of it.
-
-    Its pods get all labels of today, which a template of an older operator lacks.
-    """
-    metadata = template["metadata"]
-    labels = metadata["labels"] | names.server_labels(name, revision_key)
-    labelled = {**template, "metadata": metadata | {"labels": labels}}
-    return Parts(name, revision_key, labelled, context.spec.serving.replicas)
+    """The parts of a Deployment of that name, from the template that is recorded of it."""
+    return Parts(name, revision_key, dict(template), context.spec.serving.replicas)
 
 
 def as_made(parts: Parts, observed: ServerView | None) -> Parts:

@@ -49,7 +49,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
     another policy lets such a server out, by its name. The kubelet's probes come from the node, which policies do not
     keep out.
     """
-    servers = _having(context, names.OLD_SERVER_LABEL)
+    servers = _having(context, names.SERVER_LABEL)
     measure, snapshot = (
         {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")
@@ -86,7 +86,7 @@ def _traces_policies(context: Context) -> tuple[Body, ...]:
     found = sorted(name for name, view in context.observed.servers.items() if sends_traces(view.body))
     if not egress or not found:
         return ()
-    chosen: Body = {"key": names.OLD_SERVER_LABEL, "operator": "In", "values": found}
+    chosen: Body = {"key": names.SERVER_LABEL, "operator": "In", "values": found}
     selector = {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name}, "matchExpressions": [chosen]}
     return (_policy(context, names.traces_policy(context.name), "server", _Rules(selector, egress=egress)),)
 

@@ -225,15 +225,6 @@ def repository_mount(read_only: bool) -> dict[str, Any]:
     return mount | {"readOnly": True} if read_only else mount
 
 
-def cache_mount(directory: str) -> dict[str, Any]:
-    """The mount that a server may write to: a directory of the claim that the Job that profiled it made.
-
-    If the directory were missing, the kubelet would make one that the server cannot write to, and the server would
-    compile its engines at each start.
-    """
-    return _part(Path(directory))
-
-
 ENGINES = {"name": "engines", "emptyDir": {"sizeLimit": "10Gi"}}
 """The volume in which a server keeps the engines that it builds, each pod its own. Replicas that start together would
 read each other's half-written files, and what one of them writes there all others run."""
@@ -246,12 +237,8 @@ def engines_mount(directory: str) -> dict[str, Any]:
 
 def input_mount(directory: Path) -> dict[str, Any]:
     """The read-only mount of one directory of the claim, for a container that sees nothing else of it."""
-    return _part(directory) | {"readOnly": True}
-
-
-def _part(directory: Path) -> dict[str, Any]:
-    """The mount of a directory of the claim at its usual path."""
-    return {"name": "repository", "mountPath": str(directory), "subPath": str(directory.relative_to(layout.MOUNT))}
+    below = str(directory.relative_to(layout.MOUNT))
+    return {"name": "repository", "mountPath": str(directory), "subPath": below, "readOnly": True}
 
 
 def shared_memory_volume(context: Context) -> dict[str, Any]:
@@ -293,7 +280,7 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
         "whenUnsatisfiable": spread.when_unsatisfiable,
         "labelSelector": {"matchLabels": selector},
         # In every Job's template too, whose hash is the Job's name: another label here would run them all again.
-        "matchLabelKeys": [names.OLD_SERVER_LABEL],
+        "matchLabelKeys": [names.SERVER_LABEL],
     }
 
 

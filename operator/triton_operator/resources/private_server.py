@@ -20,7 +20,7 @@ def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag. It
     never renews a connection: perf_analyzer ends if a request meets that.
     """
-    container = server_container(context, revision, own_engines=True)
+    container = server_container(context, revision)
     shared = server_image.wants_shared_memory_flag(context.images.server)
     flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
     image = private_image(context, revision)

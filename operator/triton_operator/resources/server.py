@@ -129,24 +129,15 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
     }
 
 
-def keeps_own_engines(revision: Attempt) -> bool:
-    """Whether each pod that serves the revision keeps the engines that it builds, as that of its profile did.
-
-    Older operators kept them on the claim for all pods, and a server that runs goes on as it is.
-    """
-    return revision.profile is not None and revision.profile.engines > 0
-
-
-def server_container(context: Context, revision: Attempt, own_engines: bool) -> dict[str, Any]:
+def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The container of tritonserver; a profile Job has it as its sidecar.
 
-    Of the claim it sees its revision. If it compiles engines, it writes them to a volume of its pod; without
-    ``own_engines``, to a directory of the claim, the only one that it may write to.
+    Of the claim it sees its revision. If it compiles engines, it writes them to a volume of its pod.
     """
     steps = fixed_paths.mounts(context.spec, lambda model: layout.step_folder(revision.key, model.name, model.code))
     mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY, *steps]
     if cache := revision.engine_cache:
-        mounts.append(pod.engines_mount(cache) if own_engines else pod.cache_mount(cache))
+        mounts.append(pod.engines_mount(cache))
     env = pod.variables(context.server_pod)
     return {
         "name": SERVER,
@@ -165,7 +156,7 @@ def server_container(context: Context, revision: Attempt, own_engines: bool) -> 
 
 def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
-    container = server_container(context, revision, keeps_own_engines(revision))
+    container = server_container(context, revision)
     own = container["args"].index(SERVER) + 1
     start, arguments = container["args"][:own], container["args"][own:]
     addresses = ON_IPV6 if context.settings.ipv6 else ()
@@ -212,8 +203,6 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
 
 def _pod(context: Context, first: list[Container], containers: list[Container], revision: Attempt) -> dict[str, Any]:
     """The spec of a server's pod."""
-    own_engines = keeps_own_engines(revision)
-    writes = bool(revision.engine_cache) and not own_engines
     box = pod.isolation(context.settings) if context.spec.has_steps else {}
     return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {
         **box,
@@ -221,10 +210,10 @@ def _pod(context: Context, first: list[Container], containers: list[Container], 
         "initContainers": first,
         "containers": containers,
         "volumes": [
-            pod.repository_volume(context, read_only=not writes),
+            pod.repository_volume(context, read_only=True),
             pod.shared_memory_volume(context),
             pod.temporary_volume(pod.SERVER_TEMPORARY),
-            *([pod.ENGINES] if own_engines else []),
+            *([pod.ENGINES] if revision.engine_cache else []),
             *fixed_paths.volumes(context.spec, pod.SERVER_TEMPORARY),
         ],
     }

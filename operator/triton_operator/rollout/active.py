@@ -33,7 +33,7 @@ def record_active(context: Context, name: str, model: str = "") -> Effects:
     if view is None or (active_record is not None and (active_record.server, active_record.uid) == (name, view.uid)):
         return Effects()
     template = _body_to_record(context, view)
-    # A revision that was active before there were records, or that comes back, keeps its name of the model.
+    # A revision whose record somebody deleted, or that comes back, keeps its name of the model.
     served_model = context.served_name if name == context.active_server else model or context.spec.served_name
     # A target of a goal that is met already meets it too. After an edit the target still has to show that it does.
     met_digest = context.triton_deployment.goal_digest if is_met(context) else ""
@@ -50,7 +50,7 @@ def record_active(context: Context, name: str, model: str = "") -> Effects:
 def is_met(context: Context) -> bool:
     """Whether a revision for this generation of the spec has served, verified, and was not undone since.
 
-    The record of the active revision says so. Without one, as after an older version, the last status does.
+    The record of the active revision says so. Without one, as where somebody deleted it, the last status does.
     """
     active_record = context.observed.active_record
     if active_record is not None and (active_record.met or active_record.held):

@@ -129,7 +129,7 @@ def _run_sweep(context: Context, work: MeasureWork, may_start: bool, repeats: bo
     """Run the online sweep. It is cancelled if no replicas are desired, because it would fail without a server."""
     job_run = run(context, work, start=may_start, repeats=repeats)
     if job_run.result is not None and not job_run.result.online:
-        # An earlier version's publisher did not check what a client answers.
+        # The publisher refuses such an answer, but anybody may edit a record.
         message = f"the Job measured nothing; type: {context.retry_command}"
         trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
         record_effects = record_unmet_figures(context, {record_name(work.stage, work.key): trouble})

@@ -172,7 +172,7 @@ def _options(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
 
 
 def _command_words(command: str) -> list[str]:
-    """Return the words of a command line; none if it is no valid one, which an earlier version did not refuse."""
+    """Return the words of a command line; none if it is no valid one: anybody may edit a record."""
     try:
         return shlex.split(command)
     except ValueError:

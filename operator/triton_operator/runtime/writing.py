@@ -154,7 +154,7 @@ class Writer:
             write = partial(self._cluster.disown, handed_on=_handed_on(owner, desired, observed))
         applied = self._write(owner, versioned, difference, write)
         if not kind.created and not is_applied(applied):
-            # An earlier version of the operator created it. The next pass removes what of that is no longer desired.
+            # It was created, as by a restore. The next pass removes what of that is no longer desired.
             self._store.put(kind, self._cluster.own(applied))
         return bool(applied["metadata"]["resourceVersion"] != version)
 

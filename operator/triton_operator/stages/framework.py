@@ -31,7 +31,7 @@ def judge(context: Context, progress: Referred) -> Referred:
     has_begun = _has_begun_to_convert(context, progress.dump)
     job_run = run(context, metrics_work(context, progress.dump, ()), start=not has_begun, repeats=True)
     if has_begun:
-        # An object that an earlier version converted has no such record, and needs none.
+        # Without a record, the bounds were set after the conversion had begun.
         return progress if job_run.result is None else replace(progress, effects=progress.effects + job_run.effects)
     if job_run.result is None:
         words = "the Job that computes the metrics of the framework's outputs"

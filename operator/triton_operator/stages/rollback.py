@@ -145,7 +145,7 @@ def _unknown_message(context: Context, name: str) -> str:
     history, key = context.observed.history, name.partition(".")[0]
     fault = "is not among the revisions that served and are kept"
     if record_name("convert", key) in history.records:
-        fault = "has no record of its server: it never served, or an older version of the operator recorded it"
+        fault = "has no record of its server: it never served"
     kept_names = ", ".join(f"{each} ({revision.candidate})" for each, revision in history.revisions.items())
     return (
         f"spec.rollout.revision {name} {fault}; name one of these: {kept_names or 'none is recorded yet'}; or remove"

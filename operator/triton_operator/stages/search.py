@@ -186,7 +186,7 @@ def _search_candidate(
                 pending = Trouble(*waiting_reason("the search", job_run, context))
             job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
             return _with_best(context, replace(candidate_search, pending=pending, job=job)), effects
-        # An earlier version's publisher did not bound what a client answers. A result beyond the bounds is not read.
+        # The publisher refuses such an answer, but anybody may edit a record.
         if excess_words := excess(result, candidate_search.measurements, budget.measurements):
             message = (
                 f"a Job of the search answered {excess_words}; change spec.selection.search, and it is searched anew"

@@ -189,7 +189,7 @@ def _point(world: World, number: int) -> None:
     if service is not None:
         # Nobody moves it back while the spec is refused.
         known = world.service.is_recorded and world.cluster.spec.get("conversion", {}).get("parallelism") != 99
-        service["spec"]["selector"][names.OLD_SERVER_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
+        service["spec"]["selector"][names.SERVER_LABEL] = [*servers, "digits-nobody"][number % (len(servers) + 1)]
         found = world.cluster.objects.get(("ConfigMap", "digits-results"), {"data": {}})["data"].get(ACTIVE, "{}")
         # A move that is recorded, and that a webhook refuses, may so be made by hand.
         if not known or json.loads(found).get("server") == world.cluster.serving():

@@ -128,7 +128,7 @@ class Service:
             self._check_previous(name)
         if (kind, name) == ("Service", "digits"):
             require(verb != "delete", "the Service is deleted")
-            self._point(body["spec"]["selector"][names.OLD_SERVER_LABEL], wanted)
+            self._point(body["spec"]["selector"][names.SERVER_LABEL], wanted)
 
     def _check_previous(self, name: str) -> None:
         """What is to be active again is not deleted while what failed is active, unless nobody asks for a soak."""

@@ -45,7 +45,7 @@ def _judged(
 
 
 def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:
-    """Return one set of outputs. Raises StageError(MetricFailed) for one that an earlier version kept unread.
+    """Return one set of outputs. Raises StageError(MetricFailed) for one that is broken.
 
     ``batches``: without the samples of ``left_out``, which are numbers of samples from 0.
     """

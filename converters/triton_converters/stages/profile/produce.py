@@ -66,7 +66,6 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
         online=(),
         environment=observe(server, ()),
         seen=seen,
-        engines=engines.count(trial.engine_caches),
     )
     if result.passed and answers:
         if request.keep_outputs:
