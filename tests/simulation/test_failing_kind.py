@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from tests.simulation.answers import Script, when
 from tests.simulation.api_server import KEY, Body
+from tests.simulation.cluster import Cluster
 from tests.simulation.walk.walking import Walk
 from triton_operator import names
 from triton_operator.kube.cluster import ClusterError, ServerError, UnavailableError
@@ -105,3 +107,23 @@ def test_the_service_moves_only_once_its_record_is_written(walk: Walk) -> None:
     assert served() == before
     api.refused = set()
     assert served() == "digits-next"
+
+
+def test_no_other_is_measured_while_results_cannot_be_written() -> None:
+    """The Job that goes holds its failure alone, so it stays, and its server with it."""
+    walk = Walk(None)
+    cluster = walk.world.cluster
+    cluster.scripts = when("profile", Script(hangs=True), "onnx-fp32")
+    walk.run(3600)
+    before = profiled(cluster)
+    walk.world.api.broken = {"ConfigMap"}
+    for _ in range(12):
+        walk.run(10)
+    assert profiled(cluster) == before
+    walk.world.api.broken = set()
+    walk.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def profiled(cluster: Cluster) -> list[str]:
+    return [each["metadata"]["name"] for each in cluster.of_kind("Job") if "-profile-" in each["metadata"]["name"]]

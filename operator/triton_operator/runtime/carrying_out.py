@@ -3,7 +3,7 @@
 | Step | Waits for |
 |---|---|
 | delete what is no longer desired, so that no quota refuses what is | the results, which Jobs that go may hold alone |
-| claim and NetworkPolicies, then Jobs | Jobs: for the claim and the policies that are not there yet |
+| claim and NetworkPolicies, then Jobs | Jobs: for claim and policies that are not there yet, and for Jobs that go |
 | the results | |
 | Deployments, Services, budgets | new Deployments: as Jobs; a Service that moves: the record of its move |
 | objects of other projects' kinds | a route: for the Services that it leads to |
@@ -30,7 +30,7 @@ from triton_operator.kube.kinds import (
 )
 from triton_operator.planning.plan import Plan
 from triton_operator.runtime.outcome import Carried
-from triton_operator.runtime.writing import Body, Children, Failures, Writer, Written, key_of
+from triton_operator.runtime.writing import Body, Children, Failures, Writer, Written, key_of, named
 
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
@@ -56,6 +56,8 @@ class CarryingOut:
         """Whether the results are written; None: it was not tried yet."""
         self._may_run = True
         """Whether what pods need is there."""
+        self._has_room = True
+        """Whether no Job is left that is to go: the next one must not be measured beside it."""
 
     def take_steps(self, *, to_the_end: bool) -> Carried:
         """Take the steps. Raises DisconnectedError if nothing gets through.
@@ -84,11 +86,12 @@ class CarryingOut:
         ]
         if gone and self._record():
             self._written += self._writer.delete_all(self._owner, gone, self._failures)
+        self._has_room = not any(kind_of(each) is JOB and named(each) not in self._written for each in gone)
 
     def _start_work(self) -> None:
         needed = self._of(NEEDED_BY_PODS)
         self._may_run = self._write(needed) or all(key_of(each) in self._children for each in needed)
-        if self._may_run:
+        if self._may_run and self._has_room:
             self._write(self._of({JOB}))
 
     def _record(self) -> bool:

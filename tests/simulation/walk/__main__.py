@@ -74,7 +74,7 @@ def table(failed: Failed) -> str:
 
 def _replay(text: str) -> int:
     """Walk by a list of steps, and print what the object says after each."""
-    gpus, steps = json.loads(Path(text).read_text() if Path(text).is_file() else text)
+    gpus, steps = json.loads(text if text.startswith("[") else Path(text).read_text())
     walk = Walk(gpus)
     try:
         for name, what in steps:
