@@ -8,14 +8,14 @@ from typing import Any
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
+from triton_operator.active import active_server
 from triton_operator.api.model import Model
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import Images, ServingStatus
+from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import TritonDeployment
-from triton_operator.observed.active_server import ActiveFacts, RecordState, ServiceTarget, Teller, teller
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
@@ -139,50 +139,7 @@ class Context:
     @cached_property
     def active_server(self) -> str | None:
         """Name of the active revision's Deployment, which may have been deleted; None: no revision is active."""
-        status_server = self._status_server
-        record_state, service = self._record_state, self.observed.routed_server
-        by_teller = {
-            Teller.RECORD: self.observed.active_record.server if self.observed.active_record is not None else None,
-            Teller.SERVICE: service,
-            Teller.STATUS: status_server,
-        }
-        return by_teller[teller(ActiveFacts(record_state, self._service_target, status_server is not None))]
-
-    @property
-    def _record_state(self) -> RecordState:
-        serving, record = self.triton_deployment.status.serving, self.observed.active_record
-        if serving is None or record is None or not self._status_names(serving, record.server, record.revision):
-            return RecordState.NOTHING
-        view = self.observed.servers.get(record.server)
-        return RecordState.THERE if view is not None and view.uid == record.uid else RecordState.GONE
-
-    @property
-    def _service_target(self) -> ServiceTarget:
-        server, record = self.observed.routed_server, self.observed.active_record
-        if server is None:
-            return ServiceTarget.NOWHERE
-        if server not in self.observed.servers:
-            return ServiceTarget.ASTRAY
-        return ServiceTarget.BACK if record is not None and server == record.previous else ServiceTarget.THERE
-
-    @property
-    def _status_server(self) -> str | None:
-        """The Deployment of which the last status tells: one that answers, else the oldest; None: none is there."""
-        serving = self.triton_deployment.status.serving
-        if serving is None:
-            return None
-        servers = self.observed.servers.values()
-        named_servers = [each for each in servers if self._status_names(serving, each.name, each.revision_key)]
-        return min(named_servers, key=lambda each: (not each.answers, each.created_at)).name if named_servers else None
-
-    def _status_names(self, serving: ServingStatus, server: str, revision: str) -> bool:
-        """Whether the status tells that a Deployment is active. Two of one revision may differ in their servers.
-
-        The selector says so also where nothing else is told of it; one that was told from a record has none.
-        """
-        if serving.selector:
-            return serving.selector == names.selector(self.name, server)
-        return bool(serving.revision) and serving.revision == revision
+        return active_server(self.name, self.triton_deployment.status.serving, self.observed)
 
     @property
     def served_name(self) -> str:

@@ -1,4 +1,4 @@
-"""The table of which source tells the active Deployment. Pure, with a truth table as its test.
+"""Which Deployment is active, and the table of which source tells it. Pure, with a truth table as its test.
 
 There are three sources, and people may change each of them: the record, which is written before the Service moves; the
 Service; and the last status.
@@ -6,6 +6,10 @@ Service; and the last status.
 
 from dataclasses import dataclass
 from enum import Enum, auto
+
+from triton_operator import names
+from triton_operator.api.status import ServingStatus
+from triton_operator.observed.snapshot import Observed
 
 
 class RecordState(Enum):
@@ -48,6 +52,31 @@ class ActiveFacts:
     service: ServiceTarget
     status_names_server: bool
     """Whether the Deployment that the last status names exists."""
+
+
+def active_server(owner_name: str, last: ServingStatus | None, observed: Observed) -> str | None:
+    """Return the name of the active revision's Deployment, which may have been deleted; None: no revision is active.
+
+    ``last``: the part of the last status about the active revision. Its selector names the Deployment.
+    """
+    record, routed = observed.active_record, observed.routed_server
+    selector = last.selector if last is not None else ""
+    told = next((each for each in observed.servers if names.selector(owner_name, each) == selector), None)
+    recorded, service = RecordState.NOTHING, ServiceTarget.THERE
+    if record is not None and names.selector(owner_name, record.server) == selector:
+        view = observed.servers.get(record.server)
+        recorded = RecordState.THERE if view is not None and view.uid == record.uid else RecordState.GONE
+    if routed not in observed.servers:
+        service = ServiceTarget.NOWHERE if routed is None else ServiceTarget.ASTRAY
+    elif record is not None and routed == record.previous:
+        service = ServiceTarget.BACK
+    found = teller(ActiveFacts(recorded, service, told is not None))
+    by_teller = {
+        Teller.RECORD: record.server if record is not None else None,
+        Teller.SERVICE: routed,
+        Teller.STATUS: told,
+    }
+    return by_teller[found]
 
 
 def teller(facts: ActiveFacts) -> Teller:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.truth_table import ANY, Rows, decided, everything, idle
-from triton_operator.observed.active_server import ActiveFacts, RecordState, ServiceTarget, Teller, teller
+from triton_operator.active import ActiveFacts, RecordState, ServiceTarget, Teller, teller
 
 ROWS: Rows = {
     # recorded, service, told -> teller
