@@ -62,7 +62,7 @@ class Effects:
     damaged: Mapping[str, Damage] = field(default_factory=dict)
     """The revisions that were found damaged in this pass, by their keys."""
     promotions: Mapping[str, Promotion] = field(default_factory=dict)
-    """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
+    """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's name."""
     active_record: ActiveRecord | None = None
     """The Deployment that is active from this pass on; None: nothing changes."""
     missing: Mapping[str, Failure] = field(default_factory=dict)

@@ -384,7 +384,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "regression without a bound": (
         {"spec.performance.regression": {"block": True}},
-        "maxPercent is required: set it",
+        "spec.performance.regression.maxPercent: Required value",
     ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},

@@ -152,7 +152,7 @@ def test_an_edit_after_the_move_sends_no_share_to_a_server_that_starts(cluster: 
 
 def test_a_move_that_was_recorded_and_not_made_is_taken_back_without_losing_a_request(cluster: Cluster) -> None:
     old, new, _ = begun(cluster, share=50)
-    while any(f'"server":"{new}"' in each and "canary_since" in each for each in soaks(cluster)):
+    while any(f'"server":"{new}"' in each and "by_route" in each for each in soaks(cluster)):
         cluster.report(ApiServer(cluster, broken={"Service"}))
         cluster.step()
     assert cluster.serving() == old

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.edits import a_narrower_batch
+from tests.simulation.edits import a_narrower_batch, a_wider_batch
 from tests.simulation.moving import move
 from tests.simulation.test_canary import SHARES, begun, serving
 from tests.simulation.test_soak import (
@@ -196,6 +196,50 @@ def test_what_waits_for_a_claim_that_is_being_deleted_says_so(cluster: Cluster, 
     assert words in tried.condition("Soaked")["message"]
 
 
+def lose(cluster: Cluster, lost: str, active: str) -> None:
+    """Somebody deletes what a soak needs."""
+    if lost == "the Deployment":
+        cluster.delete("Deployment", active)
+    elif lost == "all results":
+        cluster.delete("ConfigMap", "digits-results")
+    else:
+        data = cluster.objects["ConfigMap", "digits-results"]["data"]
+        for name in [name for name in data if name.startswith("soak.")]:
+            del data[name]
+
+
+@pytest.mark.parametrize("policy", ["Hold", "Continue", "Undo"])
+@pytest.mark.parametrize("failing", [0.0, 0.5])
+@pytest.mark.parametrize("lost", ["the Deployment", "the records"])
+def test_what_somebody_deletes_ends_no_soak(cluster: Cluster, lost: str, failing: float, policy: str) -> None:
+    """The Deployment is made again, and the soak begins anew: it is judged as if nothing had been deleted."""
+    clients(cluster).failing = failing
+    old, new = promoted(cluster, rollout={"onInconclusive": policy})
+    cluster.run(6)
+    lose(cluster, lost, new)
+    cluster.run(2)
+    assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
+    cluster.settle()
+    verdict = ("False", "SoakFailed") if failing else ("True", "SoakPassed")
+    assert (servers(cluster), soaked(cluster)) == ({old if failing else new}, verdict)
+
+
+@pytest.mark.parametrize("lost", ["the Deployment", "the records", "all results"])
+def test_what_somebody_deletes_frees_nothing_that_is_held(cluster: Cluster, lost: str) -> None:
+    """It is held on, and undone by the requests that come later, which may fail."""
+    usual, clients(cluster).rate = clients(cluster).rate, 0.0
+    old, new = promoted(cluster)
+    reached(cluster, "RolloutHeld")
+    lose(cluster, lost, new)
+    cluster.run(2 * WINDOW)
+    assert (cluster.serving(), servers(cluster)) == (new, {old, new})
+    assert soaked(cluster)[1] in ("Soaking", "RolloutHeld")
+    assert "there is no verdict yet" in cluster.condition("Soaked")["message"]
+    clients(cluster).rate, clients(cluster).failing = usual, 0.5
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
+
+
 def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:
     usual, clients(cluster).rate = clients(cluster).rate, 0.0
     old, new = promoted(cluster)
@@ -271,6 +315,23 @@ def test_a_node_that_restarts_begins_the_step_anew(routed: Cluster) -> None:
     assert (routed.serving(), gateway.seen, soaked(routed)) == (old, [0, 5], ("Unknown", "Canary"))
     gateway.settle()
     assert (gateway.seen, soaked(routed)) == ([0, *SHARES, 0], ("True", "SoakPassed"))
+
+
+@pytest.mark.parametrize("moment", ["before its first step", "in a step"])
+def test_a_canary_goes_on_where_somebody_deletes_what_is_active(routed: Cluster, moment: str) -> None:
+    """It is made again; a revision of which no step was judged does not take its place."""
+    clients(routed).failing = 0.5
+    old = routed.serving() or ""
+    if moment == "in a step":
+        begun(routed)
+        routed.run(4)
+    else:
+        routed.edit(a_wider_batch())
+        routed.until_active("measure").run(1)
+    routed.delete("Deployment", old)
+    routed.settle()
+    assert (routed.serving(), servers(routed), summary(routed)) == (old, {old}, UNDONE)
+    assert "with 5 % of the requests" in routed.condition("Stalled")["message"]
 
 
 def test_a_choice_that_is_taken_back_tries_nothing_again(cluster: Cluster) -> None:

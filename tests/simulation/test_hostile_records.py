@@ -429,7 +429,7 @@ def test_what_a_record_tells_is_typed_and_the_object_recovers(place: tuple[str, 
     assert cluster.condition("Ready")["reason"] == "Ready"
 
 
-@pytest.mark.parametrize("field", ["at", "window_since", "held_since", "again_at"])
+@pytest.mark.parametrize("field", ["at", "since", "held_since", "again_at"])
 def test_a_soak_since_no_time_does_not_fail_a_pass(field: str) -> None:
     cluster = Cluster(a_spec(serving={"soak": {"duration": "10m"}}))
     cluster.settle()

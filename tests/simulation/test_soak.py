@@ -19,7 +19,7 @@ from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 from triton_operator.kube.kinds import Kind
-from triton_operator.rollout import soak
+from triton_operator.rollout import trial
 from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.runtime.store import Key
 
@@ -413,15 +413,16 @@ def results(cluster: Cluster) -> list[str]:
     return [text for name, text in cluster.objects["ConfigMap", "digits-results"]["data"].items() if "soak." in name]
 
 
-def test_a_record_that_was_lost_keeps_the_new_revision(cluster: Cluster) -> None:
+def test_a_verdict_is_on_one_deployment_and_not_on_the_next_of_its_name(cluster: Cluster) -> None:
     clients(cluster).failing = 0.5
     _, new = promoted(cluster)
-    cluster.run(5)
-    data = cluster.objects["ConfigMap", "digits-results"]["data"]
-    for name in [name for name in data if name.startswith("soak.")]:
-        del data[name]
     cluster.settle()
-    assert (cluster.serving(), servers(cluster), summary(cluster)) == (new, {new}, KEPT)
+    cluster.edit(serving={})
+    cluster.settle()
+    assert cluster.serving() == new
+    cluster.edit(**asking())
+    cluster.settle()
+    assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("Unknown", "Waiting"), KEPT)
 
 
 def test_without_a_spare_gpu_nothing_is_soaked() -> None:
@@ -719,7 +720,7 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
 
 
 def test_a_pass_computes_a_soak_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Mock(wraps=soak.soak)
-    monkeypatch.setattr(soak, "soak", counted)
+    counted = Mock(wraps=trial.soak)
+    monkeypatch.setattr(trial, "soak", counted)
     a_deployment().asking(serving={"soak": {"duration": "1m"}}).cluster().intent()
     assert counted.call_count == 1

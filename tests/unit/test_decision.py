@@ -12,13 +12,13 @@ from triton_operator.rollout.decision import (
     Move,
     RolloutFacts,
     Server,
-    Trial,
+    Sharing,
     may_share,
     next_move,
 )
 
 ROWS = {
-    # server, figures, trial, is active, alone, undone, yields -> move
+    # server, figures, sharing, is active, alone, undone, yields -> move
     "the target was undone": (ANY, ANY, ANY, ANY, ANY, True, ANY, Move.UNDO),
     "the first revision breaks a constraint": (Server.READY, Figures.MISSED, ANY, ANY, True, ANY, ANY, Move.SETTLE),
     "a later one breaks a constraint": (ANY, Figures.MISSED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
@@ -26,12 +26,12 @@ ROWS = {
     "its measurement does not begin in time": (ANY, Figures.LATE, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
     "its server is late": (Server.LATE, ANY, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
     "suspended while another made way": (ANY, ANY, ANY, ANY, ANY, ANY, True, Move.YIELD),
-    "its canary failed": (ANY, Figures.PASSED, Trial.FAILED, False, ANY, ANY, ANY, Move.UNDO),
-    "its canary goes on": (ANY, Figures.PASSED, Trial.GOES_ON, False, ANY, ANY, ANY, Move.SHARE),
+    "its canary failed": (ANY, Figures.PASSED, Sharing.FAILED, False, ANY, ANY, ANY, Move.UNDO),
+    "its canary goes on": (ANY, Figures.PASSED, Sharing.GOES_ON, False, ANY, ANY, ANY, Move.SHARE),
     "no replicas are wanted": (Server.UNWANTED, ANY, ANY, ANY, ANY, ANY, ANY, Move.STOP),
     "its server starts": (Server.STARTING, ANY, ANY, ANY, ANY, ANY, ANY, Move.START),
     "it is not measured yet": (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, ANY, Move.MEASURE),
-    "another canary has the preview Service": (ANY, ANY, Trial.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
+    "another canary has the preview Service": (ANY, ANY, Sharing.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
     "it serves": (ANY, ANY, ANY, True, ANY, ANY, ANY, Move.SERVE),
     "the Service moves": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.PROMOTE),
 }
@@ -57,7 +57,7 @@ def test_only_a_server_that_is_ready_and_measured_gets_requests() -> None:
         if next_move(facts) in POINTS_TO:
             assert facts.server is Server.READY
             assert facts.figures is Figures.PASSED or (facts.figures is Figures.MISSED and facts.alone)
-            assert facts.trial is Trial.NONE or facts.figures is Figures.MISSED or facts.is_active
+            assert facts.sharing is Sharing.NONE or facts.figures is Figures.MISSED or facts.is_active
             assert not facts.undone
 
 
@@ -65,19 +65,21 @@ def test_a_canary_counts_where_only_ready_pods_may_be_missing() -> None:
     """A canary counts exactly if the Service would move to a ready target without one."""
     for facts in EVERY:
         ready = replace(facts, server=Server.READY)
-        would_move = facts.trial is not Trial.HELD and next_move(replace(ready, trial=Trial.NONE)) is Move.PROMOTE
+        would_move = (
+            facts.sharing is not Sharing.HELD and next_move(replace(ready, sharing=Sharing.NONE)) is Move.PROMOTE
+        )
         assert may_share(facts) == (would_move and facts.server is not Server.LATE), facts
 
 
 def test_only_a_canary_that_counts_changes_the_move() -> None:
     for facts in EVERY:
-        if facts.trial in (Trial.GOES_ON, Trial.FAILED) and not may_share(facts):
-            assert next_move(facts) is next_move(replace(facts, trial=Trial.NONE)), facts
+        if facts.sharing in (Sharing.GOES_ON, Sharing.FAILED) and not may_share(facts):
+            assert next_move(facts) is next_move(replace(facts, sharing=Sharing.NONE)), facts
 
 
 def test_what_failed_or_was_undone_is_not_tried_further() -> None:
     bad = (Figures.MISSED, Figures.FAILED, Figures.LATE)
     for facts in EVERY:
         failed = facts.undone or facts.server is Server.LATE or facts.figures in bad
-        failed = failed or (facts.trial is Trial.FAILED and may_share(facts))
+        failed = failed or (facts.sharing is Sharing.FAILED and may_share(facts))
         assert (next_move(facts) in FAILED) == failed

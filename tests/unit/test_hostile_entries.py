@@ -25,7 +25,7 @@ a time, and one that takes 300 s counts as hanging."""
 REVISION = {"key": "0", "candidate": "a", "model": "m", "server": "s"}
 ACTIVE = {"server": "s", "uid": "u", "revision": "0", "model": "m", "deployment": {}}
 AT = "2026-11-21T00:00:00+00:00"
-PROMOTION = {"revision": "r", "server": "s", "previous": "p", "previous_uid": "q", "at": AT}
+PROMOTION = {"revision": "r", "server": "s", "uid": "u", "previous": "p", "at": AT, "since": AT}
 
 
 def read(**data: str) -> Observed:
@@ -127,7 +127,7 @@ def test_as_many_states_are_read_as_a_spec_may_ask_for() -> None:
 TIMES = ("x", "2026-11-21", "2026-11-21T00:00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00Z")
 
 
-@pytest.mark.parametrize("field", ["at", "canary_since", "held_since", "again_at", "window_since"])
+@pytest.mark.parametrize("field", ["at", "since", "held_since", "again_at", "down_since", "down_seen"])
 @pytest.mark.parametrize("text", TIMES)
 def test_a_change_at_no_time_counts_as_absent(field: str, text: str) -> None:
     assert set(read(**{"soak.u": json.dumps(PROMOTION)}).promotions) == {"u"}

@@ -77,9 +77,9 @@ def test_the_newest_damages_are_remembered_each_as_it_was_found_first(context: C
 
 def test_a_failed_soak_is_remembered_longer_than_its_deployment(context: Context) -> None:
     def promotion(second: int, reason: Reason | None) -> Promotion:
-        return Promotion("r", "s", "p", "q", at(second), reason=reason)
+        return Promotion("r", "s", "u", "p", at(second), at(second), reason=reason)
 
-    there = next(iter(context.observed.servers.values())).uid
+    there = next(iter(context.observed.servers))
     failed = {f"failed-{second:02}": promotion(second, Reason.SOAK_FAILED) for second in range(KEPT_PROMOTIONS + 1)}
     passed = {"gone": promotion(50, Reason.SOAK_PASSED), there: promotion(0, Reason.SOAK_PASSED)}
     found = kept(with_observed(context, promotions={**failed, **passed})).promotions

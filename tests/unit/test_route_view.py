@@ -71,9 +71,9 @@ def test_a_canary_needs_a_soak() -> None:
     assert asked(soak={}, route={"parentRefs": PARENTS, "canary": [5, 25, 50]}).route is not None
 
 
-def test_a_record_without_a_canary_is_what_it_was() -> None:
-    """An older operator reads it too."""
-    promotion = Promotion("0123456789abcdef", "digits-1", "digits-0", "uid-0", "2026-11-21T00:00:00+00:00")
-    assert "canary" not in promotion.to_json()
-    begun = Promotion(**{**vars(promotion), "canary_since": promotion.at, "steps": ("5 %: passed",)})
+def test_the_record_of_a_canary_is_read_again() -> None:
+    at = "2026-11-21T00:00:00+00:00"
+    begun = Promotion(
+        "0123456789abcdef", "digits-1", "uid-1", "digits-0", at, at, by_route=True, steps=("5 %: passed",)
+    )
     assert Promotion.from_json(begun.to_json()) == begun

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 from triton_operator.api.serving import Soak
-from triton_operator.rollout.judging import judge
 from triton_operator.rollout.traffic import Traffic, total, traffic_between
+from triton_operator.rollout.verdicts import judge
 
 ASKED = Soak()
 LEAST = ASKED.min_requests

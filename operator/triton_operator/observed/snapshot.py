@@ -40,7 +40,7 @@ class Observed:
     damaged: Mapping[str, Damage]
     """The revisions that are not what was published, by their keys, as recorded."""
     promotions: Mapping[str, Promotion]
-    """The recorded changes of the active revision, by the uid of the Deployment that became active."""
+    """The recorded changes of the active revision, by the name of the Deployment that became active."""
     active_record: ActiveRecord | None
     """The Deployment that was recorded as the active one; None: none was."""
     unreadable: Mapping[str, str]

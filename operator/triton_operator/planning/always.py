@@ -20,8 +20,7 @@ from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
 from triton_operator.rollout.active import restore_deployment
-from triton_operator.rollout.canary import Canary
-from triton_operator.rollout.soak import Soaking
+from triton_operator.rollout.trial import Trial
 from triton_operator.stages import clean, repairing, serve
 from triton_operator.stages.progress import Progress
 
@@ -34,9 +33,9 @@ class Draft:
     outline: Outline
     """What the conditions are made of."""
     effects: Effects
-    soak: Soaking
+    soak: Trial
     """The soak of the active revision."""
-    canary: Canary
+    canary: Trial
     """The canary of the target revision, or of an earlier target whose canary is being ended."""
     history: History
     conditions: tuple[Statement, ...] = ()

@@ -29,10 +29,11 @@ from triton_operator.resources.deployment import scaled
 from triton_operator.resources.network_policy import server_policies
 from triton_operator.resources.results import results_config_map
 from triton_operator.resources.services import preview_service, service
-from triton_operator.rollout import canary, room, soak
+from triton_operator.rollout import room
 from triton_operator.rollout.active import record_active, restore_deployment
 from triton_operator.rollout.available import active_availability
-from triton_operator.rollout.soak import Soaking
+from triton_operator.rollout.release import release
+from triton_operator.rollout.trial import Trial, soak
 from triton_operator.settings import Settings
 
 
@@ -50,7 +51,7 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
     recorded = observed.active_record
     active = recorded if recorded is not None and recorded.server == context.active_server else None
     # Without the record nobody knows under which name it serves the model, whose counters are read.
-    trial = soak.soak(context) if active is not None else Soaking()
+    trial = soak(context) if active is not None else Trial()
     seen = (*availability(context), *((trial.condition,) if trial.goes_on or trial.undoes else ()))
     if active is not None and active.told is not None:
         # The Service moved back, and no status tells of that yet.
@@ -74,14 +75,14 @@ def availability(context: Context) -> Iterator[Statement]:
         yield active_availability(context)
 
 
-def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
+def _judged(context: Context, trial: Trial) -> Iterator[dict[str, Any]]:
     """Yield what a soak and the end of a canary need, their records first."""
-    observed, effects = context.observed, canary.release(context).effects
+    observed, effects = context.observed, release(context).effects
     if trial.goes_on or trial.undoes:
         effects += trial.effects
     # What failed is what the spec asked for before it was refused.
     known = observed.promotions
-    promotions = {uid: replace(each, intent=known[uid].intent) for uid, each in effects.promotions.items()}
+    promotions = {name: replace(each, intent=known[name].intent) for name, each in effects.promotions.items()}
     effects = replace(effects, promotions=promotions)
     if trial.back_to is not None:
         previous = observed.history.revision_of_server(trial.back_to)
@@ -89,7 +90,7 @@ def _judged(context: Context, trial: Soaking) -> Iterator[dict[str, Any]]:
         effects += Effects((service(context, trial.back_to),)) + record_active(context, trial.back_to, model)
         if effects.active_record is not None:
             # The verdict may be older than this pass, which has waited for the previous revision to answer.
-            told = {**known, **promotions}[observed.servers[context.active_server or ""].uid].before
+            told = {**known, **promotions}[context.active_server or ""].before
             effects = replace(effects, active_record=replace(effects.active_record, told=told))
     if effects != Effects():
         # Nobody knows what else the user wants to keep.

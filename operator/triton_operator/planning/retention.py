@@ -7,7 +7,7 @@
 | another result | while there is room, the newest first, and until files leave the claim |
 | a failure | while the plan reads it, or its result is kept |
 | a damaged revision, a failed soak | the newest |
-| a change of the active revision | while its Deployment is there |
+| a change of the active revision | while its Deployment is there, or active |
 | what cannot be read | always: a newer operator may have written it, and may need what it names |
 """
 
@@ -62,12 +62,13 @@ def _claim(context: Context) -> str:
 
 
 def _promotions(context: Context, new: Mapping[str, Promotion]) -> Mapping[str, Promotion]:
-    """The changes of the active revision that matter: those to a Deployment that is there, and those that failed."""
+    """The changes of the active revision that matter: to a Deployment that is there or active, or failed."""
     known = {**context.observed.promotions, **new}
-    there = {each.uid for each in context.observed.servers.values()}
-    failed = [uid for uid, promotion in known.items() if promotion.reason is Reason.SOAK_FAILED]
-    kept = there | set(sorted(failed, key=lambda uid: (known[uid].at, uid))[-KEPT_PROMOTIONS:])
-    return {uid: known[uid] for uid in sorted(known) if uid in kept}
+    # The active one is made again where somebody deleted it.
+    there = context.observed.servers.keys() | {context.active_server}
+    failed = [name for name, promotion in known.items() if promotion.reason is Reason.SOAK_FAILED]
+    kept = there | set(sorted(failed, key=lambda name: (known[name].at, name))[-KEPT_PROMOTIONS:])
+    return {name: known[name] for name in sorted(known) if name in kept}
 
 
 def _damaged(context: Context, effects: Effects) -> Mapping[str, Damage]:

@@ -46,7 +46,7 @@ from triton_operator.planning.pins import newer_images
 from triton_operator.planning.status_limit import within_limit
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.active import parts
-from triton_operator.rollout.soak import Soaking
+from triton_operator.rollout.trial import Trial
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.rollback import RolledBack
@@ -63,7 +63,7 @@ VERSION_BYTES = 256
 
 
 def status_of(
-    context: Context, progress: Progress, outline: Outline, soak: Soaking, optional_conditions: Sequence[Statement]
+    context: Context, progress: Progress, outline: Outline, soak: Trial, optional_conditions: Sequence[Statement]
 ) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 

@@ -26,7 +26,7 @@ def _data(entries: Entries) -> Iterator[tuple[str, str]]:
         yield CLAIM, entries.claim
     if entries.history.states:
         yield HISTORY, entries.history.to_json()
-    yield from ((SOAK + uid, promotion.to_json()) for uid, promotion in entries.promotions.items())
+    yield from ((SOAK + name, promotion.to_json()) for name, promotion in entries.promotions.items())
     if entries.active_record is not None:
         yield ACTIVE, entries.active_record.to_json()
     for name, record in entries.records.items():

@@ -28,7 +28,7 @@ class Figures(Enum):
     """The measurement did not begin in the time for which the active revision made room for the target."""
 
 
-class Trial(Enum):
+class Sharing(Enum):
     """What comes next for the target's canary, if the target may share requests."""
 
     NONE = auto()
@@ -47,7 +47,7 @@ class RolloutFacts:
 
     server: Server
     figures: Figures
-    trial: Trial
+    sharing: Sharing
     is_active: bool
     """Whether the Service points to the target."""
     alone: bool
@@ -98,7 +98,7 @@ def may_share(facts: RolloutFacts) -> bool:
     """
     if facts.undone or facts.yields or facts.is_active:
         return False
-    return facts.figures is Figures.PASSED and facts.server is not Server.LATE and facts.trial is not Trial.HELD
+    return facts.figures is Figures.PASSED and facts.server is not Server.LATE and facts.sharing is not Sharing.HELD
 
 
 def next_move(facts: RolloutFacts) -> Move:
@@ -111,12 +111,12 @@ def next_move(facts: RolloutFacts) -> Move:
         return Move.GIVE_UP
     if facts.yields:
         return Move.YIELD
-    if facts.trial is Trial.FAILED and may_share(facts):
+    if facts.sharing is Sharing.FAILED and may_share(facts):
         return Move.UNDO
-    if facts.trial is Trial.GOES_ON and may_share(facts):
+    if facts.sharing is Sharing.GOES_ON and may_share(facts):
         return Move.SHARE
     if facts.server is not Server.READY:
         return Move.STOP if facts.server is Server.UNWANTED else Move.START
-    if facts.figures is Figures.MISSING or facts.trial is Trial.HELD:
+    if facts.figures is Figures.MISSING or facts.sharing is Sharing.HELD:
         return Move.MEASURE
     return Move.SERVE if facts.is_active else Move.PROMOTE

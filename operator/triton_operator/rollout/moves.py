@@ -20,14 +20,16 @@ def record_move(context: Context, target: ServerView) -> Effects:
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None or active is None:
         return Effects()
+    now, begun = context.now.isoformat(), context.observed.promotions.get(target.name)
     promotion = Promotion(
         revision=target.revision_key,
         server=target.name,
+        uid=target.uid,
         previous=active.name,
-        previous_uid=active.uid,
-        at=context.now.isoformat(),
+        at=now,
+        since=now,
         intent=spec_digest(context),
-        steps=canary_record.steps if (canary_record := context.observed.promotions.get(target.uid)) else (),
+        steps=begun.steps if begun is not None and begun.uid == target.uid else (),
         before=context.triton_deployment.status.model_dump(
             mode="json",
             by_alias=True,
@@ -39,7 +41,7 @@ def record_move(context: Context, target: ServerView) -> Effects:
     if makes_way(context, target):
         message = wording.no_room_message(active.name, target.name)
         promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=message)
-    return Effects(promotions={target.uid: promotion})
+    return Effects(promotions={target.name: promotion})
 
 
 def exclusion(context: Context, target: Attempt) -> Statement | None:

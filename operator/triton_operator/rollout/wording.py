@@ -98,7 +98,7 @@ def soak_failed_message(context: Context, promotion: Promotion, verdict: Verdict
 
 def undone_condition(promotion: Promotion) -> Statement:
     """Return the condition of a revision that failed, and whose previous one is active again, or always was."""
-    is_back = "" if promotion.canary_since else f"Deployment {promotion.previous} is active again; "
+    is_back = "" if promotion.by_route else f"Deployment {promotion.previous} is active again; "
     return Statement("Soaked", False, Reason.SOAK_FAILED, f"{is_back}{promotion.message}")
 
 

@@ -14,10 +14,11 @@ from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.as_built import refusal
 from triton_operator.resources.deployment import as_made, from_record
-from triton_operator.rollout import active, canary, room, soak
+from triton_operator.rollout import active, room, trial
 from triton_operator.rollout.available import is_late_name, server_state
 from triton_operator.rollout.decision import Figures, Server
 from triton_operator.rollout.measurement import Measured
+from triton_operator.rollout.release import release
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.serve import ObservedTarget, RolledOut, roll_out
 
@@ -94,9 +95,9 @@ def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) 
         measured=Measured(
             Figures.PASSED, Statement("PerformanceMeasured", True, Reason.ROLLED_BACK, message), Effects()
         ),
-        soak=soak.skip(context),
+        soak=trial.skip(context),
         canary=None,
-        others_canary=canary.release(context, revision.server),
+        others_canary=release(context, revision.server),
         undone=None,
         alone=context.active_server is None,
         yields=state is not Server.READY and room.yields(context, view),

@@ -15,10 +15,9 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.deployment import Parts, as_made, deployment
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
-from triton_operator.rollout import canary, moves, room, soak
+from triton_operator.rollout import moves, room, trial
 from triton_operator.rollout.active import record_active
 from triton_operator.rollout.available import availability, record_late, server_state, start_annotations
-from triton_operator.rollout.canary import Canary, ObservedCanary
 from triton_operator.rollout.decision import (
     FAILED,
     GIVES_BACK,
@@ -27,12 +26,13 @@ from triton_operator.rollout.decision import (
     Move,
     RolloutFacts,
     Server,
-    Trial,
+    Sharing,
     may_share,
     next_move,
 )
 from triton_operator.rollout.measurement import Measured, measure
-from triton_operator.rollout.soak import Soaking
+from triton_operator.rollout.release import release
+from triton_operator.rollout.trial import ObservedTrial, Trial
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.selection import Chosen
 
@@ -58,9 +58,9 @@ class RevisionRollout:
     """Name of the target's Deployment."""
     is_active: bool
     """Whether the Service points to the target, as observed."""
-    soak: Soaking
+    soak: Trial
     """The soak of the active revision, which may not be the target."""
-    canary: Canary
+    canary: Trial
     """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target, which was active or had a canary, is not any more; None: it was not undone."""
@@ -131,11 +131,11 @@ class ObservedTarget:
     """Whether the Service points to the target."""
     measured: Measured
     """The target's measurement, with what it asks of the cluster."""
-    soak: Soaking
+    soak: Trial
     """The soak of the active revision, which may be the target."""
-    canary: ObservedCanary | None
+    canary: ObservedTrial | None
     """The target's canary; None: its Deployment does not exist yet, or it is active, or served before."""
-    others_canary: Canary
+    others_canary: Trial
     """The release of a canary of another revision, whose pods stay until no request can reach them."""
     undone: Statement | None
     """Why the target is not tried again, or why its soak undoes it; None: it is tried, and no soak undoes it."""
@@ -154,11 +154,11 @@ class ObservedTarget:
     @property
     def facts(self) -> RolloutFacts:
         """The facts that decide the target's next move."""
-        trial = self.canary.trial if self.canary is not None else Trial.NONE
+        sharing = self.canary.sharing if self.canary is not None else Sharing.NONE
         if self.others_canary.holds and not self.proven:
-            trial = Trial.HELD
+            sharing = Sharing.HELD
         undone, figures = self.undone is not None, self.measured.figures
-        return RolloutFacts(self.server, figures, trial, self.is_active, self.alone, undone, self.yields)
+        return RolloutFacts(self.server, figures, sharing, self.is_active, self.alone, undone, self.yields)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class _NextStep:
     """The target's next move, and its canary after it."""
 
     move: Move
-    canary: Canary
+    canary: Trial
     """The target's canary, or the release of another revision's canary."""
     undone: Statement | None
     """Why the target is undone, or not tried again; None: it is tried."""
@@ -202,9 +202,9 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     state, waits = server_state(context, name, view)
     is_ready, is_active = state is Server.READY, context.active_server == name
     exclusion = moves.exclusion(context, target)
-    observed_soak = soak.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
+    observed_soak = trial.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
     undone = exclusion if not is_active else observed_soak.condition if observed_soak.undoes else None
-    released_canary = canary.release(context, "" if undone else name)
+    released_canary = release(context, "" if undone else name)
     # The preview Service, through which the target is measured, may still point to another revision's canary, or be
     # that of an object whose name is this one's with -preview.
     is_held = released_canary.holds is not None or not context.observed.has_preview
@@ -220,7 +220,7 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
         is_active=is_active,
         measured=measured,
         soak=observed_soak,
-        canary=None if view is None or is_active else canary.observe(context, view, is_ready),
+        canary=None if view is None or is_active else trial.observe_canary(context, view, is_ready),
         others_canary=released_canary,
         undone=undone,
         alone=context.active_server is None,
@@ -233,7 +233,7 @@ def _decide(context: Context, target: ObservedTarget) -> _NextStep:
     facts, target_canary = target.facts, target.others_canary
     move = next_move(facts)
     if target.canary is not None and may_share(facts):
-        target_canary = canary.advance(context, target.canary)
+        target_canary = trial.advance(context, target.canary)
     return _NextStep(move, target_canary, target.undone or (target_canary.condition if move is Move.UNDO else None))
 
 
@@ -295,14 +295,14 @@ def _measuring(target: ObservedTarget, move: Move) -> Effects:
     return replace(effects, objects=(), jobs=frozenset())
 
 
-def canary_of(context: Context, progress: Progress) -> Canary:
+def canary_of(context: Context, progress: Progress) -> Trial:
     """Return the target's canary, or the release of one that ended, whichever step the flow has reached."""
-    return progress.rollout.canary if isinstance(progress, RolledOut) else canary.release(context)
+    return progress.rollout.canary if isinstance(progress, RolledOut) else release(context)
 
 
-def soak_of(context: Context, progress: Progress) -> Soaking:
+def soak_of(context: Context, progress: Progress) -> Trial:
     """Return the soak of the active revision, whichever step the flow has reached."""
-    return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
+    return progress.rollout.soak if isinstance(progress, RolledOut) else trial.soak(context)
 
 
 def is_measuring_active(context: Context, progress: Progress) -> bool:
@@ -313,7 +313,7 @@ def is_measuring_active(context: Context, progress: Progress) -> bool:
     return progress.target.key == active.revision and progress.rollout.measured.result is None
 
 
-def keep_serving(context: Context, active_soak: Soaking, target_canary: Canary) -> Effects:
+def keep_serving(context: Context, active_soak: Trial, target_canary: Trial) -> Effects:
     """Keep the Service of the active revision, and its replicas, while no target is known yet."""
     if context.active_server is None:
         return Effects()

@@ -135,10 +135,10 @@ class Service:
         found = self.cluster.objects.get(("ConfigMap", "digits-results"))
         asks = "soak" in self.cluster.spec.get("serving", {}) and "revision" not in self.cluster.spec.get("rollout", {})
         for entry, text in found["data"].items() if found is not None and asks else ():
-            record = json.loads(text) if entry.startswith("soak.uid-") else {}
+            record = json.loads(text) if entry.startswith("soak.digits-") else {}
             failed = (record.get("server"), record.get("previous")) == (self.active, name)
             require(
-                not (failed and record.get("reason") == Reason.SOAK_FAILED and not record.get("canary_since")),
+                not (failed and record.get("reason") == Reason.SOAK_FAILED and not record.get("by_route")),
                 f"Deployment {name} is deleted, and {self.active} failed its soak",
             )
 
@@ -213,9 +213,7 @@ class Service:
         if not asked or active is None or names.MAKES_WAY_ANNOTATION in active["metadata"]["annotations"]:
             return
         down = (self.cluster.now - self.down_since).total_seconds() if self.down_since is not None else 0.0
-        record = json.loads(
-            self.cluster.objects["ConfigMap", "digits-results"]["data"][f"soak.{body['metadata']['uid']}"]
-        )
+        record = json.loads(self.cluster.objects["ConfigMap", "digits-results"]["data"][f"soak.{server}"])
         is_down = down > serving.get("progressDeadlineSeconds", 600) / 2
         require(is_down or record.get("steps"), f"{server} becomes active, and no step of its canary was judged")
 

@@ -1,0 +1,121 @@
+"""The next move of a trial: facts in, one move out. Pure, with a truth table as its test.
+
+A revision is on trial before it is active (a canary), and once it is (a soak). The rows are the same ones, because the
+facts say what differs:
+
+| | Canary | Soak |
+|---|---|---|
+| Requests are divided by | the route: a share of them, step by step | the Service's selector: all of them |
+| Active is | the other revision | the revision on trial |
+| It is compared with the other one's requests | of the same time | of its own time, before the move |
+| The way back | the share ends | the Service moves back |
+| If no GPU is spare for both | the Service moves without a trial | there is none, as the record of the move says |
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from triton_operator.api.rollout import OnInconclusive
+
+
+class Stage(Enum):
+    """The stage of a trial, as recorded."""
+
+    BEFORE = auto()
+    """No trial of this revision is recorded."""
+    RUNS = auto()
+    """A soak, or a step of a canary, goes on."""
+    OVER = auto()
+    """A soak has its verdict; all steps of a canary are over, or the Service's move is recorded."""
+
+
+class Finding(Enum):
+    """The verdict on the revision by what was found so far."""
+
+    NOTHING = auto()
+    """There is no verdict yet."""
+    PASSED = auto()
+    FAILED = auto()
+    UNCLEAR = auto()
+    """The revision cannot be judged yet; later requests count together with those so far."""
+    SPOILED = auto()
+    """The revision cannot be judged by the counters from the beginning, so only later requests count."""
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """Everything that decides the next move of a trial."""
+
+    asked: bool
+    """Whether the spec asks for one, and the cluster has what leads requests to the revision."""
+    by_route: bool
+    """Whether the trial is a canary."""
+    stage: Stage
+    may_begin: bool = False
+    """Whether a trial that is not recorded may begin: the server is ready, or the record of a soak was lost."""
+    ends: bool = False
+    """Whether nothing more can be compared: the other revision is gone or makes way, or others decide."""
+    outage: bool = False
+    """Whether the active revision has been down for long while the other one answers."""
+    restored: bool = False
+    """Whether the revision's Deployment was deleted and made again since its requests count."""
+    finding: Finding = Finding.NOTHING
+    policy: OnInconclusive = "Hold"
+    """What the spec wants done without a verdict."""
+    answers: bool = False
+    """Whether a pod of the revision is ready."""
+
+
+class TrialMove(Enum):
+    """The next move of a trial."""
+
+    NONE = auto()
+    """There is no trial."""
+    AWAIT = auto()
+    """A trial cannot begin yet."""
+    BEGIN = auto()
+    """The trial is recorded."""
+    STAND = auto()
+    """The soak stands as it was judged; a canary passed, so the Service moves, and the share stays until then."""
+    END = auto()
+    """The trial ends without a verdict: the revision stays, or the Service moves to it."""
+    GO_ON = auto()
+    """The soak, or the present step, goes on."""
+    PASS = auto()
+    """The revision stays, or gets its next share."""
+    UNDO = auto()
+    """The previous revision is active again, or stays so."""
+    HOLD = auto()
+    """The trial goes on past its time, and is judged again with the requests that come until then."""
+    BEGIN_ANEW = auto()
+    """The trial goes on past its time, and only requests from now on count."""
+
+
+GOES_ON = frozenset({TrialMove.BEGIN, TrialMove.GO_ON, TrialMove.PASS, TrialMove.HOLD, TrialMove.BEGIN_ANEW})
+"""The moves after which a canary goes on."""
+
+
+def next_trial(facts: TrialFacts) -> TrialMove:
+    """Return the next move of a trial; the first line that applies decides."""
+    if not facts.asked:
+        return TrialMove.NONE
+    if facts.stage is Stage.OVER:
+        return TrialMove.STAND
+    if facts.stage is Stage.BEFORE:
+        return TrialMove.BEGIN if facts.may_begin else TrialMove.AWAIT
+    if facts.outage:
+        return TrialMove.END if facts.by_route else TrialMove.UNDO
+    if facts.finding is Finding.FAILED:
+        return TrialMove.UNDO
+    if facts.ends:
+        return TrialMove.END
+    if facts.restored:
+        return TrialMove.BEGIN_ANEW
+    if facts.finding is Finding.NOTHING:
+        return TrialMove.GO_ON
+    if facts.finding is Finding.PASSED or facts.policy == "Continue":
+        # A revision that is down is not judged by what it answered before.
+        return TrialMove.PASS if facts.answers else TrialMove.GO_ON
+    if facts.policy == "Undo":
+        return TrialMove.UNDO
+    return TrialMove.BEGIN_ANEW if facts.finding is Finding.SPOILED else TrialMove.HOLD
