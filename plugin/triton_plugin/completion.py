@@ -1,50 +1,50 @@
 """`kubectl_complete-triton WORD...`, which kubectl calls for a Tab after `kubectl triton`: the last word is completed.
 
-It prints a line for each word that may stand there, with its help after a tab, and last a directive of Cobra. A person
-waits for it, so it imports no command: completion.json, which `make generate` writes, has them all.
+It prints a line for each word that may stand there, with its help after a tab, and last a directive of Cobra.
 """
 
-import json
 import re
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import Action, ArgumentParser
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-TABLE = Path(__file__).with_name("completion.json")
+from triton_plugin.command_line import NAME_OR_FILE, parser
+
 FILES, NO_FILES = ":0", ":4"
 """Cobra's directives: the shell offers files if no line fits, or it does not."""
 SECONDS = 2
 """How long kubectl may take: then a Tab offers nothing."""
 MOST = 500
 """The most names that are offered."""
+OBJECTS = ("get", "tritondeployments.triton-operator.dev", "--output=name")
 LISTS = {
-    "objects": ("get", "tritondeployments.triton-operator.dev", "--output=name"),
-    "namespaces": ("get", "namespaces", "--output=name"),
-    "contexts": ("config", "get-contexts", "--output=name"),
+    **dict.fromkeys(("NAME", "A", "B"), OBJECTS),
+    "namespace": ("get", "namespaces", "--output=name"),
+    "context": ("config", "get-contexts", "--output=name"),
 }
-"""The arguments of kubectl, by what is completed."""
+"""The arguments of kubectl, by the argument, as help shows it, or the option that takes what kubectl lists."""
 WORD = re.compile(r"[\w.:/@+-]+", re.ASCII)
 """A name that may go into a shell's line."""
-CLUSTER = ("--namespace", "--context", "--kubeconfig")
+CLUSTER = ("namespace", "context", "kubeconfig")
 """The options that say where the objects are."""
-
-Option = Mapping[str, Any]
 
 
 @dataclass
 class Line:
     """The words before the one that is completed, as far as they are understood."""
 
-    table: Mapping[str, Any]
-    command: str = ""
+    parser: ArgumentParser
+    """The parser of what comes next."""
+    commands: Mapping[str, ArgumentParser]
+    """The commands, one of which comes next; empty: it is there."""
     arguments: list[str] = field(default_factory=list)
-    waiting: Option | None = None
+    waiting: Action | None = None
     """The option whose value is completed."""
     only_arguments: bool = False
     """Whether `--` was there."""
-    used: list[Option] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
     cluster: dict[str, str] = field(default_factory=dict)
     """The values of CLUSTER that are on the line."""
 
@@ -57,30 +57,26 @@ class Line:
             self.only_arguments = True
         elif word.startswith("-") and word != "-" and not self.only_arguments:
             self._option(word)
-        elif not self.command:
-            self.command = word
+        elif self.commands:
+            self.parser = self.commands.get(word) or ArgumentParser(add_help=False)
+            self.commands = {}
         else:
             self.arguments.append(word)
 
-    def options(self) -> Sequence[Option]:
+    def options(self) -> Sequence[Action]:
         """Return the options that may stand here."""
-        return list(self._known()["options"])
+        return [each for each in _actions(self.parser) if each.option_strings]
 
-    def find(self, name: str) -> Option | None:
+    def find(self, name: str) -> Action | None:
         """Return the option of that name; None if there is none."""
-        return next((each for each in self.options() if name in each["names"]), None)
+        return next((each for each in self.options() if name in each.option_strings), None)
 
-    def argument(self) -> Option | None:
+    def argument(self) -> Action | None:
         """Return the argument that comes next; None if there is no other."""
-        known = self._known()["arguments"] if self.command else []
-        if known and known[-1]["many"]:
-            return dict(known[min(len(self.arguments), len(known) - 1)])
-        return dict(known[len(self.arguments)]) if len(self.arguments) < len(known) else None
-
-    def _known(self) -> Mapping[str, Any]:
-        if not self.command:
-            return self.table
-        return dict(self.table["commands"].get(self.command, {"options": [], "arguments": []}))
+        known = [each for each in _actions(self.parser) if not each.option_strings]
+        if len(self.arguments) < len(known):
+            return known[len(self.arguments)]
+        return known[-1] if known and known[-1].nargs == "*" else None
 
     def _option(self, word: str) -> None:
         name, has_value, value = word.partition("=")
@@ -90,15 +86,15 @@ class Line:
         option = self.find(name)
         if option is None:
             return
-        self.used.append(option)
+        self.used.add(option.dest)
         if has_value:
             self._value(option, value)
-        elif option["takes"]:
+        elif option.nargs != 0:
             self.waiting = option
 
-    def _value(self, option: Option, value: str) -> None:
-        for name in set(CLUSTER).intersection(option["names"]):
-            self.cluster[name] = value
+    def _value(self, option: Action, value: str) -> None:
+        if option.dest in CLUSTER:
+            self.cluster[option.dest] = value
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,48 +107,55 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def completed(before: Sequence[str], last: str) -> tuple[list[str], str]:
     """Return the lines for the word that begins with ``last``, and the directive."""
-    line = Line(json.loads(TABLE.read_text(encoding="utf-8")))
+    top = parser()
+    line = Line(top, dict(_actions(top)[-1].choices or {}))
     for word in before:
         line.take(word)
-    if line.waiting is None and last.startswith("--") and "=" in last:
-        name, _, last = last.partition("=")
-        line.waiting = line.find(name) or {"takes": []}
     if line.waiting is not None:
         return _values(line, line.waiting, last)
+    if last.startswith("--") and "=" in last:
+        name, _, last = last.partition("=")
+        return _values(line, line.find(name), last)
     if last.startswith("-") and not line.only_arguments:
         return _fitting(_options(line), last), NO_FILES
-    if not line.command:
-        commands = [(name, each["help"]) for name, each in line.table["commands"].items()]
+    if line.commands:
+        commands = ((name, each.description or "") for name, each in line.commands.items())
         return _fitting(commands, last), NO_FILES
-    argument = line.argument()
-    return _values(line, argument, last) if argument else ([], NO_FILES)
+    return _values(line, line.argument(), last)
+
+
+def _actions(parser: ArgumentParser) -> Sequence[Action]:
+    return parser._actions  # noqa: SLF001 - argparse tells them by no public name
 
 
 def _options(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield each option that is not on the line yet, by its longest name, and by its others."""
+    """Yield each option that is not on the line yet, or may be given again, by its longest name, and by its others."""
     for option in line.options():
-        if option["many"] or option not in line.used:
-            yield from ((name, option["help"]) for name in reversed(option["names"]))
+        if isinstance(option.default, list) or option.dest not in line.used:
+            yield from ((name, option.help or "") for name in reversed(option.option_strings))
 
 
-def _values(line: Line, taker: Option, last: str) -> tuple[list[str], str]:
-    takes = taker["takes"]
-    words = [word for kind in takes if kind in LISTS for word in _listed(kind, line.cluster)]
-    words += [each for each in taker.get("choices", ()) if each not in words]
+def _values(line: Line, taker: Action | None, last: str) -> tuple[list[str], str]:
+    """Return what may be the value of an option, or an argument."""
+    if taker is None:
+        return [], NO_FILES
+    words = [*_listed(taker, line.cluster), *(taker.choices or ())]
     others = [(word, "") for word in words if word not in line.arguments]
-    return _fitting(others, last), FILES if "files" in takes else NO_FILES
+    is_file = taker.help == NAME_OR_FILE or {"FILE", "FOLDER"} & set(str(taker.metavar).split("|"))
+    return _fitting(others, last), FILES if is_file else NO_FILES
 
 
-def _fitting(words: Iterator[tuple[str, str]] | Sequence[tuple[str, str]], last: str) -> list[str]:
+def _fitting(words: Iterable[tuple[str, str]], last: str) -> list[str]:
     return [f"{word}\t{text}" if text else word for word, text in words if word.startswith(last)]
 
 
-def _listed(kind: str, cluster: Mapping[str, str]) -> list[str]:
+def _listed(taker: Action, cluster: Mapping[str, str]) -> list[str]:
     """Ask kubectl for names. What the cluster answers is trusted for nothing: no other text gets to the shell."""
-    import subprocess
-
-    given = cluster if kind == "objects" else {name: value for name, value in cluster.items() if name != "--namespace"}
-    argv = ["kubectl", *LISTS[kind], f"--request-timeout={SECONDS}s", *(f"{k}={v}" for k, v in sorted(given.items()))]
+    listing = LISTS.get(taker.dest if taker.option_strings else str(taker.metavar))
+    if listing is None:
+        return []
+    given = sorted(each for each in cluster.items() if listing == OBJECTS or each[0] != "namespace")
+    argv = ["kubectl", *listing, f"--request-timeout={SECONDS}s", *(f"--{name}={value}" for name, value in given)]
     try:
         done = subprocess.run(
             argv,
@@ -165,7 +168,7 @@ def _listed(kind: str, cluster: Mapping[str, str]) -> list[str]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     words = done.stdout.decode(errors="replace").split()
-    names = [word if kind == "contexts" else word.rpartition("/")[2] for word in words[:MOST]]
+    names = [word if taker.dest == "context" else word.rpartition("/")[2] for word in words[:MOST]]
     return [name for name in names if WORD.fullmatch(name)]
 
 

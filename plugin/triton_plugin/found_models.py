@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, REPOSITORY, SHOWN, SOURCES
+from triton_converters.contract.formats import REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.found.formats import MOST_FILES
 from triton_converters.found.kinds import kind_of
+from triton_plugin.command_line import FORMATS
 from triton_plugin.errors import FolderError
 from triton_plugin.python_files import (
     Entrypoint,
@@ -20,9 +21,8 @@ from triton_plugin.python_files import (
     used_names,
 )
 
-CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (*AS_GIVEN, ENSEMBLE))
-"""Formats whose entrypoint is a Python file. Tables and Python steps are for ensembles, which people write."""
-FORMATS = (*CODE, *(name for name, source in SOURCES.items() if source.is_file))
+CODE = tuple(name for name in FORMATS if not SOURCES[name].is_file)
+"""Formats whose entrypoint is a Python file."""
 TORCH = {"torch", "torchvision", "torchaudio", "timm", "diffusers", "sentence_transformers"}
 TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 TRANSFORMERS = "transformers"

@@ -13,7 +13,7 @@ import yaml
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import ROOT, rendered
-from triton_plugin.__main__ import parser
+from triton_plugin.command_line import parser
 
 CASES = Path(__file__).parent / "alerts.test.yaml"
 RUNBOOKS = ROOT / "docs/runbooks.md"
@@ -136,7 +136,7 @@ def test_a_command_of_the_runbooks_is_one_that_kubectl_takes(command: str, kubec
         assert re.search("(was|connection) refused", kubectl(command)), command
         return
     words = shlex.split(command)[2:]
-    assert vars(parser(words).parse_args(words)), "argparse ends the test where it refuses a word"
+    assert vars(parser().parse_args(words)), "argparse ends the test where it refuses a word"
 
 
 def test_the_page_about_monitoring_lists_every_alert(groups: list[dict[str, Any]]) -> None:

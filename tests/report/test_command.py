@@ -11,7 +11,7 @@ import yaml
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.report.subjects import golden
 from triton_plugin.__main__ import main
-from triton_plugin.commands import COMMANDS
+from triton_plugin.command_line import COMMANDS
 from triton_plugin.exits import Exit
 
 

@@ -1,21 +1,17 @@
-"""What a Tab offers after `kubectl triton`, and that it is answered at once."""
+"""What a Tab offers after `kubectl triton`, and that it and help come without the libraries of the commands."""
 
-import json
+import argparse
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from triton_plugin import completion
-from triton_plugin.commands import COMMANDS
+from triton_plugin.command_line import COMMANDS, Parser
 from triton_plugin.completion import completed, main
 
-TABLE: dict[str, Any] = json.loads(completion.TABLE.read_text(encoding="utf-8"))
-OPTIONS = [(name, option) for name, each in TABLE["commands"].items() for option in each["options"]]
-HEAVY = {"argparse", "jinja2", "kubernetes", "matplotlib", "pydantic", "rich", "triton_converters", "triton_operator",
-         "yaml"}  # fmt: skip
 KUBECTL = """#!/bin/sh
 echo "$@" >>{calls}
 cat {answer}
@@ -33,12 +29,20 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def options() -> Iterator[tuple[str, argparse.Action]]:
+    """Each option of each command, with the command's name."""
+    for name, (_, add_arguments) in COMMANDS.items():
+        found = Parser()
+        add_arguments(found)
+        yield from ((name, each) for each in found._actions if each.option_strings)
+
+
 def words(lines: list[str]) -> list[str]:
     return [line.partition("\t")[0] for line in lines]
 
 
 def test_the_commands_are_offered_with_their_help() -> None:
-    assert completed([], "") == ([f"{name}\t{text}" for name, text in COMMANDS.items()], ":4")
+    assert completed([], "") == ([f"{name}\t{text}" for name, (text, _) in COMMANDS.items()], ":4")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,15 +52,15 @@ def test_each_command_is_completed(name: str) -> None:
     assert directive == ":4"
 
 
-@pytest.mark.parametrize(("command", "option"), OPTIONS, ids=lambda each: each if isinstance(each, str) else "")
-def test_each_option_is_completed_and_not_offered_again(command: str, option: dict[str, Any]) -> None:
-    longest = option["names"][-1]
+@pytest.mark.parametrize(("command", "option"), [*options()], ids=lambda each: each if isinstance(each, str) else "")
+def test_each_option_is_completed_and_not_offered_again(command: str, option: argparse.Action) -> None:
+    longest, text = option.option_strings[-1], option.help or ""
     lines, directive = completed([command], longest[:-1])
-    assert f"{longest}\t{option['help']}" in lines
+    assert f"{longest}\t{text}" in lines
     assert directive == ":4"
-    again, _ = completed([command, longest, *(["value"] if option["takes"] else [])], "-")
-    assert (longest in words(again)) is option["many"]
-    assert "%" not in option["help"], "argparse would have replaced it"
+    again, _ = completed([command, longest, *(["value"] if option.nargs != 0 else [])], "-")
+    assert (longest in words(again)) is isinstance(option, argparse._AppendAction)
+    assert "%" not in text, "argparse would have replaced it"
 
 
 @pytest.mark.parametrize(
@@ -152,12 +156,22 @@ def test_the_directive_is_the_last_line(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.endswith("\n:4\n")
 
 
-def test_nothing_heavy_is_imported_for_a_tab() -> None:
-    code = (
-        "import sys; from triton_plugin.completion import main; main(['explain', '-']); main(['r']);"
-        " print(*{each.partition('.')[0] for each in sys.modules})"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    imported = set(said.splitlines()[-1].split())
-    assert "triton_plugin" in imported
-    assert imported & HEAVY == set()
+HELP_AND_TABS = """
+import sys
+from contextlib import suppress
+before = {*sys.modules}
+from triton_plugin import __main__, completion
+for words in ([], *([name] for name in sys.argv[1:])):
+    with suppress(SystemExit):
+        __main__.main([*words, "--help"])
+    completion.main([*words, "-"])
+print(*{*sys.modules} - before)
+"""
+
+
+def test_help_and_completion_import_no_library() -> None:
+    argv = [sys.executable, "-c", HELP_AND_TABS, *COMMANDS]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len([line for line in said if line.startswith("usage: ")]) == len(COMMANDS) + 1
+    imported = {name.partition(".")[0] for name in said[-1].split()} - sys.stdlib_module_names
+    assert imported == {"triton_plugin", "triton_converters"}

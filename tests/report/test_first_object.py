@@ -9,9 +9,9 @@ from tests.converters.pushed import GRAPH, STATE_DICT
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
 from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
+from triton_plugin.command_line import FORMATS
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import ObjectOptions, first_object, object_name
-from triton_plugin.found_models import FORMATS
 from triton_plugin.marks import marks
 from triton_plugin.model_folder import read
 from triton_plugin.validation.validate import check

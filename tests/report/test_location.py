@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from triton_plugin.__main__ import main, parser
+from triton_plugin.__main__ import main
+from triton_plugin.command_line import parser
 from triton_plugin.commands.logs import arguments, selector
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
@@ -40,20 +41,20 @@ def kubeconfig(folder: Path, namespace: str = "vision") -> str:
     ],
 )
 def test_the_place_stands_before_or_after_the_command(words: list[str]) -> None:
-    options: Any = parser(words).parse_args(words)
+    options: Any = parser().parse_args(words)
     assert (options.name, options.namespace, options.context, options.kubeconfig) == ("digits", "a", "b", "c")
 
 
 @pytest.mark.parametrize("command", ["init", "validate"])
 def test_a_command_that_asks_no_cluster_takes_the_place_too(command: str) -> None:
     words = [command, "models", "-n", "a", "--context", "b", "--kubeconfig", "c"]
-    options: Any = parser(words).parse_args(words)
+    options: Any = parser().parse_args(words)
     assert (options.namespace, options.context, options.kubeconfig) == ("a", "b", "c")
 
 
 def test_a_namespace_may_have_the_name_of_a_command() -> None:
     words = ["-n", "report", "watch", "digits"]
-    assert parser(words).parse_args(words).namespace == "report"
+    assert parser().parse_args(words).namespace == "report"
 
 
 def test_kubectl_is_asked_about_the_same_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +141,7 @@ def test_logs_are_selected_by_labels(options: tuple[str | None, str | None, bool
 
 @pytest.mark.parametrize("asked", [[], ["--previous"], ["--since=5m"], ["--follow"]])
 def test_logs_of_containers_that_were_started_again_and_of_some_time(asked: list[str]) -> None:
-    given = arguments(parser(["logs"]).parse_args(["logs", "digits", *asked]))
+    given = arguments(parser().parse_args(["logs", "digits", *asked]))
     assert [each for each in given if each.startswith(("--previous", "--since", "--follow"))] == asked
 
 

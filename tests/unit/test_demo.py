@@ -14,7 +14,7 @@ from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatu
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
 from triton_plugin import progress, tables
-from triton_plugin.__main__ import parser
+from triton_plugin.command_line import parser
 
 SPEC = TritonDeploymentSpec.model_validate(
     yaml.safe_load((FOLDER / "digits/tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
@@ -183,7 +183,7 @@ def test_the_commands_to_go_on_with_are_ones_that_exist() -> None:
     for line in lines:
         if line.startswith("kubectl triton "):
             words = line.split()[2:]
-            parser(words).parse_args(words)
+            parser().parse_args(words)
     assert lines[-1] == "make cluster-down"
     assert "cluster-down:" in (FOLDER.parents[1] / "Makefile").read_text(encoding="utf-8")
     assert next_steps(digits, foreign=True).endswith("kubectl delete namespace digits"), (

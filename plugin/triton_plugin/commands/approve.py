@@ -3,21 +3,9 @@
 import argparse
 
 from triton_plugin.approval import approved_revision, patch
-from triton_plugin.arguments import add_name, after_a_patch, cluster
+from triton_plugin.arguments import after_a_patch, cluster
 from triton_plugin.exits import Exit
 from triton_plugin.terminal import say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object and the candidate."""
-    add_name(parser)
-    parser.add_argument(
-        "candidate",
-        nargs="?",
-        metavar="CANDIDATE|KEY",
-        help="name of the candidate, or key of its revision, as explain lists them. Only one that passed is taken."
-        " Default: the one that waits for the approval",
-    )
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -3,16 +3,11 @@
 import argparse
 
 from triton_plugin import tables
-from triton_plugin.arguments import add_names_or_files, subject
+from triton_plugin.arguments import subject
 from triton_plugin.compare import Comparison, compare
 from triton_plugin.exits import Exit
 from triton_plugin.report.document import report
 from triton_plugin.terminal import console
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two objects."""
-    add_names_or_files(parser, "A", "B")
 
 
 def run(options: argparse.Namespace) -> Exit:

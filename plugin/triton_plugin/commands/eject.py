@@ -6,19 +6,12 @@ from typing import Any
 
 from triton_operator import names
 from triton_operator.kube import kinds
-from triton_plugin.arguments import add_name, cluster
+from triton_plugin.arguments import cluster
 from triton_plugin.eject import AUTOSCALER, Live, active_server, autoscaler, copy_name, every_file, files, next_steps
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.source import Cluster
 from triton_plugin.terminal import say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object, and where the files go."""
-    add_name(parser)
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder for the files; default: NAME-ejected")
-    parser.add_argument("--force", action="store_true", help="write the files even if the folder exists")
 
 
 def run(options: argparse.Namespace) -> Exit:

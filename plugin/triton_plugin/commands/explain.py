@@ -2,15 +2,10 @@
 
 import argparse
 
-from triton_plugin.arguments import add_names_or_files, subject
+from triton_plugin.arguments import subject
 from triton_plugin.exits import Exit
 from triton_plugin.explain import explain
 from triton_plugin.terminal import say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object."""
-    add_names_or_files(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -2,16 +2,11 @@
 
 import argparse
 
-from triton_plugin.arguments import add_names_or_files, subject
+from triton_plugin.arguments import subject
 from triton_plugin.exits import Exit
 from triton_plugin.history import notes, table
 from triton_plugin.subject import Subject
 from triton_plugin.terminal import console, say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object."""
-    add_names_or_files(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -8,36 +8,17 @@ from pathlib import Path
 import yaml
 
 from triton_plugin import bounded_yaml
-from triton_plugin.arguments import add_model, model_folder, object_options
+from triton_plugin.arguments import model_folder, object_options
+from triton_plugin.command_line import WRITE
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
 from triton_plugin.kserve.first import first_object_from
-from triton_plugin.location import add_location
 from triton_plugin.marks import remarks
 from triton_plugin.run import valid_yaml
 from triton_plugin.terminal import say
-from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import Loader
 
 STDIN = Path("-")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder or the other object, and what neither shows."""
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument(
-        "folder", type=Path, nargs="?", metavar="FOLDER|FILE", help="folder with the model, or the model's file"
-    )
-    group.add_argument(
-        "--from",
-        type=Path,
-        dest="other",
-        metavar="FILE|-",
-        help="file with a KServe InferenceService, or standard input",
-    )
-    add_model(parser)
-    parser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
-    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -3,34 +3,14 @@
 import argparse
 import subprocess
 
-from triton_converters.contract.stages import STAGES
 from triton_operator import names
-from triton_plugin.arguments import add_name, cluster
+from triton_plugin.arguments import cluster
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.terminal import say
 
-LINES = 50
-"""How many of the last lines of each container are printed: an exception and what led to it."""
 MOST_CONTAINERS = 100
 """More containers than an object's pods have; kubectl follows five by default."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object, and whose logs of it."""
-    add_name(parser)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--stage", choices=sorted(STAGES), help="only the Jobs of this stage")
-    group.add_argument("--server", action="store_true", help="only the servers")
-    parser.add_argument("--candidate", metavar="NAME", help="only the Jobs of this candidate")
-    parser.add_argument(
-        "-p", "--previous", action="store_true", help="of containers that were started again: the log before that"
-    )
-    parser.add_argument("--since", metavar="TIME", help="only what is newer, such as 5m or 2h")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C")
-    parser.add_argument(
-        "--tail", type=int, default=LINES, metavar="N", help=f"last lines of each container; -1: all; default: {LINES}"
-    )
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -5,21 +5,12 @@ import signal
 import sys
 from pathlib import Path
 
-from triton_plugin.arguments import add_claim, cluster
+from triton_plugin.arguments import cluster
 from triton_plugin.exits import Exit
-from triton_plugin.location import add_location
 from triton_plugin.push.cluster import Claims
 from triton_plugin.push.command import Options, Pushed, push
 from triton_plugin.source import Cluster
 from triton_plugin.terminal import console, say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what is copied, where to, and the claim's size."""
-    parser.add_argument("path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one")
-    parser.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
-    add_claim(parser)
-    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:
@@ -30,7 +21,7 @@ def run(options: argparse.Namespace) -> Exit:
 
 
 def push_files(source: Cluster, options: argparse.Namespace, path: Path, uri: str) -> Pushed:
-    """Copy a folder or a file to a claim, with the options of ``add_claim``. Raises CommandError and OSError."""
+    """Copy a folder or a file to a claim, with what the options say of the claim. Raises CommandError and OSError."""
     # As Ctrl-C does, it ends the push in order, and the pod with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FAILED))
     push_options = Options(options.size, options.storage_class, options.image)

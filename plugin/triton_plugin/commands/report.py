@@ -5,55 +5,27 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from triton_plugin.arguments import NAME_OR_FILE, cluster, subject
+from triton_plugin.arguments import cluster, subject
+from triton_plugin.command_line import REPORT_FORMS
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.location import add_location
 from triton_plugin.report import overview
 from triton_plugin.report.document import Report, report
 from triton_plugin.subject import Subject
 from triton_plugin.terminal import say
 
-FORMATS = ("html", "md", "csv", "json")
 INDEX = "index.html"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object or that it is all of them, and the document's form and place."""
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("name", nargs="?", metavar="NAME", help=NAME_OR_FILE)
-    group.add_argument("--all", action="store_true", help="one page with a row for each object of the namespace")
-    group.add_argument(
-        "-A",
-        "--all-namespaces",
-        action="store_true",
-        help="the same for all namespaces, which needs the right to list in them",
-    )
-    add_location(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=FORMATS,
-        dest="form",
-        help="form of the document; default: the ending of the file, or html for standard output",
-    )
-    parser.add_argument(
-        "--file",
-        type=Path,
-        help="file to write; md also writes its plots next to it. With --all or -A also a folder, which then has a"
-        " report of each object too. Default: standard output",
-    )
 
 
 def run(options: argparse.Namespace) -> Exit:
     """Write the report. Raises SubjectError, which is a CommandError, and OSError."""
     if options.name is None:
         return _all(options)
-    ending = options.file.suffix.removeprefix(".") if options.file else FORMATS[0]
+    ending = options.file.suffix.removeprefix(".") if options.file else REPORT_FORMS[0]
     form = options.form or ending
-    if form not in FORMATS:
+    if form not in REPORT_FORMS:
         raise SubjectError(
-            f"{options.file} does not end with .{', .'.join(FORMATS)}: say which form it has, by -o FORM"
+            f"{options.file} does not end with .{', .'.join(REPORT_FORMS)}: say which form it has, by -o FORM"
         )
     _write(_document(report(subject(options, options.name)), form, options.file), options.file)
     return Exit.OK

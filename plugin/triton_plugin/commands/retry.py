@@ -2,16 +2,11 @@
 
 import argparse
 
-from triton_plugin.arguments import add_name, cluster, moment
+from triton_plugin.arguments import cluster, moment
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.retry import retry_effect, retry_refusal
 from triton_plugin.terminal import say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object."""
-    add_name(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

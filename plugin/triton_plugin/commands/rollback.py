@@ -2,29 +2,11 @@
 
 import argparse
 
-from triton_plugin.arguments import add_name, after_a_patch, cluster
+from triton_plugin.arguments import after_a_patch, cluster
 from triton_plugin.commands.history import print_history
 from triton_plugin.exits import Exit
 from triton_plugin.history import latest_effect, patch, rollback_effect, rollback_revision
 from triton_plugin.terminal import say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the object and the revision."""
-    add_name(parser)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "revision",
-        nargs="?",
-        metavar="REVISION",
-        help="KEY or KEY.SERVER, as history lists it, also one that is newer or damaged. Default: the last one to serve"
-        " that was measured before the active one; refused while what the spec asks for is not active",
-    )
-    group.add_argument(
-        "--to-latest",
-        action="store_true",
-        help="clear that: what the rollback left serves again at once, if it served before",
-    )
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_plugin.arguments import add_claim, add_model, cluster, model_folder, object_options
+from triton_plugin.arguments import cluster, model_folder, object_options
+from triton_plugin.command_line import WRITE
 from triton_plugin.commands.push import push_files
-from triton_plugin.commands.watch import add_timeout, watch_object
+from triton_plugin.commands.watch import watch_object
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.first_object import misspelled, notices, object_name, undemanded
 from triton_plugin.history import holds, left_revision
-from triton_plugin.location import add_location
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.push.files import collect, digest
 from triton_plugin.remote_model import is_uri
@@ -26,37 +26,10 @@ from triton_plugin.run import CLAIM, apply, complete_yaml, following, replacemen
 from triton_plugin.source import Cluster
 from triton_plugin.subject import Subject, parse
 from triton_plugin.terminal import say
-from triton_plugin.triton_repository.packages import WRITE
 from triton_plugin.validation.validate import deployments
 
 SAID_BY_FILE = ("dataset", "gpu", "max_batch_size", "p99_latency", "threshold")
 """Options that say what is in the object."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, the object's name and what goes into it."""
-    parser.add_argument(
-        "model_files",
-        metavar="FOLDER|FILE|URI",
-        help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
-    )
-    add_model(parser)
-    parser.add_argument("--name", default="", help="name of the object; default: after the folder")
-    parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
-    parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
-    again = parser.add_mutually_exclusive_group()
-    again.add_argument(
-        "--update", action="store_true", help="push the files again, and serve them by the object's file as it is"
-    )
-    again.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
-    parser.add_argument(
-        "--to-latest",
-        action="store_true",
-        help="with --update: end a rollback by the same write; the earlier revision serves until the files have passed",
-    )
-    add_timeout(parser)
-    add_claim(parser)
-    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

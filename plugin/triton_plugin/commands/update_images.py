@@ -5,24 +5,8 @@ from shlex import quote
 
 from triton_plugin.arguments import cluster, moment
 from triton_plugin.exits import Exit
-from triton_plugin.location import add_location
 from triton_plugin.terminal import console, say
 from triton_plugin.update_images import refusal, table, with_other_images
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which objects are listed, and whether they are updated."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "names",
-        nargs="*",
-        default=[],
-        metavar="NAME",
-        help="objects to update; the active revision of each serves until the new one was measured; none: list all",
-    )
-    group.add_argument("--all", action="store_true", help="update every object that is listed, all at the same time")
-    parser.add_argument("--dry-run", action="store_true", help="list, and change nothing")
-    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -5,19 +5,8 @@ import sys
 from pathlib import Path
 
 from triton_plugin.exits import Exit
-from triton_plugin.location import add_location
 from triton_plugin.terminal import say
 from triton_plugin.validation.files import validate
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files."""
-    text = "files, folders with all below, or standard input"
-    parser.add_argument("files", nargs="*", type=Path, default=[], metavar="FOLDER|FILE|-", help=text)
-    parser.add_argument(
-        "-f", "--filename", action="append", type=Path, default=[], metavar="FILE", help="the same, as kubectl takes it"
-    )
-    add_location(parser)
 
 
 def run(options: argparse.Namespace) -> Exit:

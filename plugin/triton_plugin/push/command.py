@@ -8,6 +8,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from triton_converters.contract.text import printable
+from triton_plugin.command_line import CLAIM_SIZE
 from triton_plugin.errors import PushError
 from triton_plugin.push.cluster import Claims
 from triton_plugin.push.files import Files, collect, digest
@@ -24,7 +25,7 @@ BLOCK = 4096
 class Options:
     """What the user may choose."""
 
-    size: str = "10Gi"
+    size: str = CLAIM_SIZE
     """Size of a claim that is made."""
     storage_class: str = ""
     """StorageClass of a claim that is made; empty: the cluster's default."""

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triton_converters.contract.text import quoted
+from triton_plugin.command_line import WRITE
 from triton_plugin.python_files import Import
 from triton_plugin.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 from triton_plugin.triton_repository.files import REQUIREMENTS, ModelFiles, Repository
 from triton_plugin.triton_repository.requirement_lines import Line
 from triton_plugin.triton_repository.told import NAMED, Made, Told, names, place
 
-WRITE = "--write-requirements"
 HEAD = """\
 # Written by kubectl triton, from what the files of this step import. A line without a version gets the newest one that
 # fits. To pin it, write == and the version: the end of the log of the packages Job lists what was installed.

@@ -1,0 +1,360 @@
+"""The command line of `kubectl triton`: its commands, and what each of them takes.
+
+The module of a command, `commands.NAME`, is imported once the command runs. So help and completion, which read this
+table alone, come at once.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, SOURCES
+from triton_converters.contract.stages import STAGES
+
+DESCRIPTION = "Put files on a claim, inspect a TritonDeployment and its results, or check a file."
+EPILOG = """\
+Instead of a NAME, report, explain, history and compare also take a file with the output of
+`kubectl get td/NAME configmap/NAME-results -o yaml`.
+"""
+NAME_OR_FILE = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
+FORMATS = tuple(name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE))
+"""Formats of a model that the user may name. Tables and Python steps are for ensembles, which people write."""
+REPORT_FORMS = ("html", "md", "csv", "json")
+LOG_LINES = 50
+"""How many of the last lines of each container are printed: an exception and what led to it."""
+CLAIM_SIZE = "10Gi"
+"""Size of a claim that is made."""
+WRITE = "--write-requirements"
+
+Parser = argparse.ArgumentParser
+
+
+def parser() -> Parser:
+    """Return the parser of the whole command line; what it finds has the command's name in ``command``."""
+    found = Parser(prog="kubectl triton", description=DESCRIPTION, epilog=EPILOG)
+    found.add_argument("--version", action=_Version, nargs=0, help="print the version of this plugin")
+    found.set_defaults(namespace=None, context=None, kubeconfig=None)
+    _location(found)
+    subparsers = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (text, add_arguments) in COMMANDS.items():
+        command = subparsers.add_parser(name, help=text, description=text)
+        add_arguments(command)
+        _location(command)
+    return found
+
+
+class _Version(argparse.Action):
+    """Prints the version of the installed package; of a source tree, that it is one."""
+
+    def __call__(self, parser: Parser, *_: Any) -> None:
+        # It takes as long to import as everything else here.
+        from importlib import metadata
+
+        try:
+            print(metadata.version("triton-operator"))
+        except metadata.PackageNotFoundError:
+            print("a source tree, not installed")
+        parser.exit()
+
+
+def _location(parser: Parser) -> None:
+    """Add where the objects are, which may stand before or after the command's name, as kubectl has it."""
+    # What is not there keeps what the other place says.
+    keep = argparse.SUPPRESS
+    parser.add_argument("-n", "--namespace", default=keep, help="namespace; default: the context's")
+    parser.add_argument("--context", default=keep, help="context of the kubeconfig; default: the current one")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        default=keep,
+        help="kubeconfig; default: that of KUBECONFIG, ~/.kube/config or, in a pod, its own account",
+    )
+
+
+def _name(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="name of the TritonDeployment")
+
+
+def _name_or_file(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help=NAME_OR_FILE)
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument(
+        "model_files",
+        metavar="FOLDER|FILE|URI",
+        help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
+    )
+    _model(parser)
+    parser.add_argument("--name", default="", help="name of the object; default: after the folder")
+    parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
+    parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
+        "--update", action="store_true", help="push the files again, and serve them by the object's file as it is"
+    )
+    again.add_argument("--force", action="store_true", help="replace the object, or its file, if it exists")
+    parser.add_argument(
+        "--to-latest",
+        action="store_true",
+        help="with --update: end a rollback by the same write; the earlier revision serves until the files have passed",
+    )
+    _timeout(parser)
+    _claim(parser)
+
+
+def _init(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(
+        "folder", type=Path, nargs="?", metavar="FOLDER|FILE", help="folder with the model, or the model's file"
+    )
+    group.add_argument(
+        "--from",
+        type=Path,
+        dest="other",
+        metavar="FILE|-",
+        help="file with a KServe InferenceService, or standard input",
+    )
+    _model(parser)
+    parser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
+
+
+def _model(parser: Parser) -> None:
+    """Add what the files of a model do not show."""
+    parser.add_argument(
+        "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default="", help="format of the model, if its file does not show it"
+    )
+    parser.add_argument(
+        "--dataset", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
+    )
+    parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
+    parser.add_argument(
+        "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
+    )
+    parser.add_argument(
+        "--p99-latency", default="", metavar="TIME", help="budget of the 99th percentile of latency, such as 20ms"
+    )
+    parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        type=threshold,
+        metavar="METRIC=MIN",
+        help="least value of a metric that the served model must reach, such as accuracy=0.9; may be given again",
+    )
+    parser.add_argument(
+        WRITE, action="store_true", help="write the requirements.txt that Python steps of a Triton repository lack"
+    )
+
+
+def threshold(text: str) -> tuple[str, float]:
+    """Return a metric's name and its least value, of METRIC=MIN; raises ArgumentTypeError for anything else."""
+    metric, _, value = text.rpartition("=")
+    try:
+        least = float(value)
+    except ValueError:
+        least = math.nan
+    if not metric or not math.isfinite(least):
+        raise argparse.ArgumentTypeError(f"{text!r} is no threshold such as accuracy=0.9")
+    return metric, least
+
+
+def _validate(parser: Parser) -> None:
+    text = "files, folders with all below, or standard input"
+    parser.add_argument("files", nargs="*", type=Path, default=[], metavar="FOLDER|FILE|-", help=text)
+    parser.add_argument(
+        "-f", "--filename", action="append", type=Path, default=[], metavar="FILE", help="the same, as kubectl takes it"
+    )
+
+
+def _push(parser: Parser) -> None:
+    parser.add_argument("path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one")
+    parser.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
+    _claim(parser)
+
+
+def _claim(parser: Parser) -> None:
+    """Add what a claim is made with, if it does not exist yet."""
+    parser.add_argument(
+        "--size", default=CLAIM_SIZE, help=f"size of the claim, if it does not exist yet; default: {CLAIM_SIZE}"
+    )
+    parser.add_argument(
+        "--storage-class", default="", metavar="NAME", help="StorageClass of such a claim; default: the cluster's"
+    )
+    parser.add_argument("--image", default="", help="image of the pod that takes the files; default: the converter's")
+
+
+def _watch(parser: Parser) -> None:
+    _name(parser)
+    _timeout(parser)
+
+
+def _timeout(parser: Parser) -> None:
+    """Add the longest time to watch."""
+    parser.add_argument(
+        "--timeout",
+        type=_time,
+        metavar="TIME",
+        help="longest time to watch, such as 90s, 30m or 2h; default: without end",
+    )
+
+
+def _time(text: str) -> float:
+    """Return a duration in seconds, for argparse."""
+    # The types of the API come with it.
+    from triton_operator.api.duration import PATTERN, seconds
+
+    if re.fullmatch(PATTERN, text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number and a unit (us, ms, s, m or h), such as 90s or 30m")
+    return seconds(text)
+
+
+def _logs(parser: Parser) -> None:
+    _name(parser)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--stage", choices=sorted(STAGES), help="only the Jobs of this stage")
+    group.add_argument("--server", action="store_true", help="only the servers")
+    parser.add_argument("--candidate", metavar="NAME", help="only the Jobs of this candidate")
+    parser.add_argument(
+        "-p", "--previous", action="store_true", help="of containers that were started again: the log before that"
+    )
+    parser.add_argument("--since", metavar="TIME", help="only what is newer, such as 5m or 2h")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    parser.add_argument(
+        "--tail",
+        type=int,
+        default=LOG_LINES,
+        metavar="N",
+        help=f"last lines of each container; -1: all; default: {LOG_LINES}",
+    )
+
+
+def _report(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("name", nargs="?", metavar="NAME", help=NAME_OR_FILE)
+    group.add_argument("--all", action="store_true", help="one page with a row for each object of the namespace")
+    group.add_argument(
+        "-A",
+        "--all-namespaces",
+        action="store_true",
+        help="the same for all namespaces, which needs the right to list in them",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=REPORT_FORMS,
+        dest="form",
+        help="form of the document; default: the ending of the file, or html for standard output",
+    )
+    parser.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="file to write; md also writes its plots next to it. With --all or -A also a folder, which then has a"
+        " report of each object too. Default: standard output",
+    )
+
+
+def _compare(parser: Parser) -> None:
+    parser.add_argument("a", metavar="A", help=NAME_OR_FILE)
+    parser.add_argument("b", metavar="B", help=NAME_OR_FILE)
+
+
+def _approve(parser: Parser) -> None:
+    _name(parser)
+    parser.add_argument(
+        "candidate",
+        nargs="?",
+        metavar="CANDIDATE|KEY",
+        help="name of the candidate, or key of its revision, as explain lists them. Only one that passed is taken."
+        " Default: the one that waits for the approval",
+    )
+
+
+def _rollback(parser: Parser) -> None:
+    _name(parser)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "revision",
+        nargs="?",
+        metavar="REVISION",
+        help="KEY or KEY.SERVER, as history lists it, also one that is newer or damaged. Default: the last one to serve"
+        " that was measured before the active one; refused while what the spec asks for is not active",
+    )
+    group.add_argument(
+        "--to-latest",
+        action="store_true",
+        help="clear that: what the rollback left serves again at once, if it served before",
+    )
+
+
+def _eject(parser: Parser) -> None:
+    _name(parser)
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder for the files; default: NAME-ejected")
+    parser.add_argument("--force", action="store_true", help="write the files even if the folder exists")
+
+
+def _update_images(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "names",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="objects to update; the active revision of each serves until the new one was measured; none: list all",
+    )
+    group.add_argument("--all", action="store_true", help="update every object that is listed, all at the same time")
+    parser.add_argument("--dry-run", action="store_true", help="list, and change nothing")
+
+
+COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None]]] = {
+    "run": (
+        "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
+        _run,
+    ),
+    "init": ("Write a first TritonDeployment for a model folder to standard output.", _init),
+    "validate": ("Check files for what the API server and the operator would refuse; needs no cluster.", _validate),
+    "push": ("Copy a folder or a file to a claim, and print what spec.source takes.", _push),
+    "watch": (
+        "Show progress until the object is ready, stalled or waiting for you; the exit status says which.",
+        _watch,
+    ),
+    "explain": (
+        "Say which revision is active, why this candidate and no other, what is in the way, and what to do.",
+        _name_or_file,
+    ),
+    "logs": (
+        "Print the logs of the Jobs and servers of an object; those of the operator are in its own namespace.",
+        _logs,
+    ),
+    "report": ("Write all measurements and the reasons for the selection as a document.", _report),
+    "compare": ("Compare two objects; figures are shown only if they were measured alike.", _compare),
+    "approve": (
+        "Let a candidate serve that passed, where spec.selection.approval is Manual; its servers then start.",
+        _approve,
+    ),
+    "retry": (
+        "Run failed Jobs again, measure again what missed a limit, or roll out again what a soak undid; the active"
+        " revision serves meanwhile.",
+        _name,
+    ),
+    "history": ("List the revisions that served, to which one can go back.", _name_or_file),
+    "rollback": (
+        "Serve a revision that served before, without a soak, until you clear that; on a single GPU nothing answers"
+        " while its server starts.",
+        _rollback,
+    ),
+    "eject": ("Write the server of an object as plain files, which run without the operator.", _eject),
+    "update-images": (
+        "List the objects that keep other images than the installation has; those that you name take these: they are"
+        " measured again, and their servers replaced.",
+        _update_images,
+    ),
+}
+"""What each command does, and how its arguments are added, by its name, in the order in which a user meets them."""
