@@ -197,6 +197,20 @@ def test_what_is_active_stays_while_its_service_may_not_move_to_another_server_o
     assert not why(None, [*begun, ("an edit of serving", "a verbose log"), ("time passes", 90)])
 
 
+def test_what_the_service_was_led_to_by_hand_stays_until_the_service_has_moved_back() -> None:
+    """Replayed from the random walk: a spec that is refused in an exchange on the last GPU."""
+    begun = [("time passes", 90), ("an edit of serving", "another image"), ("time passes", 60)]
+    by_hand = [("servers start", "none"), ("deleted by hand", "Deployment")]
+    assert not why(1, [*begun, *by_hand, ("a refused spec in an exchange", 1), ("a selector by hand", 0)])
+
+
+def test_a_revision_that_a_hand_led_back_to_is_told_by_its_own_figures() -> None:
+    """Replayed from the random walk: the move away from it is then recorded once more."""
+    repaired = [("time passes", 300), ("damage", 1), ("time passes", 4), ("a reboot", None)]
+    soaked = [("an edit of serving", "a short soak"), ("a reboot", None), ("time passes", 10)]
+    assert not why(None, [*repaired, *soaked, ("a selector by hand", 0)])
+
+
 def test_what_failed_its_soak_stays_while_the_service_may_not_move_back() -> None:
     walk = Walk(None)
     world, cluster = walk.world, walk.world.cluster

@@ -124,10 +124,3 @@ def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serve
     assert lowered.with_served(last, 0) == lowered
     assert History.from_json(lowered.to_json()) == lowered
     assert History.from_json("edited by hand") == History()
-
-
-def test_what_an_earlier_version_kept_is_read_and_completed() -> None:
-    earlier = History.from_json('{"served":[["a","b"],["a","c"]],"dropped":1}')
-    assert earlier == History((State(("a", "b")), State(("a", "c"))), 1)
-    now = earlier.with_served(State(("a", "b"), "b"), 3)
-    assert now == History((State(("a", "b"), "b"), State(("a", "c"))), 1), "the same state, and none is dropped"

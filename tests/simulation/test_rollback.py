@@ -198,17 +198,6 @@ def test_a_state_without_its_server_is_refused_with_that_reason(cluster: Cluster
     assert "has no record of its server: it never served" in cluster.condition("Ready")["message"]
 
 
-def test_a_history_without_revisions_is_completed_with_what_serves(cluster: Cluster) -> None:
-    whole = cluster.objects[RESULTS]["data"]["history"]
-    older = json.loads(whole)
-    del older["revisions"]
-    cluster.objects[RESULTS]["data"]["history"] = json.dumps(older)
-    story = len(cluster.story)
-    cluster.settle()
-    (key,) = keys(cluster)
-    assert (key, cluster.story[story:]) == (active(cluster), [])
-
-
 def test_a_revision_that_the_history_dropped_is_unknown(cluster: Cluster) -> None:
     *_, oldest = keys(cluster)
     cluster.edit(revisionHistoryLimit=1, **version(4))

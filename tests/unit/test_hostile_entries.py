@@ -102,7 +102,8 @@ def test_records_beyond_the_bound_are_kept_and_not_read() -> None:
 def a_history(count: int, parts: str) -> str:
     named = ({"key": f"{number:x}", "server": f"digits-{number:x}"} for number in range(count))
     revisions = [REVISION | each | {"parts": parts} for each in named]
-    return json.dumps({"served": [[]] * count, "dropped": 0, "revisions": revisions})
+    states = {"served": [[]] * count, "profiles": [""] * count, "images": [{}] * count}
+    return json.dumps({**states, "dropped": 0, "revisions": revisions})
 
 
 def test_a_mebibyte_of_history_costs_little() -> None:

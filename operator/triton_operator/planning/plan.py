@@ -185,6 +185,8 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
+    # What the Service points to answers until it points elsewhere, also if somebody led it there by hand.
+    servers.add(context.observed.routed_server)
     deletions += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in servers]
     http_route = context.observed.http_route
     optional = (

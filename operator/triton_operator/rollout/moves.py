@@ -1,6 +1,8 @@
 """The record of the Service's move to a revision, and the exclusion of revisions that failed. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
@@ -30,18 +32,24 @@ def record_move(context: Context, target: ServerView) -> Effects:
         since=now,
         intent=spec_digest(context),
         steps=begun.steps if begun is not None and begun.uid == target.uid else (),
-        before=context.triton_deployment.status.model_dump(
-            mode="json",
-            by_alias=True,
-            exclude_none=True,
-            exclude_defaults=True,
-            include={"serving", "accuracy", "performance"},
-        ),
+        before=_told_of(context, active, begun),
     )
     if makes_way(context, target):
         message = wording.no_room_message(active.name, target.name)
         promotion = replace(promotion, before=None, reason=Reason.NO_SPARE_GPU, message=message)
     return Effects(promotions={target.name: promotion})
+
+
+def _told_of(context: Context, active: ServerView, begun: Promotion | None) -> Mapping[str, Any] | None:
+    """What the status tells of the active revision, or an earlier record of the same move; None: nothing does.
+
+    The last status is of another revision after somebody led the Service back by hand.
+    """
+    status = context.triton_deployment.status
+    if status.serving is None or status.serving.selector != names.selector(context.name, active.name):
+        return begun.before if begun is not None and begun.previous == active.name else None
+    told = {"serving", "accuracy", "performance"}
+    return status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=told)
 
 
 def exclusion(context: Context, target: Attempt) -> Statement | None:
