@@ -33,7 +33,6 @@ INSTALL, LOOK, PLUGIN, SERVE = blocks(PAGE, "Install")
 SHOW_VALUES = inline("helm show values *")
 VALIDATE = inline("kubectl get td -A -o yaml *")
 (UPGRADE,) = blocks(PAGE, "Upgrade")
-LIST = inline("kubectl get td -A")
 (ROLL_BACK,) = blocks(PAGE, "Roll back")
 HISTORY = inline("helm history *")
 REMOVE, REMOVE_WITHOUT_HELM = blocks(PAGE, "Uninstall")
@@ -41,7 +40,7 @@ INSTALL_WITHOUT_HELM = inline("kubectl apply *")
 DEFINITION = inline("helm template *")
 RUN = {
     *VERIFY,
-    *(INSTALL, LOOK, PLUGIN, SERVE, CPU, SHOW_VALUES, VALIDATE, UPGRADE, LIST, ROLL_BACK, HISTORY, REMOVE),
+    *(INSTALL, LOOK, PLUGIN, SERVE, CPU, SHOW_VALUES, VALIDATE, UPGRADE, ROLL_BACK, HISTORY, REMOVE),
     *(INSTALL_WITHOUT_HELM, DEFINITION, REMOVE_WITHOUT_HELM),
 }
 """What test_cluster.py runs; its last test compares."""
@@ -51,7 +50,6 @@ NOT_RUN = {
     BLOCK.findall(TEXT)[0][1]: "its values are the suite's registry and versions",
     inline("helm install *"): "the reader fills in a digest; without one it is INSTALL",
     inline("kubectl triton validate *"): "the folder is the reader's; VALIDATE reads the cluster's objects",
-    inline("kubectl get td NAME *"): "the names are the reader's; VALIDATE reads all objects",
     inline(
         "kubectl triton update-images *"
     ): "it measures all objects again; tests/report/test_update_images.py tries it",

@@ -276,7 +276,7 @@ def test_an_upgrade_and_a_rollback_compute_and_restart_nothing(
     for digest in (second, first):
         began = time.time()
         if digest == second:
-            installation.follow(commands.UPGRADE, commands.LIST, version=SECOND)
+            installation.follow(commands.UPGRADE, version=SECOND)
         else:
             installation.follow(commands.HISTORY, commands.ROLL_BACK)
         installation.wait_until_at_work(digest)
