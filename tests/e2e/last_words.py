@@ -28,7 +28,7 @@ sys.exit(1)
 STAGE = "source"
 USER_CODE = "run"
 """The container of user code; it runs before the Job's own, which has the stage's name."""
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 TRIES = 3
 """Once a speaker has ended, the Job gets a pod again, and that is the newest. If a busy machine kept the operator from
 looking in between, another speaker comes."""

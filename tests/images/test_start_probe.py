@@ -23,7 +23,7 @@ pytestmark = pytest.mark.images
 IN_A_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c")
 NUMBERED = 'echo $0 >/proc/sys/kernel/ns_last_pid; "$@"; exit $?'
 """Gives what the image is run with this test's own number: it names its container by that."""
-PATIENCE_SECONDS = 5
+PATIENCE_SECONDS = 10
 START_SECONDS = 60
 STUB = "triton_python_b"
 MODEL = """
