@@ -11,14 +11,12 @@ from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.context import Context
-from triton_operator.jobs.run import Run
 from triton_operator.resources.pod import claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
 
 T = TypeVar("T")
 
 SourceWork = Work[SourceRequest, SourceResult]
-SourceRun = Run[SourceResult]
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,6 @@ from triton_operator.resources.work import (
 )
 
 Body = dict[str, Any]
-CONVERTERS = "/opt/triton-operator/converters"
-"""Path of the converters in the converter image."""
 COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
 """The mount of the converters for an image that lacks them."""

@@ -74,8 +74,7 @@ def next_active_record(
     record = active or context.observed.active_record
     if record is None:
         return None
-    serving = context.triton_deployment.status.serving
-    if serving is not None and serving.selector == names.selector(context.name, record.server):
+    if is_told(context, record.server):
         record = replace(record, told=None)
     elif active is not None:
         record = replace(record, told=told)
@@ -85,6 +84,12 @@ def next_active_record(
     if context.spec.rollout.revision is not None:
         return replace(record, held=context.triton_deployment.goal_digest)
     return replace(record, met=context.triton_deployment.goal_digest, held="")
+
+
+def is_told(context: Context, server: str) -> bool:
+    """Whether the last status tells of the Deployment of that name: its selector says of which."""
+    serving = context.triton_deployment.status.serving
+    return serving is not None and serving.selector == names.selector(context.name, server)
 
 
 def recorded_revision(context: Context) -> Revision | None:

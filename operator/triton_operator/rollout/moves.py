@@ -14,6 +14,7 @@ from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.deployment import scaled
 from triton_operator.rollout import wording
+from triton_operator.rollout.active import is_told
 from triton_operator.rollout.room import makes_way
 
 
@@ -45,11 +46,15 @@ def _told_of(context: Context, active: ServerView, begun: Promotion | None) -> M
 
     The last status is of another revision after somebody led the Service back by hand.
     """
-    status = context.triton_deployment.status
-    if status.serving is None or status.serving.selector != names.selector(context.name, active.name):
+    if not is_told(context, active.name):
         return begun.before if begun is not None and begun.previous == active.name else None
-    told = {"serving", "accuracy", "performance"}
-    return status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True, include=told)
+    return context.triton_deployment.status.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
+        exclude_defaults=True,
+        include={"serving", "accuracy", "performance"},
+    )
 
 
 def exclusion(context: Context, target: Attempt) -> Statement | None:

@@ -84,9 +84,9 @@ class CarryingOut:
             if (child := self._children.get((kind_named(each.api_version, each.kind), each.name)))
             and "deletionTimestamp" not in child["metadata"]
         ]
-        if gone and self._record():
-            self._written += self._writer.delete_all(self._owner, gone, self._failures)
-        self._has_room = not any(kind_of(each) is JOB and named(each) not in self._written for each in gone)
+        deleted = self._writer.delete_all(self._owner, gone, self._failures) if gone and self._record() else []
+        self._written += deleted
+        self._has_room = not any(kind_of(each) is JOB and named(each) not in deleted for each in gone)
 
     def _start_work(self) -> None:
         needed = self._of(NEEDED_BY_PODS)
