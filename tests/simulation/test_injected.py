@@ -79,6 +79,19 @@ def test_a_result_counts_at_once_and_its_job_stays_for_a_minute() -> None:
     assert until(cluster, lambda: ("Job", source) not in cluster.objects) == GRACE_STEPS + 1
 
 
+def test_no_profile_is_told_to_run_while_the_pod_of_the_last_one_goes_on() -> None:
+    cluster = injected("source", GOOD)
+    until(cluster, lambda: cluster.started("profile") == 1)
+    profile = job_of(cluster, "profile")
+    until(cluster, lambda: bool(cluster.objects["Job", profile]["status"].get("shown")))
+    cluster.act()
+    assert servers(cluster), "what the webhook added goes on"
+    verified = cluster.condition("Verified")
+    assert (verified["status"], verified["reason"]) == ("Unknown", "Waiting")
+    other = next(each for each in CANDIDATES if each not in str(cluster.objects["Job", profile]["metadata"]["labels"]))
+    assert verified["message"] == f"candidate {other} is profiled once the pod of the last measurement has ended"
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_final_failure_counts_at_once(stage: str) -> None:
     cluster = injected(stage, FINAL)

@@ -157,6 +157,9 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
         current = next((each for each in awaiting_profile if each.state == "Profiling"), awaiting_profile[0])
         if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
             return Statement("Verified", False, current.reason, current.message)
+        if current.state != "Profiling":
+            message = f"candidate {current.name} is profiled once the pod of the last measurement has ended"
+            return Statement("Verified", False, Reason.WAITING, message)
         rest = f"then {len(awaiting_profile) - 1} more" if len(awaiting_profile) > 1 else "the last one"
         message = f"profiling candidate {current.name}, {rest}"
         return Statement("Verified", False, Reason.RUNNING, message)

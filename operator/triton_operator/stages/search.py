@@ -280,5 +280,5 @@ def _searching_condition(context: Context, searches: Sequence[CandidateSearch], 
 
 def _as_search_condition(condition: Statement) -> Statement:
     """Turn the condition of another stage into that of the search it is part of."""
-    reason = Reason.SEARCHING if condition.reason is Reason.RUNNING else condition.reason
+    reason = Reason.SEARCHING if condition.reason in (Reason.RUNNING, Reason.WAITING) else condition.reason
     return Statement("Selected", False, reason, f"candidates found by the search: {condition.message}")
