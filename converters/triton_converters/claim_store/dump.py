@@ -39,6 +39,10 @@ class Batch:
     """Empty if the dataloader yields none; names are the user's own."""
     outputs: Arrays
 
+    def samples(self, batched: bool) -> int:
+        """Return how many samples there are; ``batched``: false: without a batch dimension, a batch is one."""
+        return len(self.ids) if batched else 1
+
 
 _GROUPS = ("inputs", "labels", "outputs")
 SIZES = "sizes"
@@ -140,8 +144,8 @@ def select(batches: Iterable[Batch], batched: bool, keeps: Callable[[int], bool]
     """
     number = 0
     for batch in batches:
-        rows = [row for row in range(len(batch.ids) if batched else 1) if keeps(number + row)]
-        number += len(batch.ids) if batched else 1
+        rows = [row for row in range(batch.samples(batched)) if keeps(number + row)]
+        number += batch.samples(batched)
         if rows and not batched:
             yield batch
         elif rows:

@@ -21,11 +21,11 @@ def origins(reference: str, batched: bool) -> tuple[int, list[range]]:
     key = layout.whole_key(reference)
     home, whole = map(layout.reference_directory, (reference, key))
     by_rows = read_reference(key).signature.max_batch_size > 0
-    of_whole = [len(each.ids) if by_rows else 1 for each in read_batches(whole)]
+    of_whole = [each.samples(by_rows) for each in read_batches(whole)]
     total = sum(of_whole)
     counts, asked = list[int](), list[range]()
     for each in read_batches(home):
-        rows = len(each.ids) if batched else 1
+        rows = each.samples(batched)
         if key != reference and ASKED in each.labels:
             asked += _told(each.labels[ASKED], rows, total)
         else:

@@ -55,7 +55,7 @@ def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
         if left <= 0:
             return
         yield head(batch, left) if signature.max_batch_size else batch
-        left -= len(batch.ids) if signature.max_batch_size else 1
+        left -= batch.samples(signature.max_batch_size > 0)
 
 
 def _run(runtime: Framework, inputs: Arrays, signature: Signature) -> Arrays:

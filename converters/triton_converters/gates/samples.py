@@ -34,7 +34,7 @@ def cut(batches: Iterable[Batch], batched: bool) -> Iterator[Sample]:
     """Yield every sample of the reference in order; ``batched``: the first dimension of every array is the batch."""
     number = 0
     for batch in batches:
-        for index in range(len(batch.ids) if batched else 1):
+        for index in range(batch.samples(batched)):
             name = _word(batch.ids[index]) if batched else ",".join(_word(each) for each in batch.ids[:4])
             yield Sample(number, name, _pick(batch.inputs, index, batched), _pick(batch.outputs, index, batched))
             number += 1

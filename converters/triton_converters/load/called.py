@@ -24,6 +24,8 @@ MOST_ASKED, another one is kept if a size or a type differs that never did befor
 run alone for that."""
 MOST_UNCLEAR = 4
 """Batches of which samples may be run alone: each sample is one more request to the whole ensemble."""
+UNKNOWN = range(0)
+"""The numbers of samples that nobody knows."""
 TYPE, RANK = -2, -1
 """In place of an axis: the tensor's type, and the number of its dimensions."""
 
@@ -36,7 +38,7 @@ class Asked:
     outputs: Arrays
     """All outputs of the framework, whether they were asked for or not."""
     samples: range
-    """The numbers of the samples, from 0, that the ensemble was given as the request was made; empty: nobody knows."""
+    """The numbers of the samples, from 0, that the ensemble was given as the request was made, or UNKNOWN."""
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Called:
     step: Step
     model: Framework
     asked: list[Asked] = field(default_factory=list)
-    samples: range = range(0)
+    samples: range = UNKNOWN
     """The numbers of the samples that the ensemble is given now."""
     is_alone: bool = False
     """Whether these are one sample of ``unclear``, so that every request is kept."""

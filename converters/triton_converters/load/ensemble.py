@@ -11,7 +11,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import framework, server_tensors
-from triton_converters.load.called import Called
+from triton_converters.load.called import UNKNOWN, Called
 from triton_converters.load.framework import Framework
 from triton_converters.load.triton_python import PythonStep
 
@@ -73,14 +73,6 @@ class Ensemble:
             *(self.called[each.model].model for each in self.code.called),
         )
 
-    def tell(self, samples: range, *, alone: bool = False) -> None:
-        """Take the numbers of the samples that are given next.
-
-        ``alone``: they are run so that it is known of which sample a request to another model is.
-        """
-        for called in self.called.values():
-            called.samples, called.is_alone = samples, alone
-
     @contextmanager
     def reversed(self) -> Iterator[None]:
         """Let models that Python steps ask answer their outputs in the reverse order."""
@@ -92,23 +84,29 @@ class Ensemble:
             for called in self.called.values():
                 called.is_reversed = False
 
-    def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Return the ensemble's outputs; raises what the members raise, with the member's name."""
+    def __call__(self, inputs: Arrays, samples: range = UNKNOWN, *, alone: bool = False) -> dict[str, Array]:
+        """Return the ensemble's outputs; raises what the members raise, with the member's name.
+
+        ``samples``: the numbers of those that are given. ``alone``: they are run so that it is known of which sample a
+        request to another model is.
+        """
         tensors = dict(inputs)
-        for passage in self.passages(inputs):
+        for passage in self.passages(inputs, samples, alone=alone):
             tensors |= _passed_on(passage.member.step, passage.outputs)
         return {name: tensors[name] for name in self.outputs}
 
-    def passages(self, inputs: Arrays) -> tuple[Passage, ...]:
-        """Return the inputs and outputs of every member, in the steps' order.
+    def passages(self, inputs: Arrays, samples: range = UNKNOWN, *, alone: bool = False) -> tuple[Passage, ...]:
+        """Return the inputs and outputs of every member, in the steps' order; the arguments are those of a call.
 
         Raises the StageError of a member's loader, with the member's name.
         """
+        for called in self.called.values():
+            called.samples, called.is_alone = samples, alone
         tensors, passed, bare = dict(inputs), [], set[str]()
         for member in self.members:
             found = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
-            alone = {name for name, tensor in member.step.inputs.items() if tensor in bare}
-            given = server_tensors.received(member.step, member.model, found, alone)
+            scalars = {name for name, tensor in member.step.inputs.items() if tensor in bare}
+            given = server_tensors.received(member.step, member.model, found, scalars)
             try:
                 outputs = member.model(given)
             except StageError as error:

@@ -51,7 +51,7 @@ def batches(
         first = first or batch
         _check_alike(first, batch, f"{path}: ")
         batch = head(batch, left) if batch_dimension else batch
-        left -= len(batch.ids) if batch_dimension else 1
+        left -= batch.samples(batch_dimension)
         yield batch
     if first is None:
         raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")

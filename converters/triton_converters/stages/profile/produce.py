@@ -101,7 +101,7 @@ def _complete(home: Path, batched: bool, samples: int) -> Iterator[Batch]:
     found = 0
     for batch in read_batches(home):
         yield batch
-        found += len(batch.ids) if batched else 1
+        found += batch.samples(batched)
     if found != samples:
         message = f"{home} holds {found} samples, but its result says {samples}"
         raise StageError(

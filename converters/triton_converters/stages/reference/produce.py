@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
 from triton_converters.stages.reference import evidence, generated, soundness
-from triton_converters.stages.reference.progress import Progress
+from triton_converters.stages.reference.progress import told
 from triton_converters.user import dataloader, rehearsal
 
 
@@ -41,10 +42,10 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     """
     source = published_source(request.source)
     with hub_files.offered(source, [request.model]):
-        _run(request, source, incoming)
+        _produce(request, source, incoming)
 
 
-def _run(request: ReferenceRequest, source: Path, incoming: Path) -> None:
+def _produce(request: ReferenceRequest, source: Path, incoming: Path) -> None:
     started = time.monotonic()
     model = framework.load(source, request.model, request.model.format)
     _check_length(model, request)
@@ -74,57 +75,63 @@ def _check_length(model: Framework, request: ReferenceRequest) -> None:
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
-    """Run and write every batch, and tell the log how far it came."""
-    progress = Progress(request.max_samples)
+    """Run and write every batch, what must agree with the first two, and requests of other sizes."""
     batched = request.model.max_batch_size > 0
-    previous: Batch | None = None
-    loads = request.dataloader is not None
-    given = (
-        dataloader.batches(request, source, model.inputs, types=_types(model))
-        if loads
-        else generated.batches(model, request)
-    )
-    start = 0
-    for number, batch in enumerate(given):
-        count = len(batch.ids) if batched else 1
-        _tell(model, range(start, start + count))
-        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer_to(model, batch, request, start))
-        start += count
-        # Only so that a broken model ends the Job early: the publisher judges.
-        soundness.check_outputs(answered, batched, _halves(request))
-        write_batch(incoming, number, answered)
-        if number == 0:
-            again = model(batch.inputs)
-            _check_again(model, again, answered)
-            _write_answer(incoming / evidence.AGAIN, 0, again)
-            _run_alone(model, answered, evidence.singles(request, answered), incoming)
-        elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
-            pairs = {name: alike(previous.inputs[name], batch.inputs[name]) for name in batch.inputs}
-            both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
-            ids = numpy.concatenate(alike(previous.ids, batch.ids))
-            _tell(model, range(start))
-            _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched, 0))
-        previous = answered
-        progress.add(count)
-    progress.end()
-    _tell(model, range(0))
+    answered = told(_answered(model, request, source, incoming), batched, request.max_samples)
+    _record_evidence(model, request, answered, incoming)
+    for _ in answered:
+        pass
     _record_sizes(model, request, source, incoming)
 
 
-def _tell(model: Framework, samples: range) -> None:
-    """Tell an ensemble the numbers of the samples that it is given next; empty: nobody knows them."""
-    if isinstance(model, Ensemble):
-        model.tell(samples)
+def _answered(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> Iterator[Batch]:
+    """Yield every batch with its answers, once it is written."""
+    batched, start = request.model.max_batch_size > 0, 0
+    given = (
+        generated.batches(model, request)
+        if request.dataloader is None
+        else dataloader.batches(request, source, model.inputs, types=_types(model))
+    )
+    for number, batch in enumerate(given):
+        samples = range(start, start + batch.samples(batched))
+        start = samples.stop
+        answered = replace(batch, outputs=_answer_to(model, batch, request, samples))
+        # Only so that a broken model ends the Job early: the publisher judges.
+        soundness.check_outputs(answered, batched, _halves(request))
+        write_batch(incoming, number, answered)
+        yield answered
 
 
-def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, start: int) -> dict[str, Array]:
+def _record_evidence(model: Framework, request: ReferenceRequest, answered: Iterator[Batch], incoming: Path) -> None:
+    """Take the first two batches, and write the answers that must agree with theirs."""
+    batched, first = request.model.max_batch_size > 0, next(answered)
+    samples = range(first.samples(batched))
+    again = _run(model, first.inputs, samples)
+    _check_again(model, again, first)
+    _write_answer(incoming / evidence.AGAIN, 0, again)
+    for number in samples[: evidence.singles(request, first)]:
+        _write_answer(incoming / evidence.SINGLES, number, _alone(model, first, number))
+    second = next(answered, None)
+    if second is not None and evidence.are_joined(request, first, second):
+        pairs = {name: alike(first.inputs[name], second.inputs[name]) for name in first.inputs}
+        both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
+        joined = Batch(numpy.concatenate(alike(first.ids, second.ids)), both, {}, {})
+        _write_answer(incoming / evidence.JOINED, 0, _answer(model, joined, batched, range(len(joined.ids))))
+
+
+def _run(model: Framework, inputs: Arrays, samples: range) -> dict[str, Array]:
+    """Return the outputs of the samples with these numbers, which an ensemble keeps with what its steps ask."""
+    return model(inputs, samples) if isinstance(model, Ensemble) else model(inputs)
+
+
+def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, samples: range) -> dict[str, Array]:
     """Return the outputs. Raises what ``generated.refused`` returns for inputs that no dataloader gave.
 
     A batch of another size than the one that was tried may also fail for its size.
     """
     batched = request.model.max_batch_size > 0
     try:
-        return _answer(model, batch, batched, start)
+        return _answer(model, batch, batched, samples)
     except StageError as error:
         was_tried = not batched or len(batch.ids) == request.largest_batch_size
         is_refused = error.reason in (Reason.FRAMEWORK_FAILED, Reason.BATCHING_UNSUPPORTED) and was_tried
@@ -133,42 +140,46 @@ def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, start:
         raise generated.refused(model, batch, error) from error
 
 
-def _answer(model: Framework, batch: Batch, batched: bool, start: int) -> dict[str, Array]:
-    """Return the outputs; ``start``: the number of the batch's first sample.
+def _answer(model: Framework, batch: Batch, batched: bool, samples: range) -> dict[str, Array]:
+    """Return the outputs; ``samples``: their numbers.
 
     If the batch fails, raises the failure of the first sample that fails alone, which is named. If all seem to fail,
     no sample is: the model may be broken by one of them. If none fails alone, raises what ``soundness.no_batch``
     returns.
     """
     try:
-        return model(batch.inputs)
+        return _run(model, batch.inputs, samples)
     except StageError as error:
         if error.reason is not Reason.FRAMEWORK_FAILED:
             raise
-        samples = list(cut([batch], batched))
-        failures = ((each, _failure(model, batch, each.number)) for each in samples) if len(samples) > 1 else ()
-        sample, failed = next((pair for pair in failures if pair[1] is not None), (samples[0], None))
-        if failed is None and len(samples) > 1:
+        several, each_alone = len(samples) > 1, list(cut([batch], batched))
+        failures = ((each, _failure(model, batch, each.number)) for each in each_alone) if several else ()
+        sample, failed = next((pair for pair in failures if pair[1] is not None), (each_alone[0], None))
+        if failed is None and several:
             raise soundness.no_batch(error, len(samples)) from error
-        seems_broken = not sample.number and len(samples) > 1 and _failure(model, batch, samples[-1].number)
-        if not start and not sample.number and (len(samples) == 1 or seems_broken):
+        seems_broken = not sample.number and several and _failure(model, batch, len(samples) - 1)
+        if not samples.start and not sample.number and (not several or seems_broken):
             raise
-        number, failed = start + sample.number, failed or error
+        number, failed = samples[sample.number], failed or error
         where = "" if sample.name == str(number) else f" (number {number} of the dataloader, counted from 0)"
         what = f"sample {sample.name:.60}{where} fails"
         if seems_broken:
-            last = start + len(samples) - 1
-            what = f"a sample of number {start} to {last} of the dataloader, counted from 0, fails, and then all do"
+            span = f"{samples[0]} to {samples[-1]}"
+            what = f"a sample of number {span} of the dataloader, counted from 0, fails, and then all do"
         raise StageError(failed.reason, f"{what}: {failed.message}", final=failed.final) from None
 
 
 def _failure(model: Framework, batch: Batch, index: int) -> StageError | None:
     """Return how a sample of a batch fails alone; None: it does not."""
     try:
-        model({name: array[index : index + 1] for name, array in batch.inputs.items()})
+        model(_row(batch, index))
     except StageError as error:
         return error
     return None
+
+
+def _row(batch: Batch, index: int) -> Arrays:
+    return {name: array[index : index + 1] for name, array in batch.inputs.items()}
 
 
 def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
@@ -201,18 +212,15 @@ def _halves(request: ReferenceRequest) -> bool:
     return SOURCES[request.model.format].halves
 
 
-def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> None:
-    for index in range(count):
-        rows = slice(index, index + 1)
-        _tell(model, range(index, index + 1))
-        try:
-            alone = model({name: array[rows] for name, array in batch.inputs.items()})
-        except StageError as error:
-            message = f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
-            if error.reason is Reason.FRAMEWORK_FAILED:
-                raise soundness.unbatched(message) from error
-            raise StageError(error.reason, message) from error
-        _write_answer(incoming / evidence.SINGLES, index, alone)
+def _alone(model: Framework, batch: Batch, number: int) -> dict[str, Array]:
+    """Return the outputs of one sample of the first batch."""
+    try:
+        return _run(model, _row(batch, number), range(number, number + 1))
+    except StageError as error:
+        message = f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
+        if error.reason is Reason.FRAMEWORK_FAILED:
+            raise soundness.unbatched(message) from error
+        raise StageError(error.reason, message) from error
 
 
 def _write_answer(folder: Path, number: int, outputs: Arrays) -> None:
@@ -229,7 +237,7 @@ def _record_sizes(model: Framework, request: ReferenceRequest, source: Path, inc
         requests = dataloader.batches(request, source, model.inputs, size, _types(model))
         for index, batch in enumerate(islice(requests, evidence.SIZE_REQUESTS)):
             if index == 0:
-                answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
+                answered = replace(batch, outputs=model(batch.inputs))
                 soundness.check_outputs(answered, False, _halves(request))
                 write_batch(incoming / evidence.size_folder(number), 0, answered)
             else:
@@ -242,34 +250,27 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
     What Python steps asked other models was kept while the reference ran. Raises StageError(DataloaderInvalid) if no
     step asked one of them.
     """
-    sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
     if request.model.max_batch_size:
         _ask_alone(model, incoming)
-    whole: Iterator[Batch] = chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)
-    passed: dict[str, list[Batch]] = {
-        name: [
-            Batch(_rows(called.step, each.inputs), each.inputs, _origin(called.step, each), each.outputs)
-            for each in called.asked
-        ]
-        for name, called in model.called.items()
-    }
-    given: dict[int, list[Arrays]] = {}
-    count = 0
-    for count, batch in enumerate(whole, start=1):
+    asked = {name: tuple(called.asked) for name, called in model.called.items()}
+    sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
+    given: list[list[Arrays]] = [[] for _ in model.members]
+    for number, batch in enumerate(chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)):
         for index, passage in enumerate(model.passages(batch.inputs)):
             dumped = Batch(_ids(batch, passage), passage.inputs, {}, passage.outputs)
-            write_batch(incoming / evidence.member_folder(index), count - 1, dumped)
-            given.setdefault(index, []).append(passage.inputs)
-    for index, inputs in given.items():
-        _check_step(model, model.members[index], inputs)
+            write_batch(incoming / evidence.member_folder(index), number, dumped)
+            given[index].append(passage.inputs)
+    for member, inputs in zip(model.members, given, strict=True):
+        _check_step(model, member, inputs)
     for index, step in enumerate(model.code.models):
-        first = count if index < len(model.members) else 0
-        asked = passed.get(step.model, [])
-        if not first and not asked:
+        first = len(given[index]) if index < len(given) else 0
+        requests = asked.get(step.model, ())
+        if not first and not requests:
             message = f"no step asked model {step.model} anything, so nothing shows how to convert it"
             advice = "let the dataloader yield samples for which a step asks it, or remove it from calls"
             raise StageError(Reason.DATALOADER_INVALID, f"{message}: {advice}")
-        for number, batch in enumerate(asked, start=first):
+        for number, each in enumerate(requests, start=first):
+            batch = Batch(_rows(step, each.inputs), each.inputs, _origin(step, each), each.outputs)
             write_batch(incoming / evidence.member_folder(index), number, batch)
 
 
@@ -281,11 +282,9 @@ def _ask_alone(model: Ensemble, incoming: Path) -> None:
     start, left = 0, evidence.ALONE_SAMPLES
     for batch in read_batches(incoming):
         for index in range(min(left, len(batch.ids))) if start in unclear else ():
-            model.tell(range(start + index, start + index + 1), alone=True)
-            model({name: array[index : index + 1] for name, array in batch.inputs.items()})
+            model(_row(batch, index), range(start + index, start + index + 1), alone=True)
             left -= 1
         start += len(batch.ids)
-    model.tell(range(0))
 
 
 def _origin(step: Step, asked: Asked) -> Arrays:

@@ -72,7 +72,7 @@ def record(
         variety.add(batch)
         perf_input.add(batch.inputs)
         write_batch(directory, batches, batch)
-        samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, batch
+        samples, batches, previous = samples + batch.samples(batched), batches + 1, batch
     if not 0 < samples <= request.max_samples:
         raise unfit(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
     for number in range(len(request.other_batch_sizes)):

@@ -267,7 +267,7 @@ class Variety:
         self.same_inputs = self.same_inputs and all(
             self._equal(self.first.inputs[name], array) for name, array in batch.inputs.items()
         )
-        self.samples += len(batch.ids) if self.batched else 1
+        self.samples += batch.samples(self.batched)
 
     def _equal(self, first: Array, array: Array) -> bool:
         first, array = alike(first, array)
