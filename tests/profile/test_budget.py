@@ -14,7 +14,7 @@ from triton_converters.contract.measurement_requests import Sweep
 from triton_converters.contract.results import Row
 from triton_converters.measuring.budget import Budget, next_point, total_seconds
 from triton_converters.measuring.pace import Pace
-from triton_converters.measuring.perf_analyzer import first_windows
+from triton_converters.measuring.perf_analyzer import first_run
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points
 from triton_plugin.job_log import JobLog, sweeps
 
@@ -95,10 +95,10 @@ def test_fast_requests_have_short_windows(
 ) -> None:
     (point,) = points("offline", Sweep((batch_size,), (1,), False))
     measurement = replace(COUNT, request_count=50, fast_milliseconds=300)
-    flags = first_windows(measurement, point, samples, sample_seconds).arguments
+    target = replace(TARGET, samples=samples, sample_seconds=sample_seconds)
+    flags = first_run(measurement, target, point).windows.arguments
     assert (flags[1], flags[3]) == expected
-    asked = first_windows(replace(measurement, fast_milliseconds=0), point, samples, sample_seconds)
-    assert asked.by_count
+    assert first_run(replace(measurement, fast_milliseconds=0), target, point).windows.by_count
 
 
 class Short(Saturating):

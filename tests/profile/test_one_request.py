@@ -1,7 +1,7 @@
 """What one request takes alone, which decides how many a window holds, on a server whose first calls are slow."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_a_model_that_is_always_slow_has_shorter_windows(monkeypatch: pytest.Mon
 
 
 def test_a_slow_request_is_not_sent_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "ALONE_SECONDS", SLOW_SECONDS)
+    monkeypatch.setattr(bench, "SETTINGS", replace(bench.SETTINGS, alone_seconds=SLOW_SECONDS))
     server = SlowAtFirst([SLOW_SECONDS] * 3)
     windows(monkeypatch, tmp_path, server)
     assert server.asked == 1

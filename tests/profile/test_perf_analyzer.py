@@ -11,17 +11,12 @@ from triton_converters.contract.measurement_requests import InputShape, Measurem
 from triton_converters.contract.results import Row
 from triton_converters.measuring.perf_analyzer import (
     Point,
+    Run,
     Target,
     Windows,
-    affordable,
     allocator,
-    arguments,
-    first_windows,
-    longer,
+    first_run,
     most_requests_per_second,
-    most_seconds,
-    unjudged,
-    warmup_requests,
 )
 from triton_converters.measuring.perf_output import (
     ReportError,
@@ -63,7 +58,7 @@ TIME = Measurement("TimeWindows", 50, 300, 25)
 
 
 def test_the_command_line_of_an_online_point() -> None:
-    assert shlex.join(arguments(TARGET, POINT, first_windows(COUNT, POINT))) == (
+    assert shlex.join(first_run(COUNT, TARGET, POINT).arguments()) == (
         "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 4"
         " --input-data /repository/.triton-operator/references/a/perf.json --warmup-request-count 10"
         " --measurement-mode count_windows --measurement-request-count 50 --stability-percentage 10 --max-trials 5"
@@ -73,7 +68,7 @@ def test_the_command_line_of_an_online_point() -> None:
 
 def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() -> None:
     target = Target("m", "[::1]:8000", "http", "perf.json", (InputShape("A", (3, 4)), InputShape("B", (7,))))
-    assert shlex.join(arguments(target, Point("offline", 32, 1), first_windows(TIME, POINT), 40)) == (
+    assert shlex.join(first_run(TIME, target, Point("offline", 32, 1)).arguments(40)) == (
         "perf_analyzer -m m -u '[::1]:8000' -i http -b 32 --concurrency-range 1 --input-data perf.json"
         " --shape A:3,4 --shape B:7 --shared-memory system --output-shared-memory-size 40 --warmup-request-count 10"
         " --measurement-mode time_windows --measurement-interval 300 --stability-percentage 25 --max-trials 5"
@@ -82,7 +77,7 @@ def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() ->
 
 
 def test_the_command_line_of_a_request_rate() -> None:
-    assert shlex.join(arguments(TARGET, RATE, first_windows(COUNT, RATE))) == (
+    assert shlex.join(first_run(COUNT, TARGET, RATE).arguments()) == (
         "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --request-rate-range 100 --request-distribution poisson"
         " --max-threads 256 --input-data /repository/.triton-operator/references/a/perf.json"
         " --warmup-request-count 256 --measurement-mode count_windows --measurement-request-count 400"
@@ -106,19 +101,18 @@ def test_the_command_line_of_a_request_rate() -> None:
 )
 def test_windows_hold_enough_random_arrivals(rate: int, distribution: str, measurement: Measurement, size: int) -> None:
     point = replace(RATE, rate=rate, distribution=distribution)
-    assert first_windows(measurement, point).size == size
+    assert first_run(measurement, TARGET, point).windows.size == size
 
 
 @pytest.mark.parametrize(("rate", "threads"), [(1, 16), (2, 20), (25, 250), (1000, 256)])
 def test_an_open_loop_has_a_bounded_number_of_threads_and_warms_up_each(rate: int, threads: int) -> None:
     point = replace(RATE, rate=rate)
-    assert (point.workers, warmup_requests(point, 0.0)) == (threads, threads)
+    assert (point.workers, first_run(COUNT, TARGET, point).warmup_requests) == (threads, threads)
 
 
 def test_a_request_rate_gets_the_time_that_its_requests_take_to_arrive() -> None:
-    point = replace(RATE, rate=1)
-    windows = first_windows(COUNT, point)
-    assert most_seconds(windows, point, 0.0) >= 16 + windows.trials * windows.size
+    run = first_run(COUNT, TARGET, replace(RATE, rate=1))
+    assert run.most_seconds >= 600 + 16 + run.windows.trials * run.windows.size
 
 
 def test_the_report_of_a_request_rate_becomes_a_row() -> None:
@@ -140,7 +134,7 @@ def test_a_client_that_sends_late_is_the_limit() -> None:
 
 
 def test_every_concurrent_worker_is_warmed_up() -> None:
-    argv = arguments(TARGET, Point("online", 1, 256), first_windows(COUNT, POINT))
+    argv = first_run(COUNT, TARGET, Point("online", 1, 256)).arguments()
     assert argv[argv.index("--warmup-request-count") + 1] == "512"
 
 
@@ -151,11 +145,12 @@ def test_every_concurrent_worker_is_warmed_up() -> None:
 def test_a_slow_model_is_warmed_up_by_fewer_requests(
     batch_size: int, concurrency: int, sample_seconds: float, requests: int
 ) -> None:
-    assert warmup_requests(Point("online", batch_size, concurrency), sample_seconds) == requests
+    target = replace(TARGET, sample_seconds=sample_seconds)
+    assert first_run(COUNT, target, Point("online", batch_size, concurrency)).warmup_requests == requests
 
 
 def test_points_of_one_scenario_differ_in_batch_concurrency_and_file_only() -> None:
-    one, other = (arguments(TARGET, Point("online", b, c), first_windows(COUNT, POINT)) for b, c in ((1, 2), (8, 3)))
+    one, other = (first_run(COUNT, TARGET, Point("online", b, c)).arguments() for b, c in ((1, 2), (8, 3)))
     assert [a for a, b in zip(one, other, strict=True) if a != b] == ["1", "2", "online-batch1-concurrency2.csv"]
 
 
@@ -228,8 +223,10 @@ def test_the_rate_is_that_of_the_last_window() -> None:
 
 @given(st.integers(1, 10**6), st.floats(0, 1e6), st.booleans())
 def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: bool) -> None:
-    asked = first_windows(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10), POINT)
-    again = longer(asked, rate)
+    first = first_run(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10), TARGET, POINT)
+    following = first.following(rate, None)
+    assert following is not None
+    asked, again = first.windows, following.windows
     assert again.size >= 2 * size
     assert (again.size >= 1.5 * rate) or not by_count
     assert (again.by_count, again.stability_percentage, again.trials) == (by_count, 10, asked.trials)
@@ -237,11 +234,21 @@ def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: 
 
 @pytest.mark.parametrize(("measurement", "count"), [(COUNT, 6000), (TIME, 50)])
 def test_the_last_resort_takes_three_windows_by_count_as_they_are(measurement: Measurement, count: int) -> None:
-    last = unjudged(longer(first_windows(measurement, POINT), 4000), measurement)
-    assert last.arguments == (
+    longer = first_run(measurement, TARGET, POINT).following(4000, None)
+    last = longer and longer.following(4000, None)
+    assert last is not None
+    assert last.windows.arguments == (
         *("--measurement-mode", "count_windows", "--measurement-request-count", str(count)),
         *("--stability-percentage", "1000000", "--max-trials", "3"),
     )
+
+
+@pytest.mark.parametrize("excess", [TimeoutError(), MemoryError()])
+def test_after_too_much_there_is_one_run_with_fewer_requests(excess: Exception) -> None:
+    last = first_run(COUNT, TARGET, POINT).following(0.0, excess)
+    assert last is not None
+    assert (last.windows.size, last.windows.is_judged) == (5, False)
+    assert last.following(0.0, excess) is last.following(0.0, None) is None
 
 
 def test_the_end_of_the_output_is_quoted_on_one_line() -> None:
@@ -286,6 +293,10 @@ TIMED = Windows(by_count=False, size=5000, stability_percentage=10, trials=5)
 COUNTED = replace(TIMED, by_count=True, size=3000)
 FIT = 570
 """Requests of a window that fit: five times five windows of these images take 8 GiB."""
+
+
+def affordable(windows: Windows, point: Point, target: Target, rate: float = 0.0) -> Windows:
+    return Run(COUNT, target, point, rate, windows).afford(windows).windows
 
 
 def test_windows_hold_no_more_large_requests_than_fit_into_memory() -> None:

@@ -17,7 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.measuring.budget import Budget
 from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
-from triton_converters.measuring.sweep import Invocation, OfShape, Plan, measure, points, rates, run_process
+from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
 from triton_plugin.job_log import JobLog, latest_line, sweeps
 
 
@@ -108,7 +108,7 @@ class OfShapes(Tool):
 
 def mixed_plan(directory: Path) -> Plan:
     of_shapes = tuple(
-        OfShape(replace(TARGET, input_data=f"shape-{number}.json", shapes=(InputShape("X", (length,)),)), samples)
+        replace(TARGET, input_data=f"shape-{number}.json", shapes=(InputShape("X", (length,)),), weight=samples)
         for number, length, samples in ((1, 3, 6), (2, 5, 3), (3, 9, 1))
     )
     return Plan(replace(TARGET, input_data="mixed.json", samples=64), COUNT, directory, of_shapes=of_shapes)
@@ -147,7 +147,7 @@ def test_requests_of_several_samples_are_measured_for_each_shape_and_make_one_ro
 
 def test_the_time_of_a_load_counts_all_of_its_shapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = mixed_plan(tmp_path)
-    slow = tuple(replace(each, target=replace(each.target, sample_seconds=0.1)) for each in plan.of_shapes)
+    slow = tuple(replace(each, sample_seconds=0.1) for each in plan.of_shapes)
     plan = replace(plan, target=replace(plan.target, sample_seconds=0.1), of_shapes=slow)
     measure(plan, [Point("offline", 2, 1)], OfShapes(1))
     # For each shape, three windows of 50 requests of two samples, and perf_analyzer's start.

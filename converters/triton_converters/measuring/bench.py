@@ -18,22 +18,9 @@ from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
-from triton_converters.measuring.sweep import Measured, OfShape, Plan, measure, points, rates, run_process
+from triton_converters.measuring.settings import SETTINGS
+from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
 from triton_converters.model_config.data_types import wire_bytes
-
-ROOM = 2
-"""Factor on the shared memory of outputs whose size depends on values: only one sample was tried in the spec's
-shapes."""
-
-MOST_PERCENT = 80
-"""Share of the Job's memory that perf_analyzer may take before we end it. The kernel would end the whole container."""
-
-ALONE_REQUESTS = 3
-"""Most requests that are timed alone; the fastest counts. On a GPU, ONNX Runtime plans its convolutions in the first
-request after one of another shape, and PyTorch optimizes in the second. On an H200, a request of 3 ms took 200 ms at
-first, so that windows were to hold 3 requests instead of 50."""
-ALONE_SECONDS = 10
-"""Time after which no further request is timed alone, so that a slow model's Job takes little longer."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +92,16 @@ class Bench:
         asks = self.load.protocol == "grpc" or (sweep.shared_memory and varies)
         alone = [self._one_request(each.document, asks) for each in found.of_shapes]
         of_shapes = tuple(
-            OfShape(self._target(sweep, each.file, of_one, each.document), each.samples)
+            replace(self._target(sweep, each.file, of_one, each.document), weight=each.samples)
             for each, of_one in zip(found.of_shapes, alone, strict=True)
         )
         whole = _whole(alone, [each.samples for each in found.of_shapes])
-        target = of_shapes[0].target
+        target = of_shapes[0]
         if found.mixed_file:
             target = replace(self._target(sweep, found.mixed_file, whole), samples=found.mixed_samples)
         region = None
         if sweep.shared_memory:
-            region = max(output_bytes, ROOM * whole.largest_output) if varies else output_bytes
+            region = max(output_bytes, SETTINGS.output_room * whole.largest_output) if varies else output_bytes
         used_memory = partial(self.server.used_memory, device(self.server.configs()))
         shapes = of_shapes if found.mixed_file else ()
         budget = Budget(
@@ -134,7 +121,7 @@ class Bench:
             budget=budget,
             look=self.server.configs,
         )
-        most = memory_bytes() * MOST_PERCENT // 100
+        most = memory_bytes() * SETTINGS.memory_percent // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke)
 
@@ -175,7 +162,7 @@ class Bench:
             return Alone(input_bytes=inputs)
         names = tuple(tensor.name for tensor in self.signature.outputs)
         times: list[float] = []
-        while len(times) < ALONE_REQUESTS and sum(times) < ALONE_SECONDS:
+        while len(times) < SETTINGS.alone_requests and sum(times) < SETTINGS.alone_seconds:
             started = time.monotonic()
             answer = self.server.infer(request, names)
             times.append(time.monotonic() - started)

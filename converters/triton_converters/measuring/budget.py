@@ -7,14 +7,11 @@ from math import inf
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import PLATEAU_STEPS, is_saturated
 from triton_converters.measuring.pace import Pace
-from triton_converters.measuring.perf_analyzer import FAST_SECONDS, Point
+from triton_converters.measuring.perf_analyzer import Point
+from triton_converters.measuring.settings import SETTINGS
 
 FEWEST_POINTS = PLATEAU_STEPS + 1
 """Concurrencies that are measured whatever the time: fewer cannot show that the throughput no longer rises."""
-REQUESTS = 3000
-"""Requests, one after the other, whose time the sweeps of a slow model may take: 20 points of 150 requests."""
-MOST_SECONDS = 180
-"""The time of a very slow model, which is mostly spent by the points that are measured in any case."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +36,15 @@ class Budget:
 
 
 def total_seconds(least: int, request_seconds: float) -> float:
-    """Return the time of all sweeps of a server: ``least``, or more if a request takes ``FAST_SECONDS`` or longer.
+    """Return the time of all sweeps of a server: ``least``, or more if a request takes ``fast_seconds`` or longer.
 
     ``least``: 0 for no bound. ``request_seconds``: what one request takes alone; 0.0 if that is not known.
     """
     if not least:
         return inf
-    return least if request_seconds < FAST_SECONDS else max(least, min(MOST_SECONDS, REQUESTS * request_seconds))
+    if request_seconds < SETTINGS.fast_seconds:
+        return least
+    return max(least, min(SETTINGS.most_sweeps_seconds, SETTINGS.slow_requests * request_seconds))
 
 
 def next_point(

@@ -20,58 +20,7 @@ from math import ceil
 
 from triton_converters.contract.measurement_requests import InputShape, Measurement
 from triton_converters.contract.results import PERF_ANALYZER, Row
-
-TRIALS = 5
-"""--max-trials: windows before perf_analyzer gives up; five give three chances of three windows in a row."""
-TIME_WINDOW = 1.2
-"""How many intervals a time window lasts."""
-STABLE_WINDOWS = 3
-"""Number of windows in a row that must agree and are merged; perf_analyzer's own number."""
-UNJUDGED_PERCENTAGE = 1_000_000
-"""A stability percentage that any three windows meet."""
-LONG_WINDOW_SECONDS = 1.5
-"""A retry's windows hold at least the requests of this time, so they last two seconds, not one: at 5,000 requests a
-second doubling 50 requests changes nothing."""
-WARMUP_REQUESTS = 10
-"""Fewest warm-up requests, unless they take longer than WARMUP_SECONDS."""
-FEWEST_WARMUP_REQUESTS = 3
-"""Fewest warm-up requests of a slow model: TorchScript optimizes in its second and third call, for every new shape."""
-WARMUP_SECONDS = 3
-START_SECONDS = 1.0
-"""Time of its start and its warm-up, which a fast model's windows do not exceed by much."""
-POINT_SECONDS = 60
-"""A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer. A
-sweep of ten points that do not settle then takes half an hour, whatever the model."""
-FAST_SECONDS = 0.01
-"""A request that takes less may be measured in the windows of ``Measurement.fast_milliseconds``, 36 or more in each."""
-FEWEST_REQUESTS = 3
-"""In a window, and one for each worker."""
-COPIES = 5
-"""How often perf_analyzer has the inputs and outputs of a window's request in memory: two or three times on a quiet
-machine. On a busy one, requests go on arriving while it copies, and are kept too."""
-FEWER = 10
-"""Divisor of the requests, and of the memory, of windows that took too much of either."""
-MAPPED_BYTES = 128 * 1024
-"""glibc's M_MMAP_THRESHOLD: larger blocks are mapped one by one."""
-KEEPING_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
-    "MALLOC_TOP_PAD_": str(64 << 20),
-    "MALLOC_ARENA_MAX": "2",
-}
-"""The largest threshold that glibc takes, and memory that is not given back."""
-FASTER = 3
-"""How many times as fast perf_analyzer may ask as the client in Python that measured one request."""
-SLOWER = 2
-"""How many times as long as alone a request may take under load before an invocation is given up."""
-MOST_THREADS = 256
-"""Requests that an open loop has in flight at most. With ``--async`` there is no limit: a rate far above the server's
-was seen to fill its queue for minutes, and to end neither server nor client."""
-FEWEST_THREADS = 16
-THREAD_SECONDS = 10
-"""An open loop may have the requests of this time in flight, up to MOST_THREADS."""
-RANDOM_WINDOW_SECONDS = 30
-"""A window is not made longer than this only because its requests arrive at random."""
+from triton_converters.measuring.settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -115,7 +64,9 @@ class Point:
     @property
     def workers(self) -> int:
         """Most requests that can be in flight; an open loop has one thread for each."""
-        return min(MOST_THREADS, max(FEWEST_THREADS, self.rate * THREAD_SECONDS)) if self.rate else self.concurrency
+        if not self.rate:
+            return self.concurrency
+        return min(SETTINGS.most_threads, max(SETTINGS.fewest_threads, self.rate * SETTINGS.thread_seconds))
 
     def __str__(self) -> str:
         """The load in words."""
@@ -134,28 +85,27 @@ class Windows:
     trials: int
 
     @property
+    def is_judged(self) -> bool:
+        """Whether three windows must agree."""
+        return self.stability_percentage != SETTINGS.unjudged_percentage
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         """The command-line flags."""
-        mode = (
-            ("count_windows", "--measurement-request-count")
-            if self.by_count
-            else ("time_windows", "--measurement-interval")
-        )
+        mode, flag = ("count_windows", "request-count") if self.by_count else ("time_windows", "interval")
         return (
-            "--measurement-mode",
-            mode[0],
-            mode[1],
-            str(self.size),
-            "--stability-percentage",
-            str(self.stability_percentage),
-            "--max-trials",
-            str(self.trials),
+            *("--measurement-mode", mode, f"--measurement-{flag}", str(self.size)),
+            *("--stability-percentage", str(self.stability_percentage), "--max-trials", str(self.trials)),
         )
+
+    def __str__(self) -> str:
+        """The size in words."""
+        return f"{self.size} requests" if self.by_count else f"{self.size} ms"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What all points of a measurement have in common."""
+    """What all points of a measurement have in common, or all requests of several samples that have one shape."""
 
     model: str
     url: str
@@ -174,110 +124,171 @@ class Target:
     """What all requests of an invocation may take; with ``sample_bytes``."""
     samples: int = 1
     """How many requests show all shapes of the file, which perf_analyzer sends in turn."""
+    weight: int = 1
+    """How many of all samples it stands for."""
 
 
-def arguments(target: Target, point: Point, windows: Windows, output_bytes: int | None = None) -> tuple[str, ...]:
-    """Return the argv of one invocation; the report goes to ``<point>.csv`` in the working directory.
+@dataclass(frozen=True)
+class Run:
+    """One run of perf_analyzer: a point of a target, in windows that the time and the memory afford."""
 
-    ``output_bytes``: None for requests over the network; a number for system shared memory, with regions of that many
-    bytes per sample for the outputs whose size varies.
-    """
-    shared_memory: tuple[str, ...] = ()
-    if output_bytes is not None:
-        shared_memory = ("--shared-memory", "system", "--output-shared-memory-size", str(max(1, output_bytes)))
-    return (
-        PERF_ANALYZER,
-        *("-m", target.model, "-u", target.url, "-i", target.protocol),
-        *("-b", str(point.client_batch_size), *point.arguments),
-        *("--input-data", target.input_data),
-        *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
-        *shared_memory,
-        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds, target.samples))),
-        *windows.arguments,
-        *("-v", "--verbose-csv", "-f", f"{point.name}.csv"),
-    )
+    measurement: Measurement
+    target: Target
+    point: Point
+    rate: float
+    """Requests per second that the point will not exceed; 0.0 if unknown."""
+    windows: Windows
+    is_first: bool = True
+    is_last: bool = False
+    """Whether nothing is tried after it."""
+
+    @property
+    def request_seconds(self) -> float:
+        """What a request takes alone; 0.0 if that is not known."""
+        return self.target.sample_seconds * self.point.batch_size
+
+    @property
+    def fewest_requests(self) -> int:
+        """How many requests a window holds at least."""
+        return max(SETTINGS.fewest_requests, self.point.concurrency)
+
+    @property
+    def warmup_requests(self) -> int:
+        """Two for each worker and at least ``warmup_requests``, or what ``warmup_seconds`` allow for a slow model.
+
+        An open loop has one for each of its many threads. A server may plan, or optimize, when it sees a shape for the
+        first time, so all shapes of the file are among them.
+        """
+        wanted = max(SETTINGS.warmup_requests, self.target.samples)
+        affordable = SETTINGS.warmup_seconds / self.request_seconds if self.request_seconds else wanted
+        workers = self.point.workers if self.point.rate else 2 * self.point.concurrency
+        return max(workers, min(wanted, max(SETTINGS.fewest_warmup_requests, int(affordable))))
+
+    @property
+    def stable_seconds(self) -> float:
+        """What three windows take, by what a request takes alone; 0.0 if that is not known, or they have a time."""
+        requests = SETTINGS.stable_windows * self.windows.size if self.windows.by_count else 0
+        return requests * self.request_seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """What a point takes that settles at once: perf_analyzer's start, and three windows of at least a second."""
+        shortest = 1.0 if self.windows.by_count else SETTINGS.time_window * self.windows.size / 1000
+        return SETTINGS.start_seconds + max(SETTINGS.stable_windows * shortest, self.stable_seconds)
+
+    @property
+    def most_seconds(self) -> float:
+        """What all may take; the server may do one request at a time, whatever the load."""
+        amount = self.windows.trials * self.windows.size
+        requests = self.warmup_requests + (amount if self.windows.by_count else 0)
+        intervals = 0.0 if self.windows.by_count else SETTINGS.time_window * amount / 1000
+        arrivals = requests / self.point.rate if self.point.rate else 0.0
+        return SETTINGS.base_seconds + intervals + SETTINGS.slower * (arrivals + requests * self.request_seconds)
+
+    def arguments(self, output_bytes: int | None = None) -> tuple[str, ...]:
+        """Return the argv; the report goes to ``<point>.csv`` in the working directory.
+
+        ``output_bytes``: None for requests over the network; a number for system shared memory, with regions of that
+        many bytes per sample for the outputs whose size varies.
+        """
+        target, shared_memory = self.target, tuple[str, ...]()
+        if output_bytes is not None:
+            shared_memory = ("--shared-memory", "system", "--output-shared-memory-size", str(max(1, output_bytes)))
+        shapes = (f"{shape.input}:{','.join(map(str, shape.dims))}" for shape in target.shapes)
+        return (
+            PERF_ANALYZER,
+            *("-m", target.model, "-u", target.url, "-i", target.protocol),
+            *("-b", str(self.point.client_batch_size), *self.point.arguments),
+            *("--input-data", target.input_data),
+            *(word for shape in shapes for word in ("--shape", shape)),
+            *shared_memory,
+            *("--warmup-request-count", str(self.warmup_requests)),
+            *self.windows.arguments,
+            *("-v", "--verbose-csv", "-f", f"{self.point.name}.csv"),
+        )
+
+    def following(self, rate: float, excess: Exception | None) -> "Run | None":
+        """Return what to try after this gave no row: longer windows, three taken as they are, fewer requests.
+
+        ``rate``: the last requests per second, 0.0 if unknown. ``excess``: TimeoutError or MemoryError if it took too
+        much; None: its windows differed. Returns None if nothing is left.
+        """
+        if self.is_last:
+            return None
+        if excess is not None:
+            return self._fewer(isinstance(excess, MemoryError))
+        least = ceil(rate * SETTINGS.long_window_seconds) if self.windows.by_count else 0
+        longer = self.afford(replace(self.windows, size=max(2 * self.windows.size, least)))
+        if self.is_first and longer.windows.size > self.windows.size:
+            return longer
+        return self.afford(self._unjudged) if self.windows.is_judged else None
+
+    @property
+    def _unjudged(self) -> Windows:
+        """Three windows that are merged in any case; by count, since a time window may be shorter than a request."""
+        size = self.windows.size if self.windows.by_count else self.measurement.request_count
+        return Windows(True, size, SETTINGS.unjudged_percentage, SETTINGS.stable_windows)
+
+    def _fewer(self, of_memory: bool) -> "Run":
+        """Return three windows that are merged in any case, of a tenth of the requests, or of the memory."""
+        last = self._unjudged
+        windows = replace(last, size=min(last.size, max(self.fewest_requests, last.size // SETTINGS.fewer)))
+        if of_memory:
+            less = replace(self.target, memory_bytes=self.target.memory_bytes // SETTINGS.fewer)
+            windows = replace(self, target=less).afford(windows).windows
+        return replace(self, windows=windows, is_last=True)
+
+    def afford(self, windows: Windows) -> "Run":
+        """Return a later run in windows with no more requests than ``point_seconds`` and the memory allow."""
+        windows = self._within_memory(windows)
+        if windows.by_count and self.request_seconds:
+            affordable = int(SETTINGS.point_seconds / (SETTINGS.stable_windows * self.request_seconds))
+            most, samples = max(self.fewest_requests, affordable), self.target.samples
+            if windows.size > most:
+                # All samples equally often, if they hold all of them.
+                windows = replace(windows, size=most - most % samples if most >= samples else most)
+        return replace(self, windows=windows, is_first=False)
+
+    def _within_memory(self, windows: Windows) -> Windows:
+        """Return windows whose requests fit into the memory: of time, if those of a whole second might not."""
+        if not self.target.sample_bytes:
+            return windows
+        each = SETTINGS.copies * self.target.sample_bytes * self.point.batch_size
+        most = max(self.fewest_requests, self.target.memory_bytes // (each * windows.trials))
+        if self.rate > most:
+            milliseconds = max(1, int(1000 * most / (SETTINGS.time_window * self.rate)))
+            longest = milliseconds if windows.by_count else min(windows.size, milliseconds)
+            return replace(windows, by_count=False, size=longest)
+        if windows.by_count:
+            return replace(windows, size=min(windows.size, most))
+        fits = SETTINGS.time_window * self.rate * windows.size / 1000 <= most
+        return windows if fits else replace(windows, by_count=True, size=most)
 
 
-def warmup_requests(point: Point, sample_seconds: float, samples: int = 1) -> int:
-    """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model.
-
-    An open loop has one for each of its many threads. ``samples``: how many requests show all shapes of the file; a
-    server may plan, or optimize, when it sees a shape for the first time.
-    """
-    seconds, wanted = sample_seconds * point.batch_size, max(WARMUP_REQUESTS, samples)
-    affordable = WARMUP_SECONDS / seconds if seconds else wanted
-    workers = point.workers if point.rate else 2 * point.concurrency
-    return max(workers, min(wanted, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
-
-
-def first_windows(measurement: Measurement, point: Point, samples: int = 1, sample_seconds: float = 0.0) -> Windows:
-    """Return the windows that the spec asks for; longer ones if requests arrive at random, or differ.
+def first_run(measurement: Measurement, target: Target, point: Point, rate: float = 0.0) -> Run:
+    """Return the run in the windows that the spec asks for; longer ones if requests arrive at random, or differ.
 
     The number of Poisson arrivals in a window scatters by its square root, and twice that has to be within the
-    stability percentage. Windows of a few requests of many shapes differ by their shapes, so each has all ``samples``.
+    stability percentage. Windows of a few requests of many shapes differ by their shapes, so each has all samples.
+    ``rate``: requests per second that the point will not exceed; 0.0 if unknown.
     """
-    is_fast = _fits_fast_windows(measurement, samples, sample_seconds * point.batch_size)
+    samples, request_seconds = target.samples, target.sample_seconds * point.batch_size
+    # The short windows hold enough requests, and all samples, even if these come one after the other.
+    is_fast = (
+        0 < request_seconds < SETTINGS.fast_seconds
+        and samples * request_seconds <= SETTINGS.time_window * measurement.fast_milliseconds / 1000
+    )
     by_count = measurement.mode == "CountWindows" and not is_fast
     interval = measurement.fast_milliseconds if is_fast else measurement.interval_milliseconds
     size = measurement.request_count if by_count else interval
     if point.rate and point.distribution == "Poisson":
         enough = (2 * 100 / measurement.stability_percentage) ** 2
-        seconds = min(enough / point.rate, RANDOM_WINDOW_SECONDS)
+        seconds = min(enough / point.rate, SETTINGS.random_window_seconds)
         size = max(size, ceil(seconds * (point.rate if by_count else 1000)))
     if by_count:
         size = samples * ceil(size / samples)
-    return Windows(by_count, size, measurement.stability_percentage, TRIALS)
-
-
-def _fits_fast_windows(measurement: Measurement, samples: int, request_seconds: float) -> bool:
-    """Whether the short windows hold enough requests, and all ``samples``, even if they come one after the other."""
-    window_seconds = TIME_WINDOW * measurement.fast_milliseconds / 1000
-    return 0 < request_seconds < FAST_SECONDS and samples * request_seconds <= window_seconds
-
-
-def longer(windows: Windows, requests_per_second: float) -> Windows:
-    """Return windows at least twice as long; ``requests_per_second``: that of the last attempt, 0.0 if unknown."""
-    least = ceil(requests_per_second * LONG_WINDOW_SECONDS) if windows.by_count else 0
-    return replace(windows, size=max(2 * windows.size, least))
-
-
-def unjudged(windows: Windows, measurement: Measurement) -> Windows:
-    """Return three windows that are merged in any case; by count, since a time window may be shorter than a request."""
-    size = windows.size if windows.by_count else measurement.request_count
-    return Windows(True, size, UNJUDGED_PERCENTAGE, STABLE_WINDOWS)
-
-
-def affordable(windows: Windows, point: Point, target: Target, rate: float = 0.0) -> Windows:
-    """Return the windows with no more requests than POINT_SECONDS and the memory allow.
-
-    ``rate``: requests per second that the point will not exceed; 0.0 if unknown.
-    """
-    windows = _within_memory(windows, point, target, rate)
-    seconds = target.sample_seconds * point.batch_size
-    if not windows.by_count or not seconds:
-        return windows
-    most = max(fewest_requests(point), int(POINT_SECONDS / (STABLE_WINDOWS * seconds)))
-    return windows if windows.size <= most else replace(windows, size=_whole_rounds(most, target.samples))
-
-
-def _whole_rounds(requests: int, samples: int) -> int:
-    """Return the most requests up to ``requests`` that hold all samples equally often, if they hold all of them."""
-    return requests - requests % samples if requests >= samples else requests
-
-
-def _within_memory(windows: Windows, point: Point, target: Target, rate: float) -> Windows:
-    """Windows whose requests fit into the memory: of time, if those of a whole second might not."""
-    if not target.sample_bytes:
-        return windows
-    each = COPIES * target.sample_bytes * point.batch_size
-    most = max(fewest_requests(point), target.memory_bytes // (each * windows.trials))
-    if rate > most:
-        milliseconds = max(1, int(1000 * most / (TIME_WINDOW * rate)))
-        longest = milliseconds if windows.by_count else min(windows.size, milliseconds)
-        return replace(windows, by_count=False, size=longest)
-    if windows.by_count:
-        return replace(windows, size=min(windows.size, most))
-    return windows if TIME_WINDOW * rate * windows.size / 1000 <= most else replace(windows, by_count=True, size=most)
+    asked = Windows(by_count, size, measurement.stability_percentage, SETTINGS.trials)
+    return replace(Run(measurement, target, point, rate, asked).afford(asked), is_first=True)
 
 
 def most_requests_per_second(point: Point, target: Target, before: Row | None) -> float:
@@ -287,13 +298,7 @@ def most_requests_per_second(point: Point, target: Target, before: Row | None) -
     if before is not None and before.batch_size == point.batch_size and before.concurrency:
         return before.throughput / before.batch_size * max(1.0, point.concurrency / before.concurrency)
     alone = target.sample_seconds * point.batch_size
-    return FASTER * point.concurrency / alone if alone else 0.0
-
-
-def fewer(windows: Windows, measurement: Measurement, point: Point) -> Windows:
-    """Three windows that are merged whatever they show, of a tenth of the requests that took too much."""
-    last = unjudged(windows, measurement)
-    return replace(last, size=min(last.size, max(fewest_requests(point), last.size // FEWER)))
+    return SETTINGS.faster * point.concurrency / alone if alone else 0.0
 
 
 def allocator(target: Target, points: Sequence[Point]) -> dict[str, str]:
@@ -305,29 +310,4 @@ def allocator(target: Target, points: Sequence[Point]) -> dict[str, str]:
     used again, in few arenas, it took 4.7 and 5.4 GB.
     """
     largest = max((target.sample_bytes * point.batch_size for point in points), default=0)
-    return dict(KEEPING_MEMORY) if largest >= MAPPED_BYTES else {}
-
-
-def fewest_requests(point: Point) -> int:
-    """How many requests a window holds at least."""
-    return max(FEWEST_REQUESTS, point.concurrency)
-
-
-def stable_seconds(windows: Windows, sample_seconds: float, point: Point) -> float:
-    """How long three windows take, by what a request takes alone; 0.0 if that is not known, or they have a time."""
-    return STABLE_WINDOWS * windows.size * sample_seconds * point.batch_size if windows.by_count else 0.0
-
-
-def least_seconds(windows: Windows, sample_seconds: float, point: Point) -> float:
-    """How long a point takes that settles at once: perf_analyzer's start, and three windows of at least a second."""
-    shortest = 1.0 if windows.by_count else TIME_WINDOW * windows.size / 1000
-    return START_SECONDS + max(STABLE_WINDOWS * shortest, stable_seconds(windows, sample_seconds, point))
-
-
-def most_seconds(windows: Windows, point: Point, sample_seconds: float, samples: int = 1) -> float:
-    """How long warm-up and windows may take; the server may do one request at a time, whatever the load."""
-    warmup = warmup_requests(point, sample_seconds, samples)
-    requests = warmup + (windows.trials * windows.size if windows.by_count else 0)
-    intervals = 0.0 if windows.by_count else TIME_WINDOW * windows.trials * windows.size / 1000
-    arrivals = requests / point.rate if point.rate else 0.0
-    return intervals + SLOWER * (arrivals + requests * sample_seconds * point.batch_size)
+    return dict(SETTINGS.keeping_memory) if largest >= SETTINGS.mapped_bytes else {}

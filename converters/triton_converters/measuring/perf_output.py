@@ -8,14 +8,9 @@ from math import isfinite
 from typing import Any
 
 from triton_converters.contract.results import Row
-from triton_converters.measuring.perf_analyzer import STABLE_WINDOWS, Point
+from triton_converters.measuring.perf_analyzer import Point
+from triton_converters.measuring.settings import SETTINGS
 
-BUSY_CLIENT_PERCENT = 50.0
-"""Share of the time without a request under way beyond which perf_analyzer warns that it cannot keep up with the load
-(``overhead_pct_threshold`` in its command_line_parser.h)."""
-DELAYED_PERCENT = 10.0
-"""Share of an open loop's requests that may leave late, because every thread waits for an answer: their latencies leave
-out how long they waited."""
 LAST_LINES = 5
 """Lines of output that a message quotes: the error is among the last."""
 
@@ -33,7 +28,7 @@ def requests_per_second(output: str, batch_size: int) -> float:
 
 def spread(output: str) -> float:
     """Return how far the merged windows differ: (largest - smallest) / mean throughput, in per cent."""
-    merged = [float(window) for window in _PASS.findall(output)[-STABLE_WINDOWS:]]
+    merged = [float(window) for window in _PASS.findall(output)[-SETTINGS.stable_windows :]]
     mean = sum(merged) / len(merged) if merged else 0.0
     return 100 * (max(merged) - min(merged)) / mean if mean else 0.0
 
@@ -41,8 +36,8 @@ def spread(output: str) -> float:
 def is_client_bound(output: str) -> bool:
     """Whether the client itself was the limit, from the output of ``-v``: it was busy, or sent its requests late."""
     overheads, delayed = _OVERHEAD.findall(output), _DELAYED.findall(output)
-    busy = bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
-    return busy or (bool(delayed) and float(delayed[-1]) > DELAYED_PERCENT)
+    busy = bool(overheads) and float(overheads[-1]) > SETTINGS.busy_client_percent
+    return busy or (bool(delayed) and float(delayed[-1]) > SETTINGS.delayed_percent)
 
 
 def is_reconnecting(output: str) -> bool:
