@@ -9,7 +9,7 @@ import pytest
 from triton_converters.claim_store import python_step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import wrapper
+from triton_converters.python_backend import user_step
 
 
 @pytest.fixture
@@ -32,12 +32,13 @@ def test_a_step_has_our_program_and_the_folder_of_its_file(source: Path, tmp_pat
         "model.py",
         "guard.py",
         "_triton_step_environment.py",
+        "_triton_step.py",
         "source/steps/data/words.txt",
         "source/steps/decode.py",
     )
     written = [path.relative_to(version).as_posix() for path in version.rglob("*") if path.is_file()]
     assert sorted(written) == sorted([*found, "step.json"])
-    assert (version / "model.py").read_bytes() == Path(wrapper.__file__).read_bytes()
+    assert (version / "_triton_step.py").read_bytes() == Path(user_step.__file__).read_bytes()
     assert (version / "source/steps/decode.py").samefile(source / "steps/decode.py")
     assert json.loads((version / "step.json").read_text()) == {"file": "steps/decode.py", "threads": 2}
 
@@ -91,5 +92,5 @@ def test_the_folder_of_a_version_comes_with_the_files_next_to_it(tmp_path: Path)
         "source/label/1/model.py",
         "source/label/labels.txt",
     )
-    given = wrapper.Place(version / "source", "label/1/model.py").arguments({"model_version": "1"})
+    given = user_step.Place(version / "source", "label/1/model.py", version).arguments({"model_version": "1"})
     assert (Path(given["model_repository"]) / "labels.txt").read_text() == "label/labels.txt"

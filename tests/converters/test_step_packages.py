@@ -19,7 +19,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import PackagesRequest, RequirementsFile
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import wrapper
+from triton_converters.python_backend import environment
 from triton_converters.stages.packages import prepare
 
 index, source = test_packages.index, test_python_ensemble.source
@@ -88,7 +88,9 @@ def test_a_revision_holds_the_packages_of_its_step(source: Path) -> None:
     count, *others = whole.members
     run_convert(replace(whole, members=(replace(count, step_packages="a" * 16), *others)))
     models = layout.model_repository("f" * 16)
-    found = {each.relative_to(models).as_posix() for each in models.rglob("*") if wrapper.PACKAGES in each.parts[:-1]}
+    found = {
+        each.relative_to(models).as_posix() for each in models.rglob("*") if environment.PACKAGES in each.parts[:-1]
+    }
     assert found == {
         "count/1/packages/reader.py",
         "count/1/packages/reader-1.0.dist-info",
@@ -206,8 +208,8 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         # The backend calls it so.
         "import model; del sys.modules['model']\n"
         "try:\n"
-        "    model.Loaded('step', model.Place(model.HERE / 'source', 'step.py'))\n"
-        "except model.StepError as error:\n"
+        "    model.user_step.Loaded('step', model.PLACE)\n"
+        "except model.user_step.StepError as error:\n"
         "    print(error)\n"
     )
     # The backend's interpreter takes no locale, whatever the variables say, and so speaks ASCII.

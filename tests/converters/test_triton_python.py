@@ -304,8 +304,8 @@ import pathlib, time, numpy
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.load.triton_python import load
-from triton_converters.python_backend import wrapper
-wrapper.EXECUTE_SECONDS = 2
+from triton_converters.python_backend import user_step
+user_step.EXECUTE_SECONDS = 2
 tensors = (Tensor("x", "INT64", (1,)),)
 code = ModelCode("triton-python", Entrypoint("steps/hanging.py", {{}}), 8, declared=Signature(tensors, tensors, 8))
 step = load(pathlib.Path({str(source)!r}), code, "")

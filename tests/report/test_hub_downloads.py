@@ -7,7 +7,7 @@ import pytest
 from tests.report.model_folders import write
 from tests.report.repositories import CLASSIFIER, PLAIN_STEP
 from tests.report.test_triton_repositories import told
-from triton_converters.python_backend import wrapper
+from triton_converters.python_backend import user_step
 from triton_plugin import hub_names
 from triton_plugin.errors import FolderError
 from triton_plugin.first_object import notices
@@ -160,5 +160,5 @@ def cached(cache: Path) -> Path:
 
 
 def test_the_folder_is_the_one_that_a_server_reads() -> None:
-    assert hub_names.HUB == wrapper.HUB
-    assert all(hub_names.NAME.fullmatch(each) and wrapper.HUB_NAME.fullmatch(each) for each in ("me/net", "net", "a_b"))
+    assert hub_names.HUB == user_step.HUB
+    assert all(hub_names.NAME.fullmatch(each) for each in ("me/net", "net", "a_b"))

@@ -10,14 +10,16 @@ from triton_converters.claim_store.publish import link_or_copy, write_file
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import environment, wrapper
+from triton_converters.python_backend import environment, user_step
 
 MODEL = "model.py"
 """The file that Triton's Python backend loads."""
+HOME = Path(user_step.__file__).parent
 PROGRAMS = {
-    MODEL: Path(wrapper.__file__),
-    wrapper.GUARD: Path(wrapper.__file__).with_name(wrapper.GUARD),
-    f"{wrapper.ENVIRONMENT}.py": Path(environment.__file__),
+    MODEL: HOME / "model.py",
+    "guard.py": HOME / "guard.py",
+    "_triton_step_environment.py": HOME / "environment.py",
+    "_triton_step.py": HOME / "user_step.py",
 }
 """What of ours a server runs, by the name that it has there."""
 MOST_FILES = 10_000
@@ -43,7 +45,7 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
     # The folder of a version: what lies next to it, such as labels, is in args["model_repository"], as in a repository.
     near = folder.parent.glob("*") if folder.name.isdigit() and folder != source else ()
     found = _regular((*folder.rglob("*"), *near), source)
-    taken = [path for path in found if not _is_doubled(source / path, folder / wrapper.HUB)]
+    taken = [path for path in found if not _is_doubled(source / path, folder / user_step.HUB)]
     if Path(file) not in taken:
         message = f"{file} is a link, or in a folder {layout.UNPUBLISHED}, and so not published: move the file"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
@@ -56,9 +58,9 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
         raise StageError(Reason.SOURCE_INVALID, f"{message}: require fewer packages, or smaller ones")
     for name, program in PROGRAMS.items():
         shutil.copyfile(program, directory / name)
-    linked = {f"{wrapper.SOURCE}/{path.as_posix()}": source / path for path in taken}
+    linked = {f"{environment.SOURCE}/{path.as_posix()}": source / path for path in taken}
     if packages:
-        linked |= {f"{wrapper.PACKAGES}/{path.as_posix()}": packages / path for path in packaged}
+        linked |= {f"{environment.PACKAGES}/{path.as_posix()}": packages / path for path in packaged}
     for name, path in linked.items():
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -93,6 +95,6 @@ def write_settings(
     the outputs that are served with others, by their names; the step's code is told these. ``completes``: the file
     declares its tensors itself, and its code is told those.
     """
-    settings = {"file": file, "threads": threads} | ({wrapper.DECLARED: dict(declared)} if declared else {})
-    settings |= {wrapper.COMPLETES: True} if completes else {}
-    write_file(directory / wrapper.STEP, json.dumps(settings).encode())
+    settings = {"file": file, "threads": threads} | ({environment.DECLARED: dict(declared)} if declared else {})
+    settings |= {environment.COMPLETES: True} if completes else {}
+    write_file(directory / environment.STEP, json.dumps(settings).encode())

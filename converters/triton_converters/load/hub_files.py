@@ -12,7 +12,7 @@ from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
 from triton_converters.python_backend.environment import HUB_PLACES, OFFLINE, read_hub
-from triton_converters.python_backend.wrapper import HUB
+from triton_converters.python_backend.user_step import HUB
 
 REFS = "refs"
 """Folder of a model with the commit of each branch."""

@@ -15,7 +15,8 @@ import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, TerminatedError
+from triton_converters.contract.layout import PACKAGES_MOUNT
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.contract.text import quoted
@@ -23,7 +24,8 @@ from triton_converters.incoming import current
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config import data_types
-from triton_converters.python_backend import messages, module, tensors, wrapper
+from triton_converters.python_backend import messages, module, tensors
+from triton_converters.python_backend.user_step import Loaded, Place, RunningStep, StepError
 from triton_converters.user import siblings
 from triton_converters.user.user_code import locate
 
@@ -41,7 +43,7 @@ time."""
 class PythonStep:
     """A step as a Framework."""
 
-    model: wrapper.TritonPythonModel
+    model: RunningStep
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     declared: tuple[GraphInput, ...]
@@ -143,23 +145,22 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     name = model.name or file.stem
     with _running(source, path, imports):
         try:
-            loaded = wrapper.Loaded(name, wrapper.Place(source, path))
+            loaded = Loaded(name, Place(source, path, PACKAGES_MOUNT), (TerminatedError,))
             config = _config(name, model)
             config = loaded.completed(config) if model.declared is None else config
             names = _sides(path, config, model.max_batch_size > 0)
-            step = wrapper.TritonPythonModel(loaded)
-            step.initialize(_arguments(name, config))
-        except (wrapper.StepError, backend.TritonModelException) as error:
-            raise StageError(_reason(error), str(error)) from error
+            # What is declared follows the answers.
+            step = RunningStep(loaded, config, _arguments(name, config), sized=False)
+        except StepError as error:
+            raise StageError(_reason(error.__cause__), str(error)) from error
     batch = (-1,) if config["max_batch_size"] else ()
     dims = {each["name"]: (*batch, *each["dims"]) for each in config["output"]}
     sides = (names["input"], names["output"])
     return PythonStep(step, *sides, (), _open_axes(config), source, path, imports, backend, dims)
 
 
-def _reason(error: BaseException) -> Reason:
-    """Return the reason of a file that is not loaded, by what its own code raised, if it raised anything."""
-    cause = error.__cause__.__cause__ if isinstance(error.__cause__, wrapper.StepError) else error.__cause__
+def _reason(cause: BaseException | None) -> Reason:
+    """Return the reason of a file that is not loaded, by what its own code raised; None: nothing."""
     if isinstance(cause, SystemExit):
         return Reason.USER_CODE_EXITED
     return Reason.ENTRYPOINT_INVALID if cause is None else Reason.USER_CODE_FAILED

@@ -1,6 +1,6 @@
 """The interpreter of a Python step in the server, before it loads the user's file: paths, threads, text, the hub.
 
-It is copied next to ``wrapper.py``, and like that runs in the server's Python (3.8 or newer) with nothing of ours.
+It is copied next to ``model.py``, and like that runs in the server's Python (3.8 or newer) with nothing of ours.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+STEP, SOURCE, PACKAGES = "step.json", "source", "packages"
+"""Names next to this file: what is run, the user's folder, and the step's packages."""
+DECLARED = "declared"
+"""In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
+COMPLETES = "completes"
+"""In ``step.json``: whether the file declares its tensors itself, by ``auto_complete_config``."""
 BACKEND, NUMPY = "triton_python_backend_utils", "numpy"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DISTRIBUTION = ("dist-packages", "site-packages")
@@ -27,17 +33,17 @@ HUB_PLACES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
-def enter(place: Path, packages: str, threads: int) -> None:
+def enter(place: Path, packages: Path, threads: int) -> None:
     """Let the step import its own packages, and none of the image's except for NumPy and what is loaded.
 
-    ``place``: the program's directory; ``packages``: the name of the directory in it that has them. They come last, so
+    ``place``: the program's directory; ``packages``: the directory that has them, if there is one. They come last, so
     that they hide neither Python's own modules nor the server's. ``threads``: bounds those of NumPy's libraries; 0: no
     bound. Text is UTF-8 from then on.
     """
     _speak_utf8()
     for name in THREADS if threads else ():
         os.environ.setdefault(name, str(threads))
-    sys.path += [str(place / packages)] if (place / packages).is_dir() else []
+    sys.path += [str(packages)] if packages.is_dir() else []
     importlib.import_module(NUMPY)
     importlib.import_module(BACKEND)
     sys.meta_path.append(_NumpyMetadata(list(importlib.metadata.distributions(name=NUMPY))[:1]))

@@ -1,22 +1,18 @@
-"""What Triton's Python backend loads as a Python step's ``model.py``: it runs the user's file and checks its answers.
+"""A Python step in the reference and on a server: it imports the user's file, runs it and checks its answers.
 
-It is copied next to the step's files, ``step.json`` among them, and runs in the server's Python (3.8 or newer) with
-nothing of ours. The reference runs the same code over a stand-in of the backend's module. Standard library only;
-NumPy and the backend's module are imported once the path is the step's.
+It is copied next to ``model.py``, and like that runs in the server's Python (3.8 or newer) with nothing of ours. In the
+reference, the backend's module is a stand-in, which is imported before, as NumPy is. Standard library only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import faulthandler
-import importlib
 import importlib.util
 import inspect
 import json
 import os
-import re
 import shlex
-import subprocess
 import sys
 import traceback
 from contextlib import contextmanager
@@ -28,17 +24,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-HERE = Path(__file__).parent
-STEP, SOURCE, PACKAGES, GUARD = "step.json", "source", "packages", "guard.py"
-"""Names next to this file: what is run, the user's folder, the step's packages, and the program that guards it."""
-ENVIRONMENT = "_triton_step_environment"
-"""The module next to this file that prepares the interpreter; a module of the user's is hardly called so."""
-DECLARED = "declared"
-"""In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
-COMPLETES = "completes"
-"""In ``step.json``: whether the file declares its tensors itself, by ``auto_complete_config``."""
-IN_REFERENCE = "/packages"
-"""Where the reference has the packages."""
 MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
 BACKEND = "triton_python_backend_utils"
 NUMPY_TYPES = {
@@ -51,21 +36,16 @@ NUMPY_TYPES = {
 """NumPy's names of a configuration's types; of the others they are the same in lower case."""
 FOLDER = "_triton_step_"
 """Begins the name of the package that the folder of a step's file is; a file of the user's is hardly called so."""
-PATIENCE_SECONDS = 5
-"""How long the guard may take to end once it was told to; only its return is waited for."""
 EXECUTE_SECONDS = 600
 """How long ``execute`` may take. A call that never returns would hold its instance for ever, and the server would stay
 ready; so the process ends, and says on standard error where it stood."""
 STDERR = 2
-TERMINATED = ("triton_converters.contract.failure", "TerminatedError")
-"""What a reference raises once its Job is asked to stop; this file imports nothing of ours."""
 MESSAGE_CHARACTERS = 500
 """Most of an exception's text that a client is told: some quote whole arrays."""
 HUB = "huggingface"
 """Folder next to the user's file with what it loads from the Hugging Face hub, as that hub's libraries keep it."""
 NOT_FOUND = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
 """What these libraries raise for what is not in the folder."""
-HUB_NAME = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?", re.ASCII)
 
 
 class StepError(Exception):
@@ -80,6 +60,8 @@ class Place:
     """Directory of the user's files."""
     file: str
     """Path of the file with TritonPythonModel, below ``source``."""
+    packages: Path
+    """Directory of the packages of the model's requirements."""
 
     @property
     def folder(self) -> Path:
@@ -97,9 +79,12 @@ class Place:
 class Loaded:
     """The user's file, imported."""
 
-    def __init__(self, name: str, place: Place) -> None:
-        """Import the file. Raises StepError if it ends or fails, or has no class that can be a step."""
-        self._name, self.place = name, place
+    def __init__(self, name: str, place: Place, passed: tuple[type[BaseException], ...] = ()) -> None:
+        """Import the file; ``passed``: what is raised as it is, whatever code was running.
+
+        Raises StepError if the file ends or fails, or has no class that can be a step.
+        """
+        self._name, self.place, self._passed = name, place, passed
         vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(place.folder)
         sys.path[:0] = [str(place.folder)]
         with self._told():
@@ -131,7 +116,7 @@ class Loaded:
                     f"auto_complete_config returned {_kind(known)}, not the configuration that it was given"
                 )
         found: dict[str, Any] = known.as_dict()
-        _check_single(self._name, found)
+        check_single(self._name, found)
         return found
 
     def call(self, function: Any, *given: Any) -> Any:
@@ -144,15 +129,15 @@ class Loaded:
     def _told(self) -> Iterator[None]:
         try:
             yield
+        except self._passed:
+            raise
         except SystemExit as error:
             raise StepError(f"{self._where(error)}: the code called sys.exit({error.code!r})") from error
         # The server would take what is no Exception, such as asyncio's CancelledError, for the end of every request.
         except BaseException as error:
-            if (type(error).__module__, type(error).__name__) == TERMINATED:
-                raise
             traceback.print_exc()
             summary = traceback.format_exception_only(type(error), error)[-1].strip()[:MESSAGE_CHARACTERS]
-            words = _absent(error, self.place) or f"{summary}{_package(error)}"
+            words = _absent(error, self.place) or f"{summary}{_package(error, self.place.packages)}"
             raise StepError(f"{self._where(error)}: {words}") from error
 
     def _where(self, error: BaseException) -> str:
@@ -184,32 +169,20 @@ class Loaded:
         return module
 
 
-class TritonPythonModel:
-    """A step as the backend drives it."""
+class RunningStep:
+    """A step that is initialized, and answers requests."""
 
-    def __init__(self, loaded: Loaded | None = None) -> None:
-        """Take a file that is loaded already, as in a reference; without one, the file is next to this one."""
-        self._given = loaded
-        self._guard: subprocess.Popen[bytes] | None = None
+    def __init__(self, loaded: Loaded, config: Mapping[str, Any], args: Mapping[str, str], sized: bool = True) -> None:
+        """Let the user's file initialize; ``args``: what it is told, ``config``: what its answers must be.
 
-    def initialize(self, args: Mapping[str, str]) -> None:
-        """Load the user's file, and let it initialize. Raises TritonModelException, which refuses the model."""
-        backend = sys.modules[BACKEND]
-        self._name, config = args["model_name"], json.loads(args["model_config"])
+        ``sized``: whether their sizes must be those, too. Raises StepError.
+        """
+        self._loaded, self._sized = loaded, sized
         self._batched = config["max_batch_size"] > 0
         self._outputs = {each["name"]: each for each in config["output"]}
-        try:
-            _check_single(self._name, config)
-            self._loaded = self._given or Loaded(self._name, Place(HERE / SOURCE, _settings["file"]))
-            # In a reference, the configuration is as it was written.
-            written = args if self._given else {**args, "model_config": json.dumps(_as_written(self._loaded, config))}
-            self._model = self._loaded.call(self._loaded.model)
-            if hasattr(self._model, "initialize"):
-                self._loaded.call(self._model.initialize, self._loaded.place.arguments(written))
-        except StepError as error:
-            raise backend.TritonModelException(str(error)) from error
-        if self._given is None:
-            self._guard = _guard(args["model_instance_name"])
+        self._model = loaded.call(loaded.model)
+        if hasattr(self._model, "initialize"):
+            loaded.call(self._model.initialize, loaded.place.arguments(args))
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Answer each request with its response, or with an error that says what is wrong with that response.
@@ -225,15 +198,12 @@ class TritonPythonModel:
         return [answer for request in requests for answer in self.execute([request])]
 
     def finalize(self) -> None:
-        """Let the user's code finish, and then end the guard."""
+        """Let the user's code finish."""
         try:
             if hasattr(self._model, "finalize"):
                 self._loaded.call(self._model.finalize)
         except StepError as error:
             print(error, file=sys.stderr, flush=True)
-        finally:
-            if self._guard is not None:
-                self._guard.communicate(b"x", PATIENCE_SECONDS)
 
     def _answers(self, requests: Sequence[Any]) -> list[Any]:
         faulthandler.dump_traceback_later(EXECUTE_SECONDS, exit=True, file=STDERR)
@@ -281,8 +251,7 @@ class TritonPythonModel:
         if rows and array.shape[:1] != rows:
             return f"has the shape {list(array.shape)}, but the request has {rows[0]} rows"
         own, dims = array.shape[len(rows) :] or (1,), declared["dims"]
-        # In a reference, what is declared follows the answers.
-        if self._given is not None:
+        if not self._sized:
             return ""
         if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims)):  # noqa: B905 - Python 3.8
             batch, advice = " after the batch" if rows else "", "declare -1 where it varies"
@@ -293,48 +262,36 @@ class TritonPythonModel:
         return _failed(str(self._loaded.error(words)))
 
 
-def _package(error: BaseException) -> str:
+def _package(error: BaseException, packages: Path) -> str:
     """Return which package does not import, or what to do about a module that nothing has; empty: another error."""
     if not isinstance(error, ImportError):
         return ""
-    roots = [os.path.join(str(HERE), PACKAGES, ""), os.path.join(IN_REFERENCE, "")]
+    root = os.path.join(str(packages), "")
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        for root in roots:
-            if frame.filename.startswith(root):
-                name = Path(frame.filename[len(root) :]).parts[0].split(".")[0]
-                return f"; the package {name} of the model's requirements does not import here"
+        if frame.filename.startswith(root):
+            name = Path(frame.filename[len(root) :]).parts[0].split(".")[0]
+            return f"; the package {name} of the model's requirements does not import here"
     return f"; {MISSING}" if isinstance(error, ModuleNotFoundError) else ""
 
 
 def _absent(error: BaseException | None, place: Place, links: int = 16) -> str:
-    """Return what is missing of the Hugging Face hub, and how to add it; empty: another error.
+    """Return how to add what is missing of the Hugging Face hub; empty: another error.
 
-    The libraries' own words have no name, so it is taken from the call that failed. ``links``: causes to look at.
+    ``links``: causes to look at.
     """
     if error is None or not links:
         return ""
     if type(error).__name__ not in NOT_FOUND:
         return _absent(error.__cause__ or error.__context__, place, links - 1)
-    given = [frame.f_locals.get("repo_id") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    name = next((each for each in given if isinstance(each, str) and HUB_NAME.fullmatch(each)), "NAME")
-    command = f"hf download {name} --cache-dir {shlex.quote(str(Path(place.file).parent / HUB))}"
-    return f"no server reaches the Hugging Face hub for {name}: type `{command}` in the source's folder"
+    command = f"hf download NAME --cache-dir {shlex.quote(str(Path(place.file).parent / HUB))}"
+    where = "in the source's folder, with the name of what this line loads"
+    return f"no server reaches the Hugging Face hub: type `{command}` {where}"
 
 
-def _check_single(name: str, config: Mapping[str, Any]) -> None:
+def check_single(name: str, config: Mapping[str, Any]) -> None:
     """Raise StepError if requests may have several responses, or none."""
     if config.get("model_transaction_policy", {}).get("decoupled"):
         raise StepError(f"step {name}: its configuration is decoupled, but a step gives each request one response")
-
-
-def _as_written(loaded: Loaded, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the sizes that the author declared, in the spec or by the file itself."""
-    if _settings.get(COMPLETES):
-        own = loaded.completed({**config, "input": [], "output": []})
-        return {**config, "input": own["input"], "output": own["output"]}
-    declared = _settings.get(DECLARED, {})
-    outputs = [{**each, "dims": declared.get(each["name"], each["dims"])} for each in config["output"]]
-    return {**config, "output": outputs}
 
 
 def _with_dimension(tensors: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -350,20 +307,5 @@ def _failed(words: str) -> Any:
     return backend.InferenceResponse(error=backend.TritonError(words))
 
 
-def _guard(instance: str) -> subprocess.Popen[bytes]:
-    """Start the program that ends the server if this process dies: the server would go on, and fail each request."""
-    argv = [sys.executable, "-I", "-S", "-B", str(HERE / GUARD), str(os.getppid()), str(os.getpid()), instance]
-    # In another session, so that a Ctrl-C for the server does not end the guard alone.
-    return subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True)
-
-
 def _kind(value: Any) -> str:
     return type(value).__name__
-
-
-if (HERE / STEP).exists():
-    _settings = json.loads((HERE / STEP).read_text(encoding="utf-8"))
-    sys.path.append(str(HERE))
-    _environment = importlib.import_module(ENVIRONMENT)
-    _environment.read_hub(Place(HERE / SOURCE, _settings["file"]).folder / HUB)
-    _environment.enter(HERE, PACKAGES, int(_settings["threads"]))
