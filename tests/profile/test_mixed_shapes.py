@@ -12,7 +12,7 @@ from triton_converters.contract.results import Lengths, Mix, Row, Signature, Ten
 from triton_converters.measuring.mixed_shapes import (
     MOST_REQUESTS,
     Group,
-    Sample,
+    Picked,
     combined,
     describe,
     groups,
@@ -25,11 +25,11 @@ LIMIT = 10**9
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=300)
 
 
-def samples(lengths: Sequence[int], size: int = 1) -> list[Sample]:
-    return [Sample(0, number, ((length,), (length,)), size) for number, length in enumerate(lengths)]
+def samples(lengths: Sequence[int], size: int = 1) -> list[Picked]:
+    return [Picked(0, number, ((length,), (length,)), size) for number, length in enumerate(lengths)]
 
 
-def lengths(found: Sequence[Sample]) -> list[int]:
+def lengths(found: Sequence[Picked]) -> list[int]:
     return [each.shapes[0][0] for each in found]
 
 

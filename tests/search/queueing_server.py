@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from triton_converters.contract.results import Row, Tuning
-from triton_converters.search.path import Point
+from triton_converters.search.path import Setup
 
 REQUESTS = 300
 ARRIVED, ANSWERED, WAITED = range(3)
@@ -27,7 +27,7 @@ class QueueingServer:
     client: float
     """From an answer to the next request."""
 
-    def row(self, point: Point, random: Random) -> Row:
+    def row(self, point: Setup, random: Random) -> Row:
         """What perf_analyzer would say of some hundred requests of one sample."""
         answered = _Run(self, point.tuning, random).answers(point.load.concurrency)
         steady = answered[2 * point.load.concurrency :]

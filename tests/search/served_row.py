@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from triton_converters.contract.results import Row, Tuning
-from triton_converters.search.path import Point
-from triton_converters.search.space import Load, Space
+from triton_converters.search.path import Setup
+from triton_converters.search.space import LoadLevel, Space
 
 BASE = Tuning(8, 1, False, (), 0, False)
-LOADS = tuple(Load(1, concurrency) for concurrency in (1, 2, 4, 8, 16, 32))
+LOADS = tuple(LoadLevel(1, concurrency) for concurrency in (1, 2, 4, 8, 16, 32))
 
 
-def space(base: Tuning = BASE, instances: int = 5, loads: tuple[Load, ...] = LOADS) -> Space:
+def space(base: Tuning = BASE, instances: int = 5, loads: tuple[LoadLevel, ...] = LOADS) -> Space:
     return Space(base, instances, False, loads)
 
 
-def row(point: Point, processors: int = 2, call: float = 300.0, sample: float = 40.0) -> Row:
+def row(point: Setup, processors: int = 2, call: float = 300.0, sample: float = 40.0) -> Row:
     """``call`` and ``sample``: microseconds of one execution, and of each sample in it."""
     tuning, load = point
     waiting = load.concurrency * load.batch_size / tuning.instances
@@ -37,9 +37,9 @@ def row(point: Point, processors: int = 2, call: float = 300.0, sample: float = 
 class Server:
     """Answers points and remembers which it was asked for."""
 
-    rows: Callable[[Point], Row | None] = row
-    asked: list[Point] = field(default_factory=list)
+    rows: Callable[[Setup], Row | None] = row
+    asked: list[Setup] = field(default_factory=list)
 
-    def __call__(self, point: Point) -> Row | None:
+    def __call__(self, point: Setup) -> Row | None:
         self.asked.append(point)
         return self.rows(point)

@@ -11,8 +11,8 @@ from rich.console import Console
 from bench.defaults import GRID, UNTOUCHED, Bench, Compared, around, compare, table, within
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.saturation import is_saturated
-from triton_converters.search.path import Point
-from triton_converters.search.space import Load
+from triton_converters.search.path import Setup
+from triton_converters.search.space import LoadLevel
 
 
 def simulated(server: QueueingServer) -> Bench:
@@ -20,7 +20,7 @@ def simulated(server: QueueingServer) -> Bench:
     random = Random(0)
 
     def row(tuning: Tuning, concurrency: int) -> Row:
-        return server.row(Point(tuning, Load(1, concurrency)), random)
+        return server.row(Setup(tuning, LoadLevel(1, concurrency)), random)
 
     def untouched() -> Sequence[Row]:
         rows: list[Row] = []

@@ -14,12 +14,12 @@ from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.path import Point, follow
+from triton_converters.search.path import Setup, follow
 from triton_converters.search.quick import climb
-from triton_converters.search.space import Load, Space
+from triton_converters.search.space import LoadLevel, Space
 
 NOISE = 0.02
-Servers = tuple[Space, dict[Point, Row], dict[Point, Row]]
+Servers = tuple[Space, dict[Setup, Row], dict[Setup, Row]]
 """A space, what a server does, and what is measured of that."""
 
 
@@ -31,7 +31,7 @@ def noisy(seed: int) -> Servers:
     some = random.choice([space(base), space(base, 2, LOADS[::2])])
     call, sample = 10 ** random.uniform(2, 3.7), 10 ** random.uniform(0.5, 3)
     rows = partial(row, processors=random.choice([1, 2, 3, 4, 8]), call=call, sample=sample)
-    true: dict[Point, Row] = {}
+    true: dict[Setup, Row] = {}
     follow(sweep(some), lambda point: true.setdefault(point, rows(point)))
     return some, true, {point: blurred(each, random) for point, each in true.items()}
 
@@ -47,10 +47,12 @@ def simulated(seed: int) -> Servers:
     """The same with a simulation, whose rows are as they are."""
     random = Random(seed)
     base = Tuning(random.choice([4, 8, 16]), 1, False, (), 0, False)
-    some = space(base, random.choice([2, 2, 3]), tuple(Load(1, each) for each in random.choice([(1, 4, 16), (4, 16)])))
+    some = space(
+        base, random.choice([2, 2, 3]), tuple(LoadLevel(1, each) for each in random.choice([(1, 4, 16), (4, 16)]))
+    )
     call, sample = 10 ** random.uniform(2.3, 3.5), 10 ** random.uniform(1, 3)
     server = QueueingServer(random.choice([1, 2, 4]), call, sample, random.uniform(50, 300))
-    rows: dict[Point, Row] = {}
+    rows: dict[Setup, Row] = {}
     follow(sweep(some), lambda point: rows.setdefault(point, server.row(point, random)))
     return some, rows, rows
 

@@ -12,7 +12,7 @@ from triton_converters.contract.measurement_requests import Constraint, Objectiv
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order, score
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.path import Path, Point, follow
+from triton_converters.search.path import Path, Setup, follow
 from triton_converters.search.quick import climb
 from triton_converters.search.space import Space
 
@@ -33,7 +33,7 @@ class StoppedError(Exception):
     """The Job was killed."""
 
 
-def walked(path: Path, server: Server) -> list[Point]:
+def walked(path: Path, server: Server) -> list[Setup]:
     follow(path, server)
     return server.asked
 
@@ -43,7 +43,7 @@ def walked(path: Path, server: Server) -> list[Point]:
 def test_a_path_asks_for_points_of_the_space_and_for_none_twice(
     found: Space, wanted: tuple[Objective, ...], kept: tuple[Constraint, ...], rows: partial[Row]
 ) -> None:
-    inside = {Point(tuning, load) for tuning in found.tunings for load in found.servable(tuning)}
+    inside = {Setup(tuning, load) for tuning in found.tunings for load in found.servable(tuning)}
     climbed = walked(climb(found, wanted, kept), Server(rows))
     assert len(set(climbed)) == len(climbed)
     assert set(climbed) <= inside
@@ -63,11 +63,11 @@ def test_a_path_that_was_interrupted_goes_on_as_if_nothing_had_been(
     data: st.DataObject, kept: tuple[Constraint, ...], rows: partial[Row]
 ) -> None:
     whole = walked(climb(space(), (), kept), Server(rows))
-    known: dict[Point, Row | None] = {}
-    measured: list[Point] = []
+    known: dict[Setup, Row | None] = {}
+    measured: list[Setup] = []
     stops = data.draw(st.lists(st.integers(1, max(1, len(whole))), max_size=3))
 
-    def answer(point: Point, most: float) -> Row | None:
+    def answer(point: Setup, most: float) -> Row | None:
         if point not in known:
             if len(measured) >= most:
                 raise StoppedError
@@ -124,14 +124,14 @@ def test_two_objectives_that_pull_at_the_load_from_both_sides(processors: int, f
 
 
 def test_a_configuration_that_cannot_be_served_is_gone_around() -> None:
-    def rows(point: Point) -> Row | None:
+    def rows(point: Setup) -> Row | None:
         return None if point.tuning.instances == 2 and point.tuning.dynamic_batching else row(point)
 
     climbed = walked(climb(space(), (), ()), Server(rows))
     best = min((point for point in climbed if rows(point)), key=lambda point: order(row(point), (), ()))
     assert rows(best) is not None
     assert best.tuning.instances != 2 or not best.tuning.dynamic_batching
-    assert row(best).throughput > 1.5 * row(Point(space().base, space().loads[-1])).throughput
+    assert row(best).throughput > 1.5 * row(Setup(space().base, space().loads[-1])).throughput
 
 
 def test_an_exhaustive_search_that_ends_early_leaves_a_survey() -> None:
@@ -146,4 +146,4 @@ def test_where_nothing_meets_the_constraint_the_climb_comes_closer() -> None:
     kept = (Constraint("P99LatencyMicroseconds", None, 200.0),)
     climbed = walked(climb(space(slow), (), kept), Server())
     best = min(climbed, key=lambda point: order(row(point), (), kept))
-    assert row(best).p99 < 0.2 * row(Point(slow, space().loads[0])).p99
+    assert row(best).p99 < 0.2 * row(Setup(slow, space().loads[0])).p99

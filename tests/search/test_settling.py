@@ -12,9 +12,9 @@ from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import order
 from triton_converters.search import quick
-from triton_converters.search.path import Point, follow
+from triton_converters.search.path import Setup, follow
 from triton_converters.search.quick import FEWEST, SHARE, climb
-from triton_converters.search.space import Load
+from triton_converters.search.space import LoadLevel
 
 
 def bound(most: float) -> tuple[Constraint, ...]:
@@ -33,14 +33,14 @@ def climber(most: float, rows: partial[Row]) -> quick._Climber:
 def test_instances_and_load_grow_together(slack: float, figures: tuple[float, float]) -> None:
     """One instance takes all requests of a load at once, so another does nothing until the load is heavier too."""
     rows = partial(row, processors=4, call=figures[0], sample=figures[1])
-    kept = bound(slack * rows(Point(BASE, LOADS[0])).p99)
+    kept = bound(slack * rows(Setup(BASE, LOADS[0])).p99)
     server, some = Server(rows), space()
     follow(climb(some, (), kept), server)
     found = min(map(rows, server.asked), key=lambda each: order(each, (), kept))
-    every = (rows(Point(tuning, load)) for tuning in some.tunings for load in some.servable(tuning))
+    every = (rows(Setup(tuning, load)) for tuning in some.tunings for load in some.servable(tuning))
     best = min(every, key=lambda each: order(each, (), kept))
     assert found.throughput >= 0.95 * best.throughput
-    assert found.p99 <= slack * rows(Point(BASE, LOADS[0])).p99
+    assert found.p99 <= slack * rows(Setup(BASE, LOADS[0])).p99
 
 
 @settings(deadline=None, max_examples=60)
@@ -51,7 +51,7 @@ def test_no_climb_measures_more_than_a_tenth(
     rows = partial(row, processors=processors, call=call, sample=sample)
     some = space(instances=most, loads=LOADS[:: max(1, most // 2)])
     server = Server(rows)
-    follow(climb(some, (), bound(slack * rows(Point(BASE, LOADS[0])).p99)), server)
+    follow(climb(some, (), bound(slack * rows(Setup(BASE, LOADS[0])).p99)), server)
     assert sum(point.tuning != BASE for point in server.asked) <= max(FEWEST, some.size // SHARE)
 
 
@@ -71,7 +71,7 @@ def test_no_batch_is_larger_than_the_load_and_no_instance_idle(
 ) -> None:
     found = climber(1e9, partial(row))
     found.place = (found.place[0], instances - 1, *found.place[2:])
-    found.at = LOADS.index(Load(1, concurrency))
+    found.at = LOADS.index(LoadLevel(1, concurrency))
     tunings = [found.space.tuning(place) for place in found._fillings()]
     batched = {(each.instances, each.max_batch_size) for each in tunings if each.dynamic_batching}
     assert batched == expected
@@ -89,16 +89,16 @@ def test_batches_without_a_delay_come_first() -> None:
 @pytest.mark.parametrize(
     ("most", "expected"), [(1000.0, None), (1800.0, LOADS[2]), (1e9, None)], ids=["far", "little", "met"]
 )
-def test_a_load_that_misses_by_little_is_looked_at_again(most: float, expected: Load | None) -> None:
+def test_a_load_that_misses_by_little_is_looked_at_again(most: float, expected: LoadLevel | None) -> None:
     """Of loads that would be better, the one that comes nearest."""
     rows = partial(row, processors=8, call=300.0, sample=40.0)
     found = climber(most, rows)
     tuning = found.space.tuning((1, 1, *found.place[2:]))
     for load in (LOADS[0], LOADS[2]):
-        found.places[Point(tuning, load)] = (1, 1, *found.place[2:])
-        each = replace_p99(rows(Point(tuning, load)), 900 if load == LOADS[0] else 2000)
-        found.seen[Point(tuning, load)] = quick.Standing(*order(each, (), bound(most)))
-    found._center(Point(tuning, LOADS[0]))
+        found.places[Setup(tuning, load)] = (1, 1, *found.place[2:])
+        each = replace_p99(rows(Setup(tuning, load)), 900 if load == LOADS[0] else 2000)
+        found.seen[Setup(tuning, load)] = quick.Standing(*order(each, (), bound(most)))
+    found._center(Setup(tuning, LOADS[0]))
     missing = found._missing_by_little()
     assert (missing.load if missing else None) == expected
 

@@ -8,7 +8,7 @@ from served_row import BASE, space
 from triton_converters.contract.measurement_requests import Sweep
 from triton_converters.contract.results import Tuning
 from triton_converters.search.quick import climb
-from triton_converters.search.space import Load, Space, loads
+from triton_converters.search.space import LoadLevel, Space, loads
 
 tunings = st.builds(
     Tuning,
@@ -25,7 +25,7 @@ spaces = st.builds(
     tunings,
     st.integers(1, 6),
     st.booleans(),
-    st.lists(st.builds(Load, st.sampled_from([1, 4, 32]), st.integers(1, 4)), min_size=1, max_size=3, unique=True)
+    st.lists(st.builds(LoadLevel, st.sampled_from([1, 4, 32]), st.integers(1, 4)), min_size=1, max_size=3, unique=True)
     .map(sorted)
     .map(tuple),
 )
@@ -85,17 +85,17 @@ def test_preferred_sizes_may_be_written_in_any_order_and_twice(written: tuple[in
 
 def test_a_configuration_takes_no_request_that_is_larger_than_its_maximum() -> None:
     found = space(loads=loads(Sweep((1, 4, 8), (1,), True)))
-    assert found.servable(Tuning(4, 1, False, (), 0, False)) == (Load(1, 1), Load(4, 1))
+    assert found.servable(Tuning(4, 1, False, (), 0, False)) == (LoadLevel(1, 1), LoadLevel(4, 1))
     assert found.servable(Tuning(0, 1, False, (), 0, False)) == found.loads
 
 
 def test_loads_go_from_the_lightest_to_the_heaviest() -> None:
-    assert loads(Sweep((8, 1), (4, 2), False)) == (Load(1, 2), Load(1, 4), Load(8, 2), Load(8, 4))
+    assert loads(Sweep((8, 1), (4, 2), False)) == (LoadLevel(1, 2), LoadLevel(1, 4), LoadLevel(8, 2), LoadLevel(8, 4))
 
 
 def test_graphs_are_varied_only_where_that_is_asked_for() -> None:
     assert {each.cuda_graphs for each in space().tunings} == {False}
-    assert {each.cuda_graphs for each in Space(BASE, 1, True, (Load(1, 1),)).tunings} == {False, True}
+    assert {each.cuda_graphs for each in Space(BASE, 1, True, (LoadLevel(1, 1),)).tunings} == {False, True}
 
 
 @given(spaces)

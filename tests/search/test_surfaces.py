@@ -17,9 +17,9 @@ from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.path import Point, follow
+from triton_converters.search.path import Setup, follow
 from triton_converters.search.quick import climb
-from triton_converters.search.space import Load, Space
+from triton_converters.search.space import LoadLevel, Space
 
 SURFACES = Path(__file__).parent / "surfaces"
 KINDS = sorted(path.name.partition(".")[0] for path in SURFACES.glob("*.csv.gz"))
@@ -30,7 +30,7 @@ class Surface:
     """A space and all its rows; a configuration that was refused has none."""
 
     space: Space
-    rows: dict[Point, Row]
+    rows: dict[Setup, Row]
 
     def budget(self, name: str) -> float | None:
         """Microseconds of p99. ``loose`` and ``tight``: the base meets them at its lightest load alone."""
@@ -49,10 +49,10 @@ def recorded(kind: str) -> Surface:
     return Surface(Space(base, about["maximumInstances"], False, loads), rows)
 
 
-def _point(line: dict[str, str]) -> tuple[Point, Row]:
+def _point(line: dict[str, str]) -> tuple[Setup, Row]:
     row = Row(**{each.name: _value(each.type, line[each.name]) for each in fields(Row) if each.name in line})
     tuning = Tuning(**{each.name: _value(each.type, line[each.name]) for each in fields(Tuning)})
-    return Point(tuning, Load(row.batch_size, row.concurrency)), row
+    return Setup(tuning, LoadLevel(row.batch_size, row.concurrency)), row
 
 
 def _value(kind: object, text: str) -> object:

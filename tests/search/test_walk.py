@@ -25,7 +25,7 @@ from triton_converters.contract.search_parts import PART_POINTS
 from triton_converters.measuring.environment import Environment
 from triton_converters.search import plausible
 from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
-from triton_converters.search.path import Point
+from triton_converters.search.path import Setup
 from triton_converters.search.space import Space
 from triton_converters.stages.search import produce as search
 from triton_plugin.job_log import latest_line
@@ -68,11 +68,11 @@ class PaperProbe:
     """A probe of the server on paper."""
 
     refuses: Callable[[Tuning], bool] = lambda tuning: False
-    rows: Callable[[Point], Row] = row
+    rows: Callable[[Setup], Row] = row
     most: int = 10**6
     """Measurements until the Job is killed."""
-    measured: list[Point] = field(default_factory=list)
-    repeated: list[Point] = field(default_factory=list)
+    measured: list[Setup] = field(default_factory=list)
+    repeated: list[Setup] = field(default_factory=list)
     loaded: Tuning | None = None
     command: str = "perf_analyzer"
     server: Any = field(default_factory=lambda: SimpleNamespace(wait_ready=lambda *_: None))
@@ -81,7 +81,7 @@ class PaperProbe:
         self.loaded = tuning
         return "tritonserver says: no" if self.refuses(tuning) else ""
 
-    def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
+    def measure(self, point: Setup, directory: Path, at_least: Row | None = None) -> Row:
         assert self.loaded == point.tuning
         if len(self.measured) >= self.most:
             raise StoppedError
@@ -97,7 +97,7 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def searched(directory: Path, probe: PaperProbe, **changes: Any) -> SearchResult:
     request = replace(REQUEST, **changes)
-    profiled = {Point(BASE, load): row(Point(BASE, load)) for load in LOADS}
+    profiled = {Setup(BASE, load): row(Setup(BASE, load)) for load in LOADS}
     space, journal = Space.of(request), Journal(directory)
     found = search.Search(request, space, journal, probe, profiled).run()
     plausible.check(request, found, directory)
@@ -153,7 +153,7 @@ def test_parts_are_the_path_cut_into_pieces(tmp_path: Path) -> None:
 
 
 def test_a_later_part_walks_as_the_earlier_ones_where_only_a_heavy_load_is_refused(tmp_path: Path) -> None:
-    def fails(point: Point) -> bool:
+    def fails(point: Setup) -> bool:
         return point.tuning.instances == 1 and point.load.concurrency == 2 and point.tuning != BASE
 
     probe = PaperProbe(rows=lambda point: crash() if fails(point) else row(point))

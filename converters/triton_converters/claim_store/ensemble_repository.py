@@ -19,7 +19,7 @@ WARNINGS = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class Built:
     """A converted model with what its directory is made from."""
 
     request: ConvertRequest
@@ -28,7 +28,7 @@ class Part:
     example: Batch
 
 
-def publish_ensemble(request: ConvertRequest, parts: Sequence[Part], signature: Signature) -> ConvertResult:
+def publish_ensemble(request: ConvertRequest, parts: Sequence[Built], signature: Signature) -> ConvertResult:
     """Publish ``revisions/<key>/`` with all models; returns the result that was published first.
 
     ``signature``: the ensemble's own, whose outputs may have other sizes than the spec declares. Raises OSError if the
@@ -52,7 +52,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part], signature: 
         return publish(directory, request.key, _together(parts))
 
 
-def _served(key: str, part: Part) -> embedding_tables.ServedTables:
+def _served(key: str, part: Built) -> embedding_tables.ServedTables:
     """Describe a model of format hps with the published directory's paths, which the server mounts as the Job does."""
     request = part.request
     assert request.hps is not None
@@ -66,7 +66,7 @@ def _served(key: str, part: Part) -> embedding_tables.ServedTables:
     )
 
 
-def _together(parts: Sequence[Part]) -> ConvertResult:
+def _together(parts: Sequence[Built]) -> ConvertResult:
     """Join the results of all models into one."""
     results = [part.conversion.result for part in parts]
     errors = [result.max_absolute_error for result in results if result.max_absolute_error is not None]

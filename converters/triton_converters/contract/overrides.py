@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """What values a field takes."""
 
     words: str
     pattern: str
 
 
-NUMBER = Kind("a whole number of at most 9 digits", "0|[1-9][0-9]{0,8}")
-SWITCH = Kind("true or false", "true|false")
-NAME = Kind("a name in quotes", '"[A-Za-z0-9_.-]{1,63}"')
-LEVEL = Kind("-1, 0 or 1", "-1|0|1")
+NUMBER = ValueKind("a whole number of at most 9 digits", "0|[1-9][0-9]{0,8}")
+SWITCH = ValueKind("true or false", "true|false")
+NAME = ValueKind("a name in quotes", '"[A-Za-z0-9_.-]{1,63}"')
+LEVEL = ValueKind("-1, 0 or 1", "-1|0|1")
 _QUEUE_POLICY = {
-    "timeout_action": Kind("REJECT or DELAY", "REJECT|DELAY"),
+    "timeout_action": ValueKind("REJECT or DELAY", "REJECT|DELAY"),
     "default_timeout_microseconds": NUMBER,
     "allow_timeout_override": SWITCH,
     "max_queue_size": NUMBER,
@@ -41,7 +41,7 @@ ALLOWED = {
     "instance_group.rate_limiter.resources.name": NAME,
     "instance_group.rate_limiter.resources.global": SWITCH,
     "instance_group.rate_limiter.resources.count": NUMBER,
-    "optimization.priority": Kind(
+    "optimization.priority": ValueKind(
         "PRIORITY_DEFAULT, PRIORITY_MAX or PRIORITY_MIN", "PRIORITY_DEFAULT|PRIORITY_MAX|PRIORITY_MIN"
     ),
     "optimization.graph.level": LEVEL,

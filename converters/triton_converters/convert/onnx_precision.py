@@ -21,7 +21,7 @@ from triton_converters.convert.onnx_types import element_types, light
 from triton_converters.convert.task import ConversionWarning
 from triton_converters.graph.opsets import TYPE_ATTRIBUTES, add_missing, allows_half, by_domain, schema
 from triton_converters.graph.scopes import separate
-from triton_converters.graph.walk import Names, bodies, graphs, read_by
+from triton_converters.graph.walk import UnusedNames, bodies, graphs, read_by
 
 HALF = "_fp16"
 """Suffix of the fp16 twin of a tensor whose own name stays fp32."""
@@ -58,7 +58,7 @@ def to_fp16(model: Any) -> Any:
     if onnx_constants.is_half(model.graph.initializer):
         return model
     model = inliner.inline_local_functions(model) if model.functions else model
-    separate(model.graph, Names(model.graph))
+    separate(model.graph, UnusedNames(model.graph))
     for graph in graphs(model.graph):
         onnx_constants.lift(graph)
     model.ir_version = max(model.ir_version, IR_VERSION)
@@ -92,7 +92,7 @@ class _Known:
     kept: frozenset[str]
     """Outputs of nodes that stay in fp32 because they count."""
     opsets: Mapping[str, int]
-    names: Names
+    names: UnusedNames
     twins: Mapping[str, str]
     """The fp16 twins of the interface, whose own names stay fp32."""
 
@@ -114,7 +114,7 @@ def _known(model: Any, types: Mapping[str, int]) -> _Known:
     inside_last = list(graphs(model.graph))[::-1]
     nodes = [node for graph in inside_last for node in graph.node]
     weights = {tensor.name: tensor for graph in inside_last for tensor in graph.initializer}
-    names = Names(model.graph)
+    names = UnusedNames(model.graph)
     interface = Interface(*([value.name for value in values] for values in (model.graph.input, model.graph.output)))
     twins = {
         name: names.unused(name + HALF)

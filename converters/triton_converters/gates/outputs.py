@@ -104,7 +104,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Fault:
     """A way to fail; the message tells of the worst output that failed so."""
 
     is_broken: Callable[[Failed], bool]
@@ -114,16 +114,16 @@ class Rule:
 
 
 RULES = (
-    Rule(
+    Fault(
         lambda each: each.agreement.not_finite > 0, Reason.OUTPUTS_NOT_FINITE, Judged.described, Judged.range_of_halves
     ),
-    Rule(
+    Fault(
         lambda each: bool(each.complaint),
         Reason.OUTPUTS_DIFFER,
         lambda _, worst: f"output {worst.agreement.output} {worst.complaint}",
         lambda _: "",
     ),
-    Rule(lambda _: True, Reason.OUTPUTS_DIFFER, Judged.described, Judged.wider),
+    Fault(lambda _: True, Reason.OUTPUTS_DIFFER, Judged.described, Judged.wider),
 )
 """The first that is broken decides the reason and the words."""
 

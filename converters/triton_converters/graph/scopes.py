@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from triton_converters.graph.walk import Names, bodies
+from triton_converters.graph.walk import UnusedNames, bodies
 
 
-def separate(graph: Any, names: Names) -> None:
+def separate(graph: Any, names: UnusedNames) -> None:
     """Give what a body defines another name if any other graph of the model defines that name too.
 
     ``graph``: an ``onnx.GraphProto``, changed in place; ``names``: all names of the model.
@@ -14,7 +14,7 @@ def separate(graph: Any, names: Names) -> None:
     _separate(graph, names, _defined(graph))
 
 
-def _separate(graph: Any, names: Names, taken: set[str]) -> None:
+def _separate(graph: Any, names: UnusedNames, taken: set[str]) -> None:
     """Separate the bodies within a graph; ``taken``: what was defined so far, to which they are added."""
     for node in graph.node:
         for body in bodies(node):

@@ -39,7 +39,7 @@ def names(graph: Any) -> set[str]:
     return found - {""}
 
 
-class Names:
+class UnusedNames:
     """The names of all tensors of a model, to which more may be added."""
 
     def __init__(self, graph: Any) -> None:

@@ -7,7 +7,7 @@ import onnx
 
 from triton_converters.graph.opsets import add_missing
 from triton_converters.graph.order import sort
-from triton_converters.graph.walk import Names, graphs
+from triton_converters.graph.walk import UnusedNames, graphs
 
 LOCALE = "C.UTF-8"
 """The locale with Unicode's letters that every image has. StringNormalizer's default is en_US, which most lack."""
@@ -68,7 +68,7 @@ def _widen(model: Any) -> int:
         return 0
     # In which weights need not be inputs.
     model.ir_version = max(model.ir_version, 4)
-    names, given = Names(graph), {each.name for each in inputs}
+    names, given = UnusedNames(graph), {each.name for each in inputs}
     inside = {each.name: names.unused(f"{each.name}_scalar") for each in (*inputs, *outputs)}
     _rename(graph, inside)
     none, one = names.unused("shape_of_scalar"), names.unused("shape_of_one")

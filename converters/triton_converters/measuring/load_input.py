@@ -23,7 +23,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Mix, Signature, Tensor
 from triton_converters.incoming.files import unfit
 from triton_converters.measuring import mixed_shapes, perf_input
-from triton_converters.measuring.mixed_shapes import Group, Sample
+from triton_converters.measuring.mixed_shapes import Group, Picked
 from triton_converters.measuring.perf_input import FILES_OF_SIZES, LIMIT_BYTES, file_name
 from triton_converters.model_config.data_types import BYTES, numpy_type, objects, of_wire, strings
 from triton_converters.model_config.shapes import requested
@@ -135,7 +135,7 @@ def check_mix(told: Mix | None, key: str, load: Load, sweep: Sweep, what: Path) 
         raise unfit(what, "the shapes that it tells of are not those of the reference's samples")
 
 
-def _mixed(reference: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int) -> tuple[Sample, ...]:
+def _mixed(reference: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int) -> tuple[Picked, ...]:
     """Return the samples to send in their own shapes, in their order; none if they have one shape.
 
     Without a batch dimension, the reference holds single samples only if nothing else was asked for.
@@ -148,15 +148,15 @@ def _mixed(reference: Path, shapes: Sequence[InputShape], signature: Signature, 
     return chosen if mixed_shapes.is_mixed(chosen) else ()
 
 
-def _samples(reference: Path, signature: Signature) -> Iterator[tuple[Sample, dict[str, Array]]]:
+def _samples(reference: Path, signature: Signature) -> Iterator[tuple[Picked, dict[str, Array]]]:
     """Yield each sample of the reference, in its order, and its inputs."""
     for number, inputs in enumerate(read_inputs(reference)):
         for index, sample in enumerate(perf_input.samples_of(inputs, signature.max_batch_size > 0)):
             sizes = tuple(requested(tensor, sample[tensor.name].shape) for tensor in signature.inputs)
-            yield Sample(number, index, sizes, perf_input.encoded_bytes(sample)), dict(sample)
+            yield Picked(number, index, sizes, perf_input.encoded_bytes(sample)), dict(sample)
 
 
-def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen: Sequence[Sample]) -> LoadInput:
+def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen: Sequence[Picked]) -> LoadInput:
     declared, wanted = {tensor.name: tensor for tensor in signature.inputs}, set(chosen)
     steps = {
         sample: perf_input.step(inputs, declared)

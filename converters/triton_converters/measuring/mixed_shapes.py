@@ -31,7 +31,7 @@ MEANS = ("client_send", "network", "queue", "compute_input", "compute_infer", "c
 
 
 @dataclass(frozen=True)
-class Sample:
+class Picked:
     """A sample of the reference: where it is, and how large."""
 
     batch: int
@@ -54,12 +54,12 @@ class Group:
     """How many there are."""
 
 
-def is_mixed(samples: Sequence[Sample]) -> bool:
+def is_mixed(samples: Sequence[Picked]) -> bool:
     """Whether the samples have several shapes."""
     return len({each.shapes for each in samples}) > 1
 
 
-def sent(samples: Sequence[Sample], limit_bytes: int) -> tuple[Sample, ...]:
+def sent(samples: Sequence[Picked], limit_bytes: int) -> tuple[Picked, ...]:
     """Return the samples that are sent in turn: evenly by size if there are too many, in an order by chance.
 
     Those at the end that do not fit into ``limit_bytes`` together are left out, but for the first.
@@ -78,7 +78,7 @@ def sent(samples: Sequence[Sample], limit_bytes: int) -> tuple[Sample, ...]:
     return tuple(taken)
 
 
-def groups(samples: Sequence[Sample]) -> tuple[Group, ...]:
+def groups(samples: Sequence[Picked]) -> tuple[Group, ...]:
     """Return at most MOST_SHAPES shapes, from small to large, and how many of the samples each stands for."""
     ordered = sorted((each.shapes for each in samples), key=lambda shapes: (_elements(shapes), shapes))
     if len(set(ordered)) <= MOST_SHAPES:
@@ -93,7 +93,7 @@ def groups(samples: Sequence[Sample]) -> tuple[Group, ...]:
     return tuple(Group(shapes, count) for shapes, count in found.items())
 
 
-def describe(samples: Sequence[Sample], signature: Signature) -> Mix:
+def describe(samples: Sequence[Picked], signature: Signature) -> Mix:
     """Return how long the dimensions are that vary over the samples; equal lengths are told of one input."""
     columns: dict[tuple[int, ...], Lengths] = {}
     for number, tensor in enumerate(signature.inputs):

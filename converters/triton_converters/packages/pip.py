@@ -39,7 +39,7 @@ PROGRESS = {"Downloading ": "download ", "Collecting ": "resolve "}
 
 
 @dataclass(frozen=True)
-class Installed:
+class Installation:
     """What pip installed."""
 
     site: Path
@@ -50,7 +50,7 @@ class Installed:
 
 def install(
     lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, advice: str = ADVICE
-) -> Installed:
+) -> Installation:
     """Install what the image lacks below ``place``. Raises StageError with the reason that pip's words give.
 
     ``place``: a directory with room for what pip downloads and unpacks. pip's log stays off it. ``advice``: what else
@@ -62,7 +62,7 @@ def install(
 
 def _install(
     lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, own: Path, advice: str
-) -> Installed:
+) -> Installation:
     # Not --target: with it, pip would install what the image has once more.
     there, prefix, report, log = own / "image", place / "prefix", own / "report.json", own / "pip.log"
     describe(image, there)
@@ -79,7 +79,7 @@ def _install(
     if code != 0:
         raise failure(printed, _scrubbed(end_of(log), index), index.host, advice)
     site = sysconfig.get_path("purelib", "posix_prefix", {"base": str(prefix), "platbase": str(prefix)})
-    return Installed(Path(site), tuple(sorted(_reported(report))))
+    return Installation(Path(site), tuple(sorted(_reported(report))))
 
 
 def _reported(report: Path) -> Iterable[str]:

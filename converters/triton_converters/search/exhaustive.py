@@ -1,7 +1,7 @@
 """The exhaustive search: every point of the space, distant ones first, so that even a small budget gives a survey."""
 
 from triton_converters.contract.results import Tuning
-from triton_converters.search.path import Path, Point
+from triton_converters.search.path import Path, Setup
 from triton_converters.search.space import Space
 
 
@@ -15,7 +15,7 @@ def sweep(space: Space) -> Path:
         fineness[tuning] = min(found, fineness.get(tuning, found))
     for tuning in sorted(fineness, key=lambda each: fineness[each]):
         for load in space.servable(tuning):
-            yield Point(tuning, load)
+            yield Setup(tuning, load)
 
 
 def _coarse_first(count: int) -> list[int]:

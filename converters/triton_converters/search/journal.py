@@ -16,8 +16,8 @@ from triton_converters.contract.results import Row, Tuning
 from triton_converters.incoming import files, measured
 from triton_converters.incoming.files import unfit
 from triton_converters.search import plausible
-from triton_converters.search.path import Point
-from triton_converters.search.space import Load, Space
+from triton_converters.search.path import Setup
+from triton_converters.search.space import LoadLevel, Space
 
 FILE = "points.jsonl"
 FOLDER = "search"
@@ -53,9 +53,9 @@ class Entry(Document):
     """perf_analyzer's command line."""
 
     @property
-    def point(self) -> Point:
+    def point(self) -> Setup:
         """The point that the entry is about."""
-        return Point(self.tuning, Load(self.batch_size, self.concurrency))
+        return Setup(self.tuning, LoadLevel(self.batch_size, self.concurrency))
 
 
 class Journal:
@@ -86,7 +86,7 @@ class Journal:
         """The folder of the attempt that was begun last."""
         return self.directory / f"{len(self.entries):04}"
 
-    def measured(self, point: Point, kind: str = MEASURED) -> Entry | None:
+    def measured(self, point: Setup, kind: str = MEASURED) -> Entry | None:
         """Return the entry that holds a point's row, or None."""
         return next((each for each in self.entries if each.kind == kind and each.point == point), None)
 
@@ -96,7 +96,7 @@ class Journal:
 
     def lost(self, tuning: Tuning) -> int:
         """Return how often the server or the Job ended suddenly with a configuration."""
-        begun: dict[Point, int] = {}
+        begun: dict[Setup, int] = {}
         for each in self.entries:
             if each.tuning == tuning:
                 begun[each.point] = begun.get(each.point, 0) + 1 if each.kind == BEGAN else 0
@@ -154,7 +154,7 @@ def _check(space: Space, entries: Sequence[Entry], what: Path) -> None:
             raise unfit(what, "an attempt in it was not asked for")
         if (entry.row is not None) != (entry.kind in (MEASURED, REPEATED)):
             raise unfit(what, f"an attempt in it is {entry.kind}, and its figures say otherwise")
-        if entry.row is not None and Load(entry.row.batch_size, entry.row.concurrency) != load:
+        if entry.row is not None and LoadLevel(entry.row.batch_size, entry.row.concurrency) != load:
             raise unfit(what, "a figure in it is of another load than its attempt")
         if not 0 <= entry.seconds <= LONGEST_SECONDS:
             raise unfit(what, "an attempt in it cannot have taken that long")

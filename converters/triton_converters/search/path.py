@@ -9,21 +9,21 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from triton_converters.contract.results import Row, Tuning
-from triton_converters.search.space import Load
+from triton_converters.search.space import LoadLevel
 
 
-class Point(NamedTuple):
+class Setup(NamedTuple):
     """A configuration and the load it is measured with."""
 
     tuning: Tuning
-    load: Load
+    load: LoadLevel
 
 
-Path = Generator[Point, Row | None, None]
+Path = Generator[Setup, Row | None, None]
 """Yields points and is sent their rows; None: the configuration cannot be served."""
 
 
-def follow(path: Path, answer: Callable[[Point], Row | None]) -> None:
+def follow(path: Path, answer: Callable[[Setup], Row | None]) -> None:
     """Walk a path to its end; any exception of ``answer`` ends the walk."""
     with suppress(StopIteration):
         point = next(path)

@@ -8,7 +8,7 @@ from triton_converters.contract.results import Row, SearchResult, Tuning
 from triton_converters.contract.search_parts import LONGEST_OVERRUN_SECONDS, PART_POINTS, excess
 from triton_converters.incoming.files import unfit
 from triton_converters.incoming.plausible import is_possible
-from triton_converters.search.space import Load, Space
+from triton_converters.search.space import LoadLevel, Space
 
 
 def check(request: SearchRequest, part: SearchResult, what: Path) -> None:
@@ -31,6 +31,6 @@ def check_points(space: Space, points: Iterable[tuple[Tuning, Row | None]], what
             raise unfit(what, "a configuration in it was not asked for")
         if row is None:
             continue
-        load = Load(row.batch_size, row.concurrency)
+        load = LoadLevel(row.batch_size, row.concurrency)
         if not is_possible(row) or row.request_rate or load not in space.servable(tuning):
             raise unfit(what, "a figure in it is impossible, or its load was not asked for")

@@ -18,7 +18,7 @@ from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.server import Server
 from triton_converters.model_config.model import retuned
-from triton_converters.search.path import Point
+from triton_converters.search.path import Setup
 from triton_converters.user.dataloader import head
 
 REPEAT_SECONDS = 2
@@ -62,7 +62,7 @@ class Probe:
         self.loaded = tuning
         return ""
 
-    def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
+    def measure(self, point: Setup, directory: Path, at_least: Row | None = None) -> Row:
         """Measure a point whose configuration is loaded; ``at_least``: its first row, if this is a repeat.
 
         Raises StageError: ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed.

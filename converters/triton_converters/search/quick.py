@@ -17,7 +17,7 @@ from typing import NamedTuple
 from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import order
-from triton_converters.search.path import Path, Point
+from triton_converters.search.path import Path, Setup
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
 STEP_GAIN = 0.07
@@ -63,8 +63,8 @@ class Standing(NamedTuple):
 
 
 WORST = Standing(inf, inf)
-Looking = Generator[Point, Row | None, Standing]
-Stepping = Generator[Point, Row | None, bool]
+Looking = Generator[Setup, Row | None, Standing]
+Stepping = Generator[Setup, Row | None, bool]
 
 
 @dataclass
@@ -80,15 +80,15 @@ class _Climber:
     here: Standing = WORST
     ceiling: int = 0
     """Position of the heaviest load that is still worth a try."""
-    seen: dict[Point, Standing] = field(default_factory=dict)
-    rows: dict[Point, Row] = field(default_factory=dict)
-    places: dict[Point, Place] = field(default_factory=dict)
+    seen: dict[Setup, Standing] = field(default_factory=dict)
+    rows: dict[Setup, Row] = field(default_factory=dict)
+    places: dict[Setup, Place] = field(default_factory=dict)
     let_go: set[tuple[int, int, int]] = field(default_factory=set)
     """Values not to try again: load, axis and position on the axis."""
 
     def look(self, place: Place, at: int) -> Looking:
         """Return the standing of a point; yields the point if it is new."""
-        point = Point(self.space.tuning(place), self.space.loads[at])
+        point = Setup(self.space.tuning(place), self.space.loads[at])
         if point not in self.seen:
             row = yield point
             self.places[point] = place
@@ -219,10 +219,10 @@ class _Climber:
         """Yield what may be better than the best, with the position of its load, those that promise most first."""
         best = min(self.seen, key=lambda point: self.seen[point])
         for place, at in self._around(best):
-            if at < self._loads_of(place) and Point(self.space.tuning(place), self.space.loads[at]) not in self.seen:
+            if at < self._loads_of(place) and Setup(self.space.tuning(place), self.space.loads[at]) not in self.seen:
                 yield place, at
 
-    def _around(self, best: Point) -> Iterator[tuple[Place, int]]:
+    def _around(self, best: Setup) -> Iterator[tuple[Place, int]]:
         """Yield heavier loads, what the best's load can fill, and the same at a load that misses by little."""
         self._center(best)
         at, feasible = self.at, self.here.feasible
@@ -238,11 +238,11 @@ class _Climber:
             self._center(best)
         yield from ((place, at) for place in (*self._fillings(), *self._instances()))
 
-    def _center(self, point: Point) -> None:
+    def _center(self, point: Setup) -> None:
         self.place, self.here = self.places[point], self.seen[point]
         self.at = self.space.loads.index(point.load)
 
-    def _missing_by_little(self) -> Point | None:
+    def _missing_by_little(self) -> Setup | None:
         """Return what would be better than the climb's place if it did not miss a constraint by little."""
         wanted = self.here.cost - STEP_GAIN
         near = [point for point, each in self.seen.items() if each.cost < wanted and 0 < each.distance <= WITHIN_REACH]
@@ -307,7 +307,7 @@ class _Climber:
     def _instances(self) -> Iterator[Place]:
         yield from (place for _, place in self.space.neighbours(self.place, INSTANCES))
 
-    def _bound(self, point: Point, at: int) -> Standing:
+    def _bound(self, point: Setup, at: int) -> Standing:
         """Return a bound on a configuration at a lighter load: Little's law with the least latencies of any row."""
         load = self.space.loads[at]
         least = {name: min(getattr(row, name) for row in self.rows.values()) for name in LATENCIES}
@@ -337,8 +337,8 @@ class _Climber:
     def _with(self, positions: dict[int, int]) -> Place:
         return tuple(positions.get(axis, at) for axis, at in enumerate(self.place))
 
-    def _point(self, place: Place) -> Point:
-        return Point(self.space.tuning(place), self.space.loads[self.at])
+    def _point(self, place: Place) -> Setup:
+        return Setup(self.space.tuning(place), self.space.loads[self.at])
 
     def _loads_of(self, place: Place) -> int:
         return len(self.space.servable(self.space.tuning(place)))

@@ -15,7 +15,7 @@ QUEUE_DELAYS = (0, 100, 500, 1000, 5000)
 
 
 @dataclass(frozen=True, order=True)
-class Load:
+class LoadLevel:
     """The load with which a configuration is measured."""
 
     batch_size: int
@@ -50,7 +50,7 @@ class Space:
     base: Tuning
     maximum_instances: int
     vary_cuda_graphs: bool
-    loads: tuple[Load, ...]
+    loads: tuple[LoadLevel, ...]
 
     @classmethod
     def of(cls, request: SearchRequest) -> "Space":
@@ -108,7 +108,7 @@ class Space:
                     break
                 at += direction
 
-    def servable(self, tuning: Tuning) -> tuple[Load, ...]:
+    def servable(self, tuning: Tuning) -> tuple[LoadLevel, ...]:
         """Return the loads that a configuration takes: no request may hold more samples than its maximum."""
         maximum = tuning.max_batch_size
         return tuple(load for load in self.loads if not maximum or load.batch_size <= maximum)
@@ -152,6 +152,6 @@ class Space:
         )
 
 
-def loads(sweep: Sweep) -> tuple[Load, ...]:
+def loads(sweep: Sweep) -> tuple[LoadLevel, ...]:
     """Return a sweep's loads, from the lightest to the heaviest."""
-    return tuple(sorted(Load(*pair) for pair in product(sweep.batch_sizes, sweep.concurrencies)))
+    return tuple(sorted(LoadLevel(*pair) for pair in product(sweep.batch_sizes, sweep.concurrencies)))

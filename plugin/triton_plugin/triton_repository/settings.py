@@ -51,7 +51,7 @@ def _overrides(fields: Fields, above: str) -> Iterator[str]:
                 yield f"{name} {{ {inner} }}"
 
 
-def _written(value: str, kind: overrides.Kind) -> str:
+def _written(value: str, kind: overrides.ValueKind) -> str:
     if kind is overrides.NAME:
         return json.dumps(value)
     return value.lower() if kind is overrides.SWITCH else value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from triton_converters.claim_store import inspection, python_step
 from triton_converters.claim_store.dump import read_batches
-from triton_converters.claim_store.ensemble_repository import Part, publish_ensemble
+from triton_converters.claim_store.ensemble_repository import Built, publish_ensemble
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.replay import published_packages
 from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
@@ -45,7 +45,7 @@ def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
     return publish_revision(made[0].request, made[0].signature, made[0].conversion, made[0].example)
 
 
-def _part(request: ConvertRequest, incoming: Path) -> Part:
+def _part(request: ConvertRequest, incoming: Path) -> Built:
     """Return one model; its conversion may have been published by another Job before."""
     form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
     conversion = find_intact(candidate, request.conversion_key)
@@ -58,7 +58,7 @@ def _part(request: ConvertRequest, incoming: Path) -> Part:
         served = as_served(form, file, request.format)
     except ValueError as error:
         raise unfit(file, error) from error
-    return Part(request, served, conversion, next(read_batches(layout.reference_directory(request.reference))))
+    return Built(request, served, conversion, next(read_batches(layout.reference_directory(request.reference))))
 
 
 def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion:

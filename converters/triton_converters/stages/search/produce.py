@@ -31,10 +31,10 @@ from triton_converters.search.journal import (
     Journal,
 )
 from triton_converters.search.path import Path as Walk
-from triton_converters.search.path import Point, follow
+from triton_converters.search.path import Setup, follow
 from triton_converters.search.probe import Probe
 from triton_converters.search.quick import climb
-from triton_converters.search.space import Load, Space
+from triton_converters.search.space import LoadLevel, Space
 
 LOST_TWICE = 2
 """A configuration under which the server or the Job ended this often is not tried again."""
@@ -74,7 +74,7 @@ def _search(request: SearchRequest, incoming: Path) -> SearchResult:
     profile_directory = layout.measurement_directory(request.profile)
     profile = read_result(profile_directory, "profile", request.profile, ProfileResult)
     rows: tuple[Row, ...] = getattr(profile, request.scenario)
-    profiled = {Point(request.base, Load(row.batch_size, row.concurrency)): row for row in rows}
+    profiled = {Setup(request.base, LoadLevel(row.batch_size, row.concurrency)): row for row in rows}
     server = Server(request.load, request.model_name)
     server.wait_ready()
     space = Space.of(request)
@@ -92,7 +92,7 @@ class Search:
     space: Space
     journal: Journal
     probe: Probe
-    profiled: Mapping[Point, Row]
+    profiled: Mapping[Setup, Row]
     """Measurements of the base from its profile; they cost nothing."""
     visited: list[Entry] = field(default_factory=list)
     """Entries on the path so far, including those of earlier parts."""
@@ -126,7 +126,7 @@ class Search:
     def _first(self) -> int:
         return self.request.part * PART_POINTS
 
-    def _answer(self, point: Point) -> Row | None:
+    def _answer(self, point: Setup) -> Row | None:
         """Return a point's row from the profile, the journal or a measurement.
 
         Raises EndedError, and StageError if the server is gone.
@@ -145,11 +145,11 @@ class Search:
         self.visited.append(entry)
         return entry.row
 
-    def _known(self, point: Point, kind: str) -> Entry | None:
+    def _known(self, point: Setup, kind: str) -> Entry | None:
         # A row comes first: an earlier part may have gone on from it, and refused the configuration at a later load.
         return self.journal.measured(point, kind) or self.journal.refused(point.tuning)
 
-    def _try(self, point: Point, kind: str, at_least: Row | None = None) -> Entry:
+    def _try(self, point: Setup, kind: str, at_least: Row | None = None) -> Entry:
         """Load and measure a configuration; refuse it if the server or the Job ended twice under it."""
         tuning, load = point
         while self.journal.lost(tuning) < LOST_TWICE:
@@ -173,7 +173,7 @@ class Search:
             return self._write(kind if row else REFUSED, point, row, refusal, time.monotonic() - started)
         return self._write(REFUSED, point, None, "the server or the Job ended twice while it was measured", 0.0)
 
-    def _write(self, kind: str, point: Point, row: Row | None, message: str, seconds: float) -> Entry:
+    def _write(self, kind: str, point: Setup, row: Row | None, message: str, seconds: float) -> Entry:
         entry = Entry(
             kind,
             point.tuning,
