@@ -37,7 +37,7 @@ def _late_condition(context: Context, view: ServerView) -> Statement | None:
     record = context.observed.failures.get(late_name(context, view.name))
     if record is not None and (record.uid, record.retry) == (view.uid, context.triton_deployment.retry):
         return Statement("Available", False, record.reason, record.message)
-    if room.is_barred(context, view) or room.has_time(context, view):
+    if room.room_for(context, view) in room.HAS_TIME:
         return None
     seconds = context.spec.serving.progress_deadline_seconds
     message = f"Deployment {view.name} was not ready within {seconds} s"

@@ -16,10 +16,10 @@ from triton_operator.jobs.remeasuring import record_unmet_figures
 from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.server import ServerView
 from triton_operator.observed.trouble import Trouble
-from triton_operator.rollout import room
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.preview import beyond, first_work, measured_concurrencies, merged
 from triton_operator.rollout.regression import compare
+from triton_operator.rollout.room import Room, room_for
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _late_condition(context: Context, view: ServerView | None, measured_conditio
 
     ``measured_condition``: the measurement's condition, which says what it waits for.
     """
-    if view is None or not room.is_spent(context, view):
+    if view is None or room_for(context, view) is not Room.SPENT:
         return None
     delay = f"the measurement of Deployment {view.name} did not begin in the time for which {context.active_server}"
     message = f"{delay} made room: {measured_condition.message}"

@@ -1,4 +1,4 @@
-"""Room for a target revision when every GPU is taken. Pure.
+"""Room for a target revision when every GPU is taken: the facts, and the table that decides. Pure.
 
 The active revision makes way, and comes back if the target revision fails, or if its measurement does not begin in
 time. Of several servers half make way, so that the other half answers until the target has as many: the Service points
@@ -7,8 +7,9 @@ target it makes way, since when, and with how many pods.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import Enum, auto
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
@@ -26,12 +27,83 @@ NODE_AFTER_SECONDS = 300.0
 """Seconds for which a target waits for a node that an autoscaler has announced: clouds take some minutes for one."""
 
 
+class Room(Enum):
+    """The room that the active revision makes for a target."""
+
+    NONE = auto()
+    """The active revision has all of its replicas."""
+    BARRED = auto()
+    """The same, only because the spec is suspended: the target gets replicas, and its deadline begins, after that."""
+    BEGINS = auto()
+    """The active revision is about to have fewer replicas."""
+    MADE = auto()
+    SPENT = auto()
+    """The active revision has made way for as long as a target may take to become ready."""
+
+
+MAKES_WAY = frozenset({Room.BEGINS, Room.MADE, Room.SPENT})
+"""The rooms with which the active revision has fewer replicas, or is about to."""
+HAS_TIME = frozenset({Room.BARRED, Room.BEGINS, Room.MADE})
+"""The rooms with which the target is not late, however long the operator was away: it had no GPU before."""
+
+
+@dataclass(frozen=True)
+class RoomFacts:
+    """Everything that decides which room a target has beside the active revision."""
+
+    wanted: bool
+    """Whether the spec wants replicas."""
+    made: bool
+    """Whether the active Deployment is noted to make way for the target."""
+    overdue: bool
+    """Whether the deadline has passed since then, or else since the target's pods are waited for."""
+    suspended: bool
+    stopped: bool
+    """Whether the target's Deployment has neither replicas nor ready pods."""
+    helps: bool
+    """Whether the active revision has GPUs of the kind that the target lacks, on nodes where the target may run."""
+    waited: bool
+    """Whether the target has waited long enough for other GPUs."""
+    was_ready: bool
+    """Whether the target was ready: an autoscaler asked for another pod then, and that must stop no server."""
+
+
+def next_room(facts: RoomFacts) -> Room:
+    """Return the target's room; the first line that applies decides."""
+    if not facts.wanted:
+        return Room.NONE
+    if facts.made:
+        return Room.SPENT if facts.overdue else Room.MADE
+    if facts.suspended:
+        return Room.BARRED if facts.stopped or (facts.helps and facts.overdue) else Room.NONE
+    return Room.BEGINS if facts.helps and facts.waited and not facts.was_ready else Room.NONE
+
+
+def room_for(context: Context, target: ServerView | None) -> Room:
+    """Return the room that the target has beside the active revision."""
+    active, deadline = _active_server(context, target), context.spec.serving.progress_deadline_seconds
+    if active is None or target is None:
+        return Room.NONE
+    waited = overdue = target.waiting_seconds(context.now)
+    if (is_made := active.makes_way_for == target.name) and active.makes_way_since is not None:
+        overdue = (context.now - active.makes_way_since).total_seconds()
+    patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
+    facts = RoomFacts(
+        wanted=context.spec.serving.replicas > 0,
+        made=is_made,
+        overdue=overdue > deadline,
+        suspended=context.spec.suspend,
+        stopped=target.replicas == 0 and not target.ready_pods,
+        helps=_has_lacking_gpus(active, target),
+        waited=waited >= min(patience, deadline / 2),
+        was_ready=target.was_ready,
+    )
+    return next_room(facts)
+
+
 def makes_way(context: Context, target: ServerView | None) -> bool:
     """Whether the active revision has fewer replicas, or is about to have fewer, because the target needs its GPUs."""
-    active = _active_server(context, target)
-    if active is None or target is None or context.spec.serving.replicas == 0:
-        return False
-    return active.makes_way_for == target.name or _needs_room(context, active, target)
+    return room_for(context, target) in MAKES_WAY
 
 
 def is_enough(context: Context, target: ServerView) -> bool:
@@ -42,47 +114,12 @@ def is_enough(context: Context, target: ServerView) -> bool:
     active = _active_server(context, target)
     if target.ready or active is None or not makes_way(context, target) or not _lacking_gpus(target):
         return target.ready
-    needed_pods = active.makes_way_pods or context.spec.serving.replicas - _remaining_replicas(context, active, target)
-    return target.ready_pods >= max(1, needed_pods)
-
-
-def is_spent(context: Context, target: ServerView | None) -> bool:
-    """Whether the active revision has made way for as long as a target may take to become ready."""
-    active = _active_server(context, target)
-    if active is None or target is None or active.makes_way_for != target.name:
-        return False
-    deadline = context.spec.serving.progress_deadline_seconds
-    if active.makes_way_since is None:
-        return target.waiting_seconds(context.now) > deadline
-    return (context.now - active.makes_way_since).total_seconds() > deadline
-
-
-def has_time(context: Context, target: ServerView) -> bool:
-    """Whether the target's time to become ready goes on, or has yet to begin, because the active revision makes way.
-
-    Before that it has no GPU, however long the operator was away.
-    """
-    return makes_way(context, target) and not is_spent(context, target)
+    return target.ready_pods >= _given_pods(context, active, target)
 
 
 def yields(context: Context, target: ServerView | None) -> bool:
     """Whether the servers that made way for the target come back, because the spec is suspended."""
-    active = _active_server(context, target)
-    if not context.spec.suspend or active is None or target is None:
-        return False
-    is_stopped = target.replicas == 0 and not target.ready_pods
-    return active.makes_way_for == target.name or is_stopped or is_barred(context, target)
-
-
-def is_barred(context: Context, target: ServerView) -> bool:
-    """Whether the target's deadline has passed only because the active revision makes no way while it is suspended.
-
-    The target has no replicas then until the suspension ends, and its deadline begins anew with them.
-    """
-    active = _active_server(context, target)
-    if not context.spec.suspend or active is None or not _has_lacking_gpus(active, target):
-        return False
-    return target.waiting_seconds(context.now) > context.spec.serving.progress_deadline_seconds
+    return context.spec.suspend and room_for(context, target) is not Room.NONE
 
 
 def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
@@ -103,15 +140,16 @@ def scale_active(context: Context, target: ServerView | None, failed: bool) -> E
     active = _active_server(context, target)
     if active is None:
         return Effects()
-    replicas, makes_way_for, annotations = context.spec.serving.replicas, "", {}
+    replicas, annotations = context.spec.serving.replicas, {}
     if target is not None and not failed and makes_way(context, target):
-        remaining = _remaining_replicas(context, active, target)
-        replicas, makes_way_for, annotations = (
-            remaining,
-            target.name,
-            _room_annotations(context, active, target, remaining),
-        )
-    if (replicas, makes_way_for) == (active.replicas, active.makes_way_for):
+        since = active.makes_way_since if active.makes_way_for == target.name else None
+        replicas = _remaining_replicas(context, active, target)
+        annotations = {
+            names.MAKES_WAY_ANNOTATION: target.name,
+            names.MAKES_WAY_SINCE_ANNOTATION: (since or context.now).isoformat(),
+            names.MAKES_WAY_PODS_ANNOTATION: str(_given_pods(context, active, target)),
+        }
+    if (replicas, annotations.get(names.MAKES_WAY_ANNOTATION, "")) == (active.replicas, active.makes_way_for):
         return Effects()
     body = scaled(context, active, replicas, annotations)
     return Effects() if body is None else Effects((body,))
@@ -134,17 +172,6 @@ def with_room_made(context: Context, target: ServerView | None, available: State
     if remaining == 0:
         return Statement("Available", False, Reason.NO_SPARE_GPU, f"{cause} and answers no request; it {return_words}")
     return replace(available, message=f"{available.message}; {cause} of {desired} replicas; the rest {return_words}")
-
-
-def _needs_room(context: Context, active: ServerView, target: ServerView) -> bool:
-    """Whether GPUs of the active revision would help the target, and it has waited long enough for other ones.
-
-    A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
-    """
-    if target.was_ready or context.spec.suspend or not _has_lacking_gpus(active, target):
-        return False
-    patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
-    return target.waiting_seconds(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
 
 
 def _has_lacking_gpus(active: ServerView, target: ServerView) -> bool:
@@ -173,24 +200,18 @@ def _remaining_replicas(context: Context, active: ServerView, target: ServerView
     )
 
 
+def _given_pods(context: Context, active: ServerView, target: ServerView) -> int:
+    """Return how many pods the active revision gives up for the target, as noted once it has done so."""
+    noted = active.makes_way_pods if active.makes_way_for == target.name else None
+    return max(1, noted or _placed_pods(context, active) - _remaining_replicas(context, active, target))
+
+
 def _placed_pods(context: Context, active: ServerView) -> int:
     """Return how many pods of the active revision have GPUs that it may keep.
 
     The watch of pods may lack some of those that the Deployment says are ready.
     """
     return min(max(active.placed_pods, active.ready_pods), context.spec.serving.replicas)
-
-
-def _room_annotations(context: Context, active: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
-    if active.makes_way_for == target.name:
-        since, pods = active.makes_way_since, active.makes_way_pods
-    else:
-        since, pods = context.now, max(1, _placed_pods(context, active) - remaining)
-    annotations = {
-        names.MAKES_WAY_SINCE_ANNOTATION: since and since.isoformat(),
-        names.MAKES_WAY_PODS_ANNOTATION: pods and str(pods),
-    }
-    return {names.MAKES_WAY_ANNOTATION: target.name} | {name: note for name, note in annotations.items() if note}
 
 
 def _gpus(server: ServerView) -> dict[str, Decimal]:
