@@ -1,7 +1,6 @@
 """What every stage and builder gets: an object's spec, what was observed of it, and the settings. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,6 @@ from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import TritonDeployment
-from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
@@ -36,8 +34,9 @@ class Context:
     """The images that the object keeps."""
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out; ``spec`` has it already. None: nothing."""
-    resolving_failures: Mapping[str, Failure] = field(default_factory=dict)
-    """Failures, by their Jobs' names, that ``resolved`` follows from. They are recorded until the status has it."""
+    unbatched: Resolved | None = None
+    """What takes the place of ``resolved`` if samples must not share a batch; None: nothing does. A request keeps its
+    first dimension then, whatever that counts."""
 
     @property
     def name(self) -> str:

@@ -71,7 +71,7 @@ def first_draft(context: Context, progress: Progress) -> Draft:
     # While all is made again, the flow may end before the Job that found something missing.
     known = {} if progress.is_complete else context.observed.failures
     missing = {name: each for name, each in known.items() if each.reason is Reason.INPUT_MISSING}
-    effects = Effects(failures={**missing, **context.resolving_failures}) + progress.effects
+    effects = Effects(failures=missing) + progress.effects
     return Draft(progress, outline_of(context, progress), effects, soak, canary, context.observed.history)
 
 

@@ -1,9 +1,8 @@
 """Fills in what a spec leaves out. Pure.
 
 Formats and batch dimensions are what the source's content shows. Candidates and batch sizes that were chosen once are
-kept in the status, like the images: a newer operator that would choose otherwise only says so. A batch size is chosen
-again once, if the framework's run shows that samples must not share a batch: it becomes 0, and a request keeps its
-first dimension, whatever that counts.
+kept in the status, like the images: a newer operator that would choose otherwise only says so. What is chosen in place
+of a batch size if samples must not share a batch is chosen too: the reference stage, which finds that out, takes it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,19 +12,14 @@ from typing import get_args
 from pydantic import ValidationError
 
 from triton_converters.contract.formats import DECLARING, SHOWN
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
-from triton_operator.jobs.reference import reference_work
-from triton_operator.jobs.run import run
 from triton_operator.jobs.source import FoundModel, found_models, source_work
 from triton_operator.jobs.source import recorded_source as told_by
-from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting
 
 SHOWN_FORMATS: tuple[SourceFormat, ...] = tuple(each for each in get_args(SourceFormat) if each in SHOWN)
@@ -74,11 +68,7 @@ def with_resolved_spec(context: Context) -> Context:
     with_batches = _with_choices(context, findings)
     if source_result is None or fitting.asks_for_batches(findings.spec) or not findings.has_batches:
         return with_batches
-    failures = _batching_failures(with_batches, source_result)
-    # The Job that failed is deleted before the status says what follows from it.
-    return (
-        replace(_with_choices(context, findings, mixes=True), resolving_failures=failures) if failures else with_batches
-    )
+    return replace(with_batches, unbatched=_with_choices(context, findings, mixes=True).resolved)
 
 
 def _findings(
@@ -168,20 +158,6 @@ def _max_batch_size(model: Model, is_batched: bool | None, largest: int) -> int:
     if is_batched is None or model.format not in DECLARING:
         return 1
     return largest if is_batched else 0
-
-
-def _batching_failures(context: Context, source_result: SourceResult) -> Mapping[str, Failure]:
-    """Return the failure of the reference Job with these batch sizes if it found that samples must not share a batch.
-
-    By the Job's name; empty: it did not.
-    """
-    observed = context.observed
-    failures = [*(job.failure for job in observed.jobs.values()), *observed.failures.values()]
-    if not any(each is not None and each.reason is Reason.BATCHING_UNSUPPORTED for each in failures):
-        return {}
-    job_run = run(context, reference_work(context, source_result))
-    is_rejected = job_run.failure is not None and job_run.failure.reason is Reason.BATCHING_UNSUPPORTED
-    return job_run.effects.failures if is_rejected else {}
 
 
 def _recorded_choice(context: Context, digest: str) -> Resolved | None:

@@ -81,7 +81,7 @@ def status_of(
         conditions=conditions(context, progress, outline, optional_conditions, new_images),
         images=context.pins,
         new_images=new_images,
-        resolved=context.resolved,
+        resolved=progress.resolved or context.resolved,
         source=_source(context, progress) or recorded.source,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.resolved import Resolved
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -39,6 +40,8 @@ class Progress:
     """Whether this step goes on or has failed, so that no later step is taken in this pass."""
     stalled: bool = False
     """Whether this step has failed, so that nothing more is tried until something changes."""
+    resolved: Resolved | None = None
+    """What takes the place of `Context.resolved` from the next pass on; None: nothing does."""
     again_after: float | None = None
     """Seconds until time alone lets the flow go on, or changes a condition; None: time alone changes nothing."""
 

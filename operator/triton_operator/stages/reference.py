@@ -3,7 +3,7 @@
 The inputs are the dataloader's or, without one, generated from what the model's graph declares.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.input_shapes import shapes_fault
 from triton_converters.contract.measurement_requests import InputShape
@@ -45,6 +45,11 @@ def refer(context: Context, progress: Sourced) -> Sourced:
             return progress.wait_with(condition, job_run.effects, stalled=True)
         dump = Dump(progress.source, work.key, result, job_run.image_id)
         return progress.advance_to(Referred, effects=progress.effects + job_run.effects, dump=dump)
+    is_mixed = job_run.failure is not None and job_run.failure.reason is Reason.BATCHING_UNSUPPORTED
+    if is_mixed and context.unbatched not in (None, context.resolved):
+        # The failure stays recorded until the status has what follows from it.
+        condition = Statement("Converted", None, Reason.WAITING, "the reference Job runs again with maxBatchSize 0")
+        return replace(progress.wait_with(condition, job_run.effects), resolved=context.unbatched)
     return await_result(context, progress, "Converted", "the reference Job", job_run, prefix="reference: ")
 
 
