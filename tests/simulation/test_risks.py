@@ -1,7 +1,5 @@
 """Conditions that warn: they are there only while there is something to say, and stop nothing."""
 
-import pytest
-
 from tests.simulation.api_server import KEY
 from tests.simulation.cluster import Cluster
 from tests.simulation.test_rollback import version
@@ -9,36 +7,9 @@ from tests.states.deployment import a_deployment
 from triton_operator.kube.kinds import JOB
 from triton_operator.runtime.store import Store
 
-OLD, NEW = "nvcr.io/nvidia/tritonserver:25.06-py3", "nvcr.io/nvidia/tritonserver:26.07-py3"
-
 
 def types(cluster: Cluster) -> list[str]:
     return [each["type"] for each in cluster.status["conditions"]]
-
-
-def test_a_server_with_known_vulnerabilities_is_ready_and_says_so_until_it_is_another() -> None:
-    cluster = a_deployment().asking(serving={"image": OLD}).serving().cluster()
-    risk = cluster.condition("ServerVulnerable")
-    assert (risk["status"], risk["reason"]) == ("True", "KnownVulnerabilities")
-    assert OLD in risk["message"]
-    assert "CVE-2025-23310" in risk["message"]
-    assert [each.type for each in cluster.events if each.reason == "KnownVulnerabilities"] == ["Warning"], "once"
-    cluster.edit(serving={"image": NEW})
-    cluster.settle()
-    assert "ServerVulnerable" not in types(cluster)
-
-
-def test_the_warning_comes_with_the_first_status() -> None:
-    cluster = a_deployment().asking(serving={"image": OLD}).cluster()
-    cluster.act()
-    assert types(cluster)[-1] == "ServerVulnerable"
-
-
-@pytest.mark.parametrize("image", [NEW, "registry.example/server:latest"])
-def test_without_a_risk_there_is_no_such_condition(image: str) -> None:
-    cluster = a_deployment().asking(serving={"image": image}).cluster()
-    cluster.act()
-    assert len(types(cluster)) == 10
 
 
 def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:

@@ -66,10 +66,6 @@ class Reason(StrEnum):
     NO_STALL = "NoStall", "Nothing prevents the object from becoming ready."
 
     # Risks: they stop nothing.
-    KNOWN_VULNERABILITIES = (
-        "KnownVulnerabilities",
-        "NVIDIA's bulletins name vulnerabilities of the server image's release that any of its clients can use.",
-    )
     SHARED_CLAIM = (
         "SharedClaim",
         "Other TritonDeployments use the same repository claim; one of them can fill it for all.",

@@ -28,7 +28,6 @@ ConditionType = Literal[
     "Selected",
     "Available",
     "PerformanceMeasured",
-    "ServerVulnerable",
     "ClaimShared",
     "ClaimTerminating",
     "Rehearsed",
@@ -38,7 +37,7 @@ ConditionType = Literal[
     "Routed",
     "Soaked",
 ]
-RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared", "ClaimTerminating")
+RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
@@ -278,10 +277,10 @@ class TritonDeploymentStatus(StatusType):
     conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
     verified; UpToDate while nothing newer is wanted than the active revision. Stalled is True after a
     failure: until somebody changes something or, of what passes by itself, until a later try succeeds. If the operator
-    itself fails for some time, Reconciling tells why, and the others stay as they are. ServerVulnerable, ClaimShared
-    and ClaimTerminating are warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These six
-    are there only while they are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`,
-    and Soaked only with `serving.soak`; the others do not depend on them."""
+    itself fails for some time, Reconciling tells why, and the others stay as they are. ClaimShared and ClaimTerminating
+    are warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while
+    they are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with
+    `serving.soak`; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None

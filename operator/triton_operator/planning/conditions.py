@@ -14,7 +14,6 @@ from triton_operator.api.status import (
     Images,
     TritonDeploymentStatus,
 )
-from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
@@ -125,10 +124,7 @@ def _notices(context: Context, progress: Progress, new_images: Images | None) ->
 
 
 def _risk_notices(context: Context) -> Iterator[Statement]:
-    """The risks that the user should know of and may accept: faults of the server, and a claim that others use."""
-    vulnerable = next(filter(None, map(vulnerabilities.warning, _server_images(context))), None)
-    if vulnerable is not None:
-        yield Statement("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
+    """The risks that the user should know of and may accept: a claim that is deleted, or that others use."""
     yield from terminating_notice(context)
     neighbours = context.observed.neighbours
     if neighbours:
@@ -155,14 +151,6 @@ def terminating_notice(context: Context) -> Iterator[Statement]:
             " other, and makes everything again on a new claim"
         )
         yield Statement("ClaimTerminating", True, Reason.CLAIM_TERMINATING, message)
-
-
-def _server_images(context: Context) -> Iterator[str]:
-    """The image of the active revision's server, as it was measured, and that of the next one."""
-    measured = context.triton_deployment.status.performance
-    if context.active_server is not None and measured is not None and measured.environment is not None:
-        yield measured.environment.image
-    yield context.images.server
 
 
 def _rehearsal_notice(progress: Progress) -> Iterator[Statement]:
