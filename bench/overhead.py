@@ -10,7 +10,7 @@ from bench.recorder import Recorder, Resource
 from examples.example import Example, apply, build, remove, status_of
 from examples.waiting import Watcher
 from hack.deploy.command import TargetCluster
-from triton_plugin.progress import is_ready
+from triton_plugin.telling.progress import is_ready
 
 READY_SECONDS = 900
 KINDS = {

@@ -17,7 +17,8 @@ from hack.devcluster.paths import ClusterError, cluster_paths
 from hack.progress import step
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_plugin import tables, terminal
+from triton_plugin import terminal
+from triton_plugin.telling import tables
 
 GRPC_PORT = 8001
 TRAINER = "digits-trainer"

@@ -31,7 +31,7 @@ from tests.e2e import plugin, requiring, wheels, workbench
 from tests.e2e.kubectl import Kubectl, KubectlError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_plugin.steps import lines
+from triton_plugin.telling.steps import lines
 
 SAMPLES = ROOT / "manifests" / "samples"
 GRPC_PORT = 8001

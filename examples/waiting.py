@@ -11,7 +11,7 @@ from rich.console import Console
 
 from examples.example import Example, status_of
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_plugin.progress import Display, is_ready, stalled_seconds
+from triton_plugin.telling.progress import Display, is_ready, stalled_seconds
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 900

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs/troubleshooting.md"
-COPY = Path(__file__).parents[2] / "plugin/triton_plugin/advice.json"
+COPY = Path(__file__).parents[2] / "plugin/triton_plugin/telling/advice.json"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 PAGE_LINK = r"\[[^\]]+\]\((?!\w+://)[^)]+\)"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from triton_operator.api.measured_status import PerformanceStatus, RowStatus
 from triton_operator.api.status import CandidateStatus
-from triton_plugin.columns import Column, cells, milliseconds
-from triton_plugin.source import read_file
-from triton_plugin.subject import Subject
-from triton_plugin.tables import by_rank
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.reading.subject import Subject
+from triton_plugin.telling.columns import Column, cells, milliseconds
+from triton_plugin.telling.tables import by_rank
 
 PAGES = Path(__file__).parents[2] / "docs/examples"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -8,9 +8,9 @@ from pathlib import Path
 import yaml
 
 from triton_operator.api.measured_status import AccuracyStatus
-from triton_plugin.report.document import CandidateReport, Report, report
-from triton_plugin.report.palette import ALERT, FAINT, INK, PAPER, SERIES
-from triton_plugin.subject import parse_saved
+from triton_plugin.reading.subject import parse_saved
+from triton_plugin.telling.report.document import CandidateReport, Report, report
+from triton_plugin.telling.report.palette import ALERT, FAINT, INK, PAPER, SERIES
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "tests/report/recorded/digits.yaml"

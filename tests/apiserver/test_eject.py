@@ -11,7 +11,7 @@ from tests.apiserver.planned import anywhere
 from tests.apiserver.test_plugin import plugin
 from tests.states.passes import objects
 from triton_operator import names
-from triton_plugin.eject import AUTOSCALER, own_labels
+from triton_plugin.drafting.eject import AUTOSCALER, own_labels
 
 READ = {"Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget", "PersistentVolumeClaim"}
 

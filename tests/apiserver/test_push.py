@@ -18,13 +18,13 @@ from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
 from tests.report.model_folders import write
 from triton_plugin.__main__ import main
+from triton_plugin.drafting.push import receiver
+from triton_plugin.drafting.push.cluster import OPERATOR_SELECTOR, Claims
+from triton_plugin.drafting.push.files import collect, digest
+from triton_plugin.drafting.push.objects import LABELS, Target, pod
+from triton_plugin.drafting.run import replacement
 from triton_plugin.errors import PushError
-from triton_plugin.push import receiver
-from triton_plugin.push.cluster import OPERATOR_SELECTOR, Claims
-from triton_plugin.push.files import collect, digest
-from triton_plugin.push.objects import LABELS, Target, pod
-from triton_plugin.run import replacement
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
 
 TARGET = Target("models", "team/xor")
 IMAGE = "registry.example/converter:1"
@@ -130,7 +130,7 @@ def test_a_pod_that_cannot_run_ends_the_push(
 
 
 def test_what_a_pod_waits_for_is_said_once(claims: Claims, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("triton_plugin.push.cluster.START_SECONDS", 4.0)
+    monkeypatch.setattr("triton_plugin.drafting.push.cluster.START_SECONDS", 4.0)
     scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
     told: list[str] = []
     with (

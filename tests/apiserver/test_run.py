@@ -8,11 +8,11 @@ import pytest
 from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import program
 from tests.apiserver.kubectl import Kubectl
+from triton_plugin.drafting.first_object import ObjectOptions
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.run import apply, complete_yaml
 from triton_plugin.errors import SubjectError
-from triton_plugin.first_object import ObjectOptions
-from triton_plugin.model_folder import read
-from triton_plugin.run import apply, complete_yaml
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from tests.apiserver.custom_resources import changed
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.validated import GOOD, objects
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 TABLE = [(case, changed(body, {"metadata.name": f"case-{n}"})) for n, (case, body) in enumerate(objects().items())]
 AT_A_TIME = 40

@@ -15,7 +15,7 @@ from hack.docs.chart import CHART, Value, values
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.operator_process import ROOT, rendered
 from tests.states import passes
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 Body = dict[str, Any]
 VALUES = [each for each in values() if not each.is_group]

@@ -6,7 +6,7 @@ from typing import Any
 from tests.apiserver import test_crd, test_crd_ensemble
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
 from triton_operator.api.server_flags import NUMBERS, WORDS
-from triton_plugin.validation.validate import schema
+from triton_plugin.drafting.validation.validate import schema
 
 JSON = dict[str, Any]
 

@@ -17,7 +17,7 @@ from triton_converters.contract.text import shortened
 from triton_converters.load.triton_python import PythonStep, load
 from triton_converters.measuring.server import own_words
 from triton_operator.planning.status import MESSAGE_BYTES
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 SOURCE = Path(attempts.__file__).parent
 DECLARED = Signature((Tensor("WORD", "BYTES", (1,)),), (Tensor("SAID", "BYTES", (1,)),), 4)

@@ -11,8 +11,8 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.kinds import Kind
 from triton_converters.stages import source
+from triton_plugin.drafting.model_folder import read
 from triton_plugin.errors import FolderError
-from triton_plugin.model_folder import read
 
 READ_BY_NAME = {"an ONNX graph under another name"}
 """The plugin looks for models of a folder by their names, so that it need not read a whole dataset; a

@@ -20,7 +20,7 @@ from triton_converters.incoming.documents import Names
 from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import produce, progress, publish
 from triton_converters.stages.reference.soundness import check_alone, check_joined, disagreement
-from triton_plugin.job_log import latest_line
+from triton_plugin.reading.job_log import latest_line
 
 REUSED = """
 import numpy as np

@@ -16,7 +16,7 @@ from triton_converters.measuring.budget import Budget, next_point, total_seconds
 from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import first_run
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points
-from triton_plugin.job_log import JobLog, sweeps
+from triton_plugin.reading.job_log import JobLog, sweeps
 
 WANTED = points("online", Sweep((1,), (1, 2, 4, 8, 16, 32, 64, 128), False))
 RISING = (100, 200, 400, 800, 1600, 3200, 6400)

@@ -18,7 +18,7 @@ from triton_converters.measuring.budget import Budget
 from triton_converters.measuring.pace import in_words
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
-from triton_plugin.job_log import JobLog, latest_line, sweeps
+from triton_plugin.reading.job_log import JobLog, latest_line, sweeps
 
 
 def value(argv: Sequence[str], flag: str) -> str:

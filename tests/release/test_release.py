@@ -172,7 +172,7 @@ def test_the_archive_is_installed_as_the_page_says(released: Released, tmp_path:
 
 def test_the_archive_has_what_a_push_sends_and_what_it_passes_on(released: Released, tmp_path: Path) -> None:
     folder = unpacked(released, tmp_path)
-    assert (folder / "_internal/triton_plugin/push/receiver.py").exists(), "a push sends its text"
+    assert (folder / "_internal/triton_plugin/drafting/push/receiver.py").exists(), "a push sends its text"
     assert "Apache License" in (folder / "LICENSE").read_text()
     assert list((folder / "licenses").glob("numpy-*/**/LICENSE*"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.states import passes
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
 
 FOLDER = Path(__file__).parent / "recorded"
 EXAMPLES = Path(__file__).parents[2] / "docs/examples/recorded"

@@ -5,10 +5,10 @@ import pytest
 
 from tests.report.subjects import golden
 from triton_plugin.__main__ import main
-from triton_plugin.approval import approved_revision, patch
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.approval import approved_revision, patch
 
 
 def subject(case: str = "awaiting-approval") -> Subject:
@@ -73,7 +73,7 @@ class FakeCluster:
 def test_the_command_sets_the_field_and_says_what_git_must_have(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     monkeypatch.setattr(FakeCluster, "patched", ())
     assert main(["approve", "digits"]) == Exit.OK
     key = approved_revision(subject(), None).revision

@@ -9,11 +9,11 @@ import pytest
 
 from tests.report.browser import Browser
 from tests.report.subjects import HOSTILE, RECORDED, expected, golden, hostile, saturated, searched
-from triton_plugin.report import overview
-from triton_plugin.report.as_html import as_html
-from triton_plugin.report.document import report
-from triton_plugin.source import read_file
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.report import overview
+from triton_plugin.telling.report.as_html import as_html
+from triton_plugin.telling.report.document import report
 
 pytestmark = pytest.mark.chromium
 

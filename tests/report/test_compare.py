@@ -2,9 +2,9 @@ import copy
 from typing import Any
 
 from tests.report.subjects import golden
-from triton_plugin.compare import compare
-from triton_plugin.report.document import Report, report
-from triton_plugin.subject import parse
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.compare import compare
+from triton_plugin.telling.report.document import Report, report
 
 
 def changed(**environment: str) -> tuple[dict[str, Any], dict[str, Any]]:

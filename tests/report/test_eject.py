@@ -15,7 +15,16 @@ from tests.states.deployment import State, a_deployment
 from triton_operator import names
 from triton_operator.kube.kinds import Kind
 from triton_plugin import __main__
-from triton_plugin.eject import AFTERWARDS, KEPT, Live, active_server, autoscaler, files, next_steps, own_labels
+from triton_plugin.drafting.eject import (
+    AFTERWARDS,
+    KEPT,
+    Live,
+    active_server,
+    autoscaler,
+    files,
+    next_steps,
+    own_labels,
+)
 from triton_plugin.errors import SubjectError
 
 Body = dict[str, Any]
@@ -297,7 +306,7 @@ class FakeCluster:
 def test_the_command_writes_a_folder_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     monkeypatch.chdir(tmp_path)
     assert __main__.main(["eject", "digits"]) == 0
     folder = tmp_path / "digits-ejected"

@@ -14,13 +14,13 @@ from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.measured_status import SaturationStatus
 from triton_operator.api.status import CandidateStatus
-from triton_plugin.explain import DOCS, explain
-from triton_plugin.progress import picture
-from triton_plugin.report.as_html import as_html
-from triton_plugin.report.as_markdown import as_markdown, text
-from triton_plugin.report.document import report
-from triton_plugin.saturation import sentence
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.explain import DOCS, explain
+from triton_plugin.telling.progress import picture
+from triton_plugin.telling.report.as_html import as_html
+from triton_plugin.telling.report.as_markdown import as_markdown, text
+from triton_plugin.telling.report.document import report
+from triton_plugin.telling.saturation import sentence
 
 
 def explained(case: str) -> str:

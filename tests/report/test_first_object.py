@@ -10,11 +10,11 @@ from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, tor
 from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
 from triton_plugin.command_line import FORMATS
+from triton_plugin.drafting.first_object import ObjectOptions, first_object, object_name
+from triton_plugin.drafting.marks import marks
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.validation.validate import check
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions, first_object, object_name
-from triton_plugin.marks import marks
-from triton_plugin.model_folder import read
-from triton_plugin.validation.validate import check
 
 DIGITS = Path(__file__).parents[2] / "manifests/examples/digits"
 PRODUCT = "NVIDIA-A100-SXM4-80GB"

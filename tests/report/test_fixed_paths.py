@@ -7,7 +7,7 @@ import pytest
 
 from tests.report.model_folders import write
 from tests.report.repositories import CLASSIFIER, PLAIN_STEP
-from triton_plugin.model_folder import read
+from triton_plugin.drafting.model_folder import read
 
 STEP = "models/labels/1/model.py"
 OTHERS = {"models/labels/1/data/words.txt": "", "models/labels/names.txt": "", "models/tokenizer/1/vocab.txt": ""}

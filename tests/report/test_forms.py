@@ -10,16 +10,16 @@ import pytest
 from tests.report.subjects import HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
 from triton_converters.contract.results import Row
 from triton_operator.api.measured_status import RowStatus, StepStatus
-from triton_plugin import columns
-from triton_plugin.explain import explain
-from triton_plugin.report.as_csv import as_csv
-from triton_plugin.report.as_html import as_html
-from triton_plugin.report.as_markdown import as_markdown, drawings
-from triton_plugin.report.document import Report, report
-from triton_plugin.report.plots import tradeoff
-from triton_plugin.source import read_file
-from triton_plugin.steps import lines
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling import columns
+from triton_plugin.telling.explain import explain
+from triton_plugin.telling.report.as_csv import as_csv
+from triton_plugin.telling.report.as_html import as_html
+from triton_plugin.telling.report.as_markdown import as_markdown, drawings
+from triton_plugin.telling.report.document import Report, report
+from triton_plugin.telling.report.plots import tradeoff
+from triton_plugin.telling.steps import lines
 
 # The headings of the offline and online tables in NVIDIA's READMEs.
 OFFLINE_HEADINGS = (

@@ -13,8 +13,8 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin import __main__
 from triton_plugin.errors import SubjectError
-from triton_plugin.history import figures_before, latest_effect, notes, rollback_revision, table
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.history import figures_before, latest_effect, notes, rollback_revision, table
 
 NEWEST, BEFORE, OLDEST = "0" * 16, "1" * 16, "2" * 16
 DAYS = {NEWEST: 23, BEFORE: 22, OLDEST: 21}
@@ -238,7 +238,7 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
     arguments: list[str], wanted: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FakeCluster, "patched", ())
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     status = __main__.main(["rollback", "digits", *arguments])
     out, err = capsys.readouterr()
     if wanted == "refused":
@@ -255,7 +255,7 @@ def test_the_end_of_no_rollback_changes_nothing(
 ) -> None:
     monkeypatch.setattr(FakeCluster, "patched", ())
     monkeypatch.setattr(FakeCluster, "named", "")
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     assert __main__.main(["rollback", "digits", "--to-latest"]) == 0
     words = "TritonDeployment digits: spec.rollout.revision is not set; nothing is changed\n"
     assert (FakeCluster.patched, capsys.readouterr().out) == ((), words)

@@ -19,9 +19,9 @@ from tests.hostile_text import CONTROLS, HOSTILE, obeyed
 from tests.report.subjects import golden
 from triton_converters.contract.envelope import Outcome
 from triton_plugin.__main__ import main
-from triton_plugin.progress import Picture
-from triton_plugin.report.document import report
-from triton_plugin.subject import parse
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.progress import Picture
+from triton_plugin.telling.report.document import report
 
 HTML = "<img src=x onerror=alert(1)>"
 FORMULAS = ["=cmd|'/c calc'!A1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\uff1d1"]

@@ -17,20 +17,20 @@ import pytest
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.report.model_folders import write
 from tests.report.subjects import golden
-from triton_plugin import python_files
 from triton_plugin.__main__ import main
-from triton_plugin.bounded_yaml import DEEPEST, LONGEST
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.validation.validate import check
 from triton_plugin.errors import FolderError, SubjectError
-from triton_plugin.explain import explain
-from triton_plugin.history import rollback_revision
-from triton_plugin.model_folder import read
-from triton_plugin.progress import picture
-from triton_plugin.request import first_request
-from triton_plugin.source import read_file
-from triton_plugin.subject import one_line, parse
-from triton_plugin.tables import Grid
+from triton_plugin.reading import python_files
+from triton_plugin.reading.bounded_yaml import DEEPEST, LONGEST
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.reading.subject import one_line, parse
+from triton_plugin.telling.explain import explain
+from triton_plugin.telling.history import rollback_revision
+from triton_plugin.telling.progress import picture
+from triton_plugin.telling.request import first_request
+from triton_plugin.telling.tables import Grid
 from triton_plugin.terminal import console
-from triton_plugin.validation.validate import check
 
 TEN = ",".join(["*a{}"] * 10)
 BOMB = "\n".join(

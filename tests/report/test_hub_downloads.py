@@ -8,12 +8,12 @@ from tests.report.model_folders import write
 from tests.report.repositories import CLASSIFIER, PLAIN_STEP
 from tests.report.test_triton_repositories import told
 from triton_converters.python_backend import user_step
-from triton_plugin import hub_names
+from triton_plugin.drafting.first_object import notices
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.push.files import collect
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import notices
-from triton_plugin.model_folder import read
-from triton_plugin.push.files import collect
-from triton_plugin.python_files import parse
+from triton_plugin.reading import hub_names
+from triton_plugin.reading.python_files import parse
 
 STEP = "models/labels/1/model.py"
 HEAD = "from transformers import AutoTokenizer, pipeline\nimport transformers\n"

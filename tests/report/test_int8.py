@@ -6,12 +6,12 @@ import pytest
 from rich.console import Console
 
 from tests.report.subjects import expected, golden
-from triton_plugin import tables
-from triton_plugin.explain import explain
-from triton_plugin.report.as_html import as_html
-from triton_plugin.report.as_markdown import as_markdown
-from triton_plugin.report.document import report
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling import tables
+from triton_plugin.telling.explain import explain
+from triton_plugin.telling.report.as_html import as_html
+from triton_plugin.telling.report.as_markdown import as_markdown
+from triton_plugin.telling.report.document import report
 
 WORDS = (
     "38 of 41 convolutions and matrix products run in INT8 (Static, 32 calibration samples), 3.06 times as fast as fp32"

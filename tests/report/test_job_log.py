@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from triton_operator import names
-from triton_plugin.job_log import latest_line
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
+from triton_plugin.reading.job_log import latest_line
 
 LINE = (
     "search 3 of at most 24: max batch 8; 2 instances: batch 1, concurrency 4: 812.3 inferences/s, p99 5031 us (4.1 s)"

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from triton_plugin.__main__ import main
+from triton_plugin.drafting.first_object import ObjectOptions
+from triton_plugin.drafting.kserve.first import first_object_from
+from triton_plugin.drafting.kserve.table import MODEL, TABLE
+from triton_plugin.drafting.marks import marks
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions
-from triton_plugin.kserve.first import first_object_from
-from triton_plugin.kserve.table import MODEL, TABLE
-from triton_plugin.marks import marks
 
 Body = dict[str, Any]
 FOLDER = Path(__file__).parent / "kserve"

@@ -9,8 +9,8 @@ from tests.report.subjects import golden
 from triton_converters.contract.failure_reasons import FAILURES
 from triton_converters.contract.reasons import Reason
 from triton_operator.jobs.passing import PASSING
-from triton_plugin.explain import explain
-from triton_plugin.subject import parse
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.explain import explain
 
 VERSION, RETRY = "set a new spec.source.version", "kubectl triton retry NAME"
 SPEC: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from triton_plugin.command_line import parser
 from triton_plugin.commands.logs import arguments, selector
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
 
 NOWHERE = "http://127.0.0.1:9"
 """The discard port, on which nobody listens."""
@@ -72,7 +72,7 @@ def test_a_pod_without_a_kubeconfig_asks_its_own_cluster(tmp_path: Path, monkeyp
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "9")
     monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr("kubernetes.config.incluster_config.SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-    monkeypatch.setattr("triton_plugin.source.OWN_NAMESPACE", tmp_path / "namespace")
+    monkeypatch.setattr("triton_plugin.reading.cluster.OWN_NAMESPACE", tmp_path / "namespace")
     monkeypatch.setattr(DEFAULT_LOCATION, str(tmp_path / "none"))
     found = Cluster(None, None)
     assert (found.namespace, found.kubectl("get")) == ("jobs", ["kubectl", "--namespace", "jobs", "get"])

@@ -11,8 +11,8 @@ import pytest
 
 from tests.report.subjects import HOSTILE, expected, golden
 from triton_plugin.__main__ import main
-from triton_plugin.report.overview import Row, as_html, file_name, overview, read, row
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.report.overview import Row, as_html, file_name, overview, read, row
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
     ]
     monkeypatch.setattr(FakeCluster, "objects", objects)
     monkeypatch.setattr(FakeCluster, "asked", [])
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     return FakeCluster
 
 

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_plugin.report.pareto import Point, front
+from triton_plugin.telling.report.pareto import Point, front
 
 points = st.lists(st.builds(Point, st.integers(1, 50), st.integers(1, 50)), max_size=40)
 

@@ -18,15 +18,15 @@ from rich.console import Console
 from tests.conftest import Attack
 from tests.report.model_folders import write
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
+from triton_plugin.drafting.push import receiver
+from triton_plugin.drafting.push.cluster import Claims
+from triton_plugin.drafting.push.command import Options, left_out, push, transfer
+from triton_plugin.drafting.push.files import Files, PushedFile, collect, digest
+from triton_plugin.drafting.push.objects import Target, pod, target
+from triton_plugin.drafting.push.sending import Remote
 from triton_plugin.errors import FolderError, PushError
-from triton_plugin.push import receiver
-from triton_plugin.push.cluster import Claims
-from triton_plugin.push.command import Options, left_out, push, transfer
-from triton_plugin.push.files import Files, PushedFile, collect, digest
-from triton_plugin.push.objects import Target, pod, target
-from triton_plugin.push.sending import Remote
-from triton_plugin.python_files import parse
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
+from triton_plugin.reading.python_files import parse
 
 ROOT = Path(__file__).parents[2]
 HERE = ("env", f"RECEIVER={inspect.getsource(receiver)}", f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.report.subjects import golden
-from triton_plugin.job_log import JobLog, sweeps
-from triton_plugin.remaining import seconds_left, words_left
-from triton_plugin.subject import parse
+from triton_plugin.reading.job_log import JobLog, sweeps
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.remaining import seconds_left, words_left
 
 FIGURES = "812.3 inferences/s, p99 5031 us"
 OFFLINE = f"offline 1/2: batch 1, concurrency 1: {FIGURES} (4.0 s); the rest takes at most 36 s\n"

@@ -6,8 +6,8 @@ import pytest
 from tests.report.subjects import expected, golden
 from triton_operator import names
 from triton_plugin import __main__
-from triton_plugin.retry import retry_effect, retry_refusal
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.retry import retry_effect, retry_refusal
 
 
 def subject(case: str) -> Subject:
@@ -125,7 +125,7 @@ def test_only_what_failed_is_asked_for(
 ) -> None:
     monkeypatch.setattr(FakeCluster, "case", case)
     monkeypatch.setattr(FakeCluster, "retried", ())
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     assert __main__.main(["retry", "digits"]) == status
     assert FakeCluster.retried == (("digits",) if status == 0 else ())
     out, err = capsys.readouterr()

@@ -16,8 +16,8 @@ from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, w
 from tests.states.deployment import a_deployment
 from triton_operator.observed.pod import SERVER
 from triton_plugin.errors import SubjectError
-from triton_plugin.history import rollback_effect, rollback_revision, table
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.history import rollback_effect, rollback_revision, table
 
 
 def seen(cluster: Cluster) -> Subject:

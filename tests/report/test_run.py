@@ -23,15 +23,15 @@ from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_operator.kube.kinds import Kind
 from triton_plugin.__main__ import main
 from triton_plugin.commands import run as commands
+from triton_plugin.drafting.first_object import ObjectOptions
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.push.files import collect, digest
+from triton_plugin.drafting.run import start, update
+from triton_plugin.drafting.validation.validate import check
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import ObjectOptions
-from triton_plugin.model_folder import read
-from triton_plugin.push.files import collect, digest
-from triton_plugin.request import first_request
-from triton_plugin.run import start, update
-from triton_plugin.subject import Subject
-from triton_plugin.validation.validate import check
+from triton_plugin.reading.subject import Subject
+from triton_plugin.telling.request import first_request
 
 SHA256 = "ab" * 32
 NET = ObjectOptions(name="net", source="pvc://models/net")

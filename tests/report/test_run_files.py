@@ -15,12 +15,12 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin.__main__ import main
 from triton_plugin.commands import run as commands
+from triton_plugin.drafting.first_object import ObjectOptions
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.run import start, update
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import ObjectOptions
-from triton_plugin.model_folder import read
-from triton_plugin.run import start, update
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
 
 SHA256, OTHER = "ab" * 32, "cd" * 32
 NET = ObjectOptions(name="net", source="pvc://models/net")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
+from triton_plugin.drafting.model_folder import read
 from triton_plugin.errors import FolderError
-from triton_plugin.model_folder import read
 
 
 def a_graph(path: Path, inputs: dict[str, list[int | str]], outputs: dict[str, list[int | str]]) -> None:

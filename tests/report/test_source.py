@@ -14,8 +14,8 @@ from tests.report.subjects import golden
 from tests.report.test_location import kubeconfig
 from triton_plugin.__main__ import main
 from triton_plugin.errors import SubjectError, UnreachableError
-from triton_plugin.source import Cluster, DeniedError, MissingError, translated_errors
-from triton_plugin.subject import one_line
+from triton_plugin.reading.cluster import Cluster, DeniedError, MissingError, translated_errors
+from triton_plugin.reading.subject import one_line
 
 
 def an_answer(status: int, message: str) -> ApiException:

@@ -9,12 +9,12 @@ import yaml
 from tests.report.model_folders import write
 from tests.report.repositories import CLASSIFIER, PLAIN_STEP
 from triton_plugin.__main__ import main
+from triton_plugin.drafting.first_object import ObjectOptions, first_object, notices
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.run import complete_yaml, update
+from triton_plugin.drafting.triton_repository import requirement_lines
+from triton_plugin.drafting.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions, first_object, notices
-from triton_plugin.model_folder import read
-from triton_plugin.run import complete_yaml, update
-from triton_plugin.triton_repository import requirement_lines
-from triton_plugin.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 
 STEP = "models/labels/1/model.py"
 FILE = "models/labels/requirements.txt"

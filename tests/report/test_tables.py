@@ -7,10 +7,10 @@ from rich.console import Console, RenderableType
 
 from tests.report.subjects import FOLDER, RECORDED, searched
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
-from triton_plugin import tables
-from triton_plugin.columns import milliseconds
-from triton_plugin.source import read_file
-from triton_plugin.tables import Grid
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.telling import tables
+from triton_plugin.telling.columns import milliseconds
+from triton_plugin.telling.tables import Grid
 
 ROWS = [
     ["onnx-fp32-of-a-model-with-a-long-name", "12345678.9", "", "", "it is slower than the other one by a lot"],

@@ -17,13 +17,13 @@ from tritonclient.grpc import model_config_pb2
 from tests.report.model_folders import write
 from tests.report.repositories import ALONE, CLASSIFIER, ENSEMBLE, LABELS, NETWORK, PLAIN_STEP, TOKENIZER
 from triton_operator.api.triton_deployment import parse
-from triton_plugin import python_files
 from triton_plugin.__main__ import main
+from triton_plugin.drafting.first_object import ObjectOptions, notices
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.run import complete_yaml, valid_yaml
+from triton_plugin.drafting.triton_repository import files, pbtxt
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions, notices
-from triton_plugin.model_folder import read
-from triton_plugin.run import complete_yaml, valid_yaml
-from triton_plugin.triton_repository import files, pbtxt
+from triton_plugin.reading import python_files
 
 LOADER = {"dataloader.py": "def get_dataloader_fn(batch_size: int): ...\n"}
 

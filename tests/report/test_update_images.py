@@ -7,7 +7,7 @@ import pytest
 
 from tests.report.subjects import expected, golden
 from triton_plugin import __main__
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
 
 
 def subject(name: str, case: str) -> Subject:
@@ -39,7 +39,7 @@ class FakeCluster:
 @pytest.fixture(autouse=True)
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
     monkeypatch.setattr(FakeCluster, "asked", [])
-    monkeypatch.setattr("triton_plugin.arguments.Cluster", FakeCluster)
+    monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     monkeypatch.setenv("COLUMNS", "120")
     return FakeCluster
 

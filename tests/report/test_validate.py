@@ -9,10 +9,10 @@ from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.test_crd import REFUSED
 from tests.apiserver.validated import objects
 from triton_plugin.__main__ import main
-from triton_plugin.validation.cel import rules
-from triton_plugin.validation.hints import hint
-from triton_plugin.validation.structural import UnknownKeywordError, faults
-from triton_plugin.validation.validate import check, deployments, schema
+from triton_plugin.drafting.validation.cel import rules
+from triton_plugin.drafting.validation.hints import hint
+from triton_plugin.drafting.validation.structural import UnknownKeywordError, faults
+from triton_plugin.drafting.validation.validate import check, deployments, schema
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("manifests/examples/*/tritondeployment.yaml"))
 

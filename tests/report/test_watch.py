@@ -11,10 +11,10 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.job_log import JobLog
-from triton_plugin.progress import panel
-from triton_plugin.subject import parse
-from triton_plugin.watch import LOST_SECONDS, watch
+from triton_plugin.reading.job_log import JobLog
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.progress import panel
+from triton_plugin.telling.watch import LOST_SECONDS, watch
 
 
 def watched(

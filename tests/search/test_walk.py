@@ -28,7 +28,7 @@ from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Setup
 from triton_converters.search.space import Space
 from triton_converters.stages.search import produce as search
-from triton_plugin.job_log import latest_line
+from triton_plugin.reading.job_log import latest_line
 
 REQUEST = SearchRequest(
     key="k",

@@ -23,8 +23,8 @@ from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan
 from triton_operator.runtime.object_metrics import Sample, samples
 from triton_operator.runtime.store import Key
-from triton_plugin.request import first_request
-from triton_plugin.subject import parse
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.request import first_request
 
 RESULTS = ("ConfigMap", "digits-results")
 GONE = when("source", Script(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))

@@ -25,14 +25,14 @@ from tests.triton_repositories.images import INSIDE, SAVED_MODEL, Images, run
 from tests.triton_repositories.repositories import REPOSITORIES, Repository
 from tests.zoo.real_jobs import RealJobs
 from triton_converters.contract.formats import CONVERTER, CONVERTER_TENSORFLOW
-from triton_plugin.arguments import write
+from triton_plugin.commands.arguments import write
+from triton_plugin.drafting.first_object import ObjectOptions, notices, object_name
+from triton_plugin.drafting.model_folder import read
+from triton_plugin.drafting.run import valid_yaml
+from triton_plugin.drafting.triton_repository import pbtxt
+from triton_plugin.drafting.triton_repository.distributions import normal
 from triton_plugin.errors import FolderError
-from triton_plugin.first_object import ObjectOptions, notices, object_name
-from triton_plugin.model_folder import read
-from triton_plugin.run import valid_yaml
-from triton_plugin.subject import parse
-from triton_plugin.triton_repository import pbtxt
-from triton_plugin.triton_repository.distributions import normal
+from triton_plugin.reading.subject import parse
 
 TORCHSCRIPT = ".pt"
 STAGES = ("source", "packages", "reference", "convert")

@@ -8,8 +8,8 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from triton_plugin.triton_repository import pbtxt
-from triton_plugin.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository import pbtxt
+from triton_plugin.drafting.triton_repository.pbtxt import Fields
 
 SERVED = ("onnxruntime", "onnxruntime_onnx")
 ONNX = {"FP32": TensorProto.FLOAT, "INT64": TensorProto.INT64, "INT32": TensorProto.INT32, "UINT8": TensorProto.UINT8}

@@ -6,7 +6,7 @@ import pytest
 
 from bench.ramp.load import Leg, arrivals, rate
 from bench.ramp.plot import Sample, svg
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 LEGS = [Leg(10, 5, 5), Leg(100, 5, 25), Leg(10, 25, 0)]
 

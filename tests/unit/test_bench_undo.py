@@ -8,7 +8,7 @@ from bench.ramp.load import Answered
 from bench.undo import canary, soak
 from bench.undo.canary import Canary
 from bench.undo.revisions import REVISIONS, Body, requests
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 
 def test_only_requests_between_the_move_and_the_undo_saw_the_bad_revision() -> None:

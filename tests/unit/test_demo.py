@@ -13,8 +13,8 @@ from examples.example import FOLDER, Example, variant
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, RowStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
-from triton_plugin import progress, tables
 from triton_plugin.command_line import parser
+from triton_plugin.telling import progress, tables
 
 SPEC = TritonDeploymentSpec.model_validate(
     yaml.safe_load((FOLDER / "digits/tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]

@@ -10,8 +10,8 @@ from hack.docs import api as generate_api
 from hack.site.pages import anchor
 from tests.apiserver.custom_resources import MINIMAL
 from triton_converters.contract.reasons import Reason
-from triton_plugin.validation.structural import faults
-from triton_plugin.validation.validate import check, deployments, schema
+from triton_plugin.drafting.validation.structural import faults
+from triton_plugin.drafting.validation.validate import check, deployments, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(

@@ -16,8 +16,8 @@ from tests.simulation.answers import GOOD, Script
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.measurement_requests import ProfileRequest
-from triton_plugin.validation.structural import faults
-from triton_plugin.validation.validate import schema
+from triton_plugin.drafting.validation.structural import faults
+from triton_plugin.drafting.validation.validate import schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "manifests/examples/resnet50-tf"
 CPU_SERVER = replace(SETTINGS, server_image="triton-operator.local/tritonserver-cpu:1")

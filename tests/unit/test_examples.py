@@ -30,8 +30,8 @@ from triton_converters.model_config.model import Execution
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, StepStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, ServingStatus, TritonDeploymentStatus
-from triton_plugin.validation.structural import faults
-from triton_plugin.validation.validate import schema
+from triton_plugin.drafting.validation.structural import faults
+from triton_plugin.drafting.validation.validate import schema
 
 KUSTOMIZATIONS = sorted({file.parent for file in FOLDER.rglob("kustomization.yaml")})
 SIGNATURES = {

@@ -12,7 +12,7 @@ from lupa.lua51 import LuaRuntime
 
 from tests.states.moments import MOMENTS
 from tests.states.passes import reached, reported, status
-from triton_plugin.validation.validate import check, deployments
+from triton_plugin.drafting.validation.validate import check, deployments
 
 Body = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]

@@ -44,7 +44,7 @@ from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.snapshot import observe
-from triton_plugin.subject import printable
+from triton_plugin.reading.subject import printable
 
 KEY = "0123456789abcdef"
 EXAMPLES = 1000

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from hack.docs.overview import OBJECT, RUN, pages
-from triton_plugin.report.document import report
-from triton_plugin.subject import parse_saved
+from triton_plugin.reading.subject import parse_saved
+from triton_plugin.telling.report.document import report
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

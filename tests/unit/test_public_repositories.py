@@ -17,7 +17,7 @@ from tests.converters.test_python_ensemble import STEPS
 from tests.triton_repositories import fixed_paths, hub_models, made
 from tests.triton_repositories.repositories import REPOSITORIES
 from triton_converters.contract.conversion_requests import Entrypoint, ReferenceRequest
-from triton_plugin.triton_repository import pbtxt
+from triton_plugin.drafting.triton_repository import pbtxt
 
 PAGE = Path(__file__).parents[2] / "docs/triton-repositories.md"
 CONFIG = """

@@ -12,7 +12,7 @@ from tests.zoo.fetch import CODE, MAKERS, PACKAGES
 from tests.zoo.models import MODELS
 from tests.zoo.outcome import Outcome, are_enough, read, smallest, summary, worse, write
 from tests.zoo.refusals import REFUSALS, refusal
-from triton_plugin.validation.validate import check
+from triton_plugin.drafting.validation.validate import check
 
 READY = Outcome(MODELS[0], True, "GeneratedInputs: ...", "1 of 1", 40.2, 4)
 REFUSED = Outcome(MODELS[1], False, "InputsNotGenerated: it is float64", "", 9.9)

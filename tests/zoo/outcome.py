@@ -10,7 +10,7 @@ from typing import Any
 from bench.machine import cpu_model
 from tests.zoo.models import MODELS, ZooModel
 from tests.zoo.refusals import refusal
-from triton_plugin.subject import Subject
+from triton_plugin.reading.subject import Subject
 
 CLAIM = "models"
 MESSAGE_CHARACTERS = 300

@@ -14,7 +14,7 @@ from tests.zoo.models import ZooModel
 from tests.zoo.outcome import Outcome, outcome_of, smallest
 from tests.zoo.real_jobs import RealJobs
 from triton_converters.contract.formats import CONVERTER, SOURCES
-from triton_plugin.subject import parse
+from triton_plugin.reading.subject import parse
 
 
 def command(folder: Path, stage: str, request: Any) -> list[str]:

@@ -14,7 +14,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.zoo.fetch import fetch
 from tests.zoo.models import ZooModel
 from tests.zoo.outcome import CLAIM, Outcome, outcome_of, smallest
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.subject import Subject, parse
 
 NAMESPACE = "zoo"
 SECONDS = 900

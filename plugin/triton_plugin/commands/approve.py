@@ -2,9 +2,9 @@
 
 import argparse
 
-from triton_plugin.approval import approved_revision, patch
-from triton_plugin.arguments import after_a_patch, cluster
+from triton_plugin.commands.arguments import after_a_patch, cluster
 from triton_plugin.exits import Exit
+from triton_plugin.telling.approval import approved_revision, patch
 from triton_plugin.terminal import say
 
 

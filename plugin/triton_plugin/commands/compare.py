@@ -2,11 +2,11 @@
 
 import argparse
 
-from triton_plugin import tables
-from triton_plugin.arguments import subject
-from triton_plugin.compare import Comparison, compare
+from triton_plugin.commands.arguments import subject
 from triton_plugin.exits import Exit
-from triton_plugin.report.document import report
+from triton_plugin.telling import tables
+from triton_plugin.telling.compare import Comparison, compare
+from triton_plugin.telling.report.document import report
 from triton_plugin.terminal import console
 
 

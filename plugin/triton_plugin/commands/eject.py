@@ -6,11 +6,20 @@ from typing import Any
 
 from triton_operator import names
 from triton_operator.kube import kinds
-from triton_plugin.arguments import cluster
-from triton_plugin.eject import AUTOSCALER, Live, active_server, autoscaler, copy_name, every_file, files, next_steps
+from triton_plugin.commands.arguments import cluster
+from triton_plugin.drafting.eject import (
+    AUTOSCALER,
+    Live,
+    active_server,
+    autoscaler,
+    copy_name,
+    every_file,
+    files,
+    next_steps,
+)
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
 from triton_plugin.terminal import say
 
 

@@ -2,9 +2,9 @@
 
 import argparse
 
-from triton_plugin.arguments import subject
+from triton_plugin.commands.arguments import subject
 from triton_plugin.exits import Exit
-from triton_plugin.explain import explain
+from triton_plugin.telling.explain import explain
 from triton_plugin.terminal import say
 
 

@@ -2,10 +2,10 @@
 
 import argparse
 
-from triton_plugin.arguments import subject
+from triton_plugin.commands.arguments import subject
 from triton_plugin.exits import Exit
-from triton_plugin.history import notes, table
-from triton_plugin.subject import Subject
+from triton_plugin.reading.subject import Subject
+from triton_plugin.telling.history import notes, table
 from triton_plugin.terminal import console, say
 
 

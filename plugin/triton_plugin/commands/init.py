@@ -7,16 +7,16 @@ from pathlib import Path
 
 import yaml
 
-from triton_plugin import bounded_yaml
-from triton_plugin.arguments import model_folder, object_options
 from triton_plugin.command_line import WRITE
+from triton_plugin.commands.arguments import model_folder, object_options
+from triton_plugin.drafting.kserve.first import first_object_from
+from triton_plugin.drafting.marks import remarks
+from triton_plugin.drafting.run import valid_yaml
+from triton_plugin.drafting.validation.validate import Loader
 from triton_plugin.errors import FolderError
 from triton_plugin.exits import Exit
-from triton_plugin.kserve.first import first_object_from
-from triton_plugin.marks import remarks
-from triton_plugin.run import valid_yaml
+from triton_plugin.reading import bounded_yaml
 from triton_plugin.terminal import say
-from triton_plugin.validation.validate import Loader
 
 STDIN = Path("-")
 

@@ -4,7 +4,7 @@ import argparse
 import subprocess
 
 from triton_operator import names
-from triton_plugin.arguments import cluster
+from triton_plugin.commands.arguments import cluster
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.terminal import say

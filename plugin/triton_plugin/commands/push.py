@@ -5,11 +5,11 @@ import signal
 import sys
 from pathlib import Path
 
-from triton_plugin.arguments import cluster
+from triton_plugin.commands.arguments import cluster
+from triton_plugin.drafting.push.cluster import Claims
+from triton_plugin.drafting.push.command import Options, Pushed, push
 from triton_plugin.exits import Exit
-from triton_plugin.push.cluster import Claims
-from triton_plugin.push.command import Options, Pushed, push
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
 from triton_plugin.terminal import console, say
 
 

@@ -5,13 +5,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from triton_plugin.arguments import cluster, subject
 from triton_plugin.command_line import REPORT_FORMS
+from triton_plugin.commands.arguments import cluster, subject
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.report import overview
-from triton_plugin.report.document import Report, report
-from triton_plugin.subject import Subject
+from triton_plugin.reading.subject import Subject
+from triton_plugin.telling.report import overview
+from triton_plugin.telling.report.document import Report, report
 from triton_plugin.terminal import say
 
 INDEX = "index.html"
@@ -77,14 +77,14 @@ def _document(content: Report, form: str, output: Path | None) -> str:
     if form == "json":
         return content.model_dump_json(by_alias=True, indent=2) + "\n"
     if form == "csv":
-        from triton_plugin.report.as_csv import as_csv
+        from triton_plugin.telling.report.as_csv import as_csv
 
         return as_csv(content)
     if form == "html":
-        from triton_plugin.report.as_html import as_html
+        from triton_plugin.telling.report.as_html import as_html
 
         return as_html(content)
-    from triton_plugin.report.as_markdown import as_markdown, drawings
+    from triton_plugin.telling.report.as_markdown import as_markdown, drawings
 
     if output is not None:
         for path, drawing in drawings(content).items():

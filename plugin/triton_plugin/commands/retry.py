@@ -2,10 +2,10 @@
 
 import argparse
 
-from triton_plugin.arguments import cluster, moment
+from triton_plugin.commands.arguments import cluster, moment
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.retry import retry_effect, retry_refusal
+from triton_plugin.telling.retry import retry_effect, retry_refusal
 from triton_plugin.terminal import say
 
 

@@ -2,10 +2,10 @@
 
 import argparse
 
-from triton_plugin.arguments import after_a_patch, cluster
+from triton_plugin.commands.arguments import after_a_patch, cluster
 from triton_plugin.commands.history import print_history
 from triton_plugin.exits import Exit
-from triton_plugin.history import latest_effect, patch, rollback_effect, rollback_revision
+from triton_plugin.telling.history import latest_effect, patch, rollback_effect, rollback_revision
 from triton_plugin.terminal import say
 
 

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_plugin.arguments import cluster, model_folder, object_options
 from triton_plugin.command_line import WRITE
+from triton_plugin.commands.arguments import cluster, model_folder, object_options
 from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import watch_object
+from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
+from triton_plugin.drafting.model_folder import ModelFolder
+from triton_plugin.drafting.push.files import collect, digest
+from triton_plugin.drafting.remote_model import is_uri
+from triton_plugin.drafting.remote_model import read as read_uri
+from triton_plugin.drafting.run import CLAIM, apply, complete_yaml, following, replacement, start, update
+from triton_plugin.drafting.validation.validate import deployments
 from triton_plugin.errors import FolderError, SubjectError
 from triton_plugin.exits import Exit
-from triton_plugin.first_object import misspelled, notices, object_name, undemanded
-from triton_plugin.history import holds, left_revision
-from triton_plugin.model_folder import ModelFolder
-from triton_plugin.push.files import collect, digest
-from triton_plugin.remote_model import is_uri
-from triton_plugin.remote_model import read as read_uri
-from triton_plugin.request import first_request
-from triton_plugin.run import CLAIM, apply, complete_yaml, following, replacement, start, update
-from triton_plugin.source import Cluster
-from triton_plugin.subject import Subject, parse
+from triton_plugin.reading.cluster import Cluster
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.history import holds, left_revision
+from triton_plugin.telling.request import first_request
 from triton_plugin.terminal import say
-from triton_plugin.validation.validate import deployments
 
 SAID_BY_FILE = ("dataset", "gpu", "max_batch_size", "p99_latency", "threshold")
 """Options that say what is in the object."""

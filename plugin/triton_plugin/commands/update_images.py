@@ -3,10 +3,10 @@
 import argparse
 from shlex import quote
 
-from triton_plugin.arguments import cluster, moment
+from triton_plugin.commands.arguments import cluster, moment
 from triton_plugin.exits import Exit
+from triton_plugin.telling.update_images import refusal, table, with_other_images
 from triton_plugin.terminal import console, say
-from triton_plugin.update_images import refusal, table, with_other_images
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from triton_plugin.drafting.validation.files import validate
 from triton_plugin.exits import Exit
 from triton_plugin.terminal import say
-from triton_plugin.validation.files import validate
 
 
 def run(options: argparse.Namespace) -> Exit:

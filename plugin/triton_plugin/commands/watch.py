@@ -3,11 +3,11 @@
 import argparse
 import time
 
-from triton_plugin.arguments import cluster
+from triton_plugin.commands.arguments import cluster
 from triton_plugin.exits import Exit
-from triton_plugin.source import Cluster
+from triton_plugin.reading.cluster import Cluster
+from triton_plugin.telling.watch import watch
 from triton_plugin.terminal import console
-from triton_plugin.watch import watch
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -1,0 +1,180 @@
+"""What one folder of a repository becomes: an entry of spec.models. Pure."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from triton_converters.contract.formats import TRITON_PYTHON
+from triton_converters.contract.repository_config import BACKENDS, OTHER_BACKENDS, TAKEN, UNBATCHED
+from triton_converters.contract.text import quoted
+from triton_operator.api.format_rules import OF_TRITON
+from triton_plugin.drafting.triton_repository import code, pbtxt, tensors
+from triton_plugin.drafting.triton_repository.files import DEFAULTS, PYTHON, ModelFiles, Repository
+from triton_plugin.drafting.triton_repository.fixed_paths import MOUNT, SCRATCH
+from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.settings import batches_nothing, settings
+from triton_plugin.drafting.triton_repository.told import Told, judged, names
+
+MODEL = "model.py"
+NEWEST = -1
+ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
+OF_STEPS = TAKEN | {"input.optional"}
+"""Fields of a Python model's configuration that are taken."""
+SETTINGS = ("dynamic_batching", "instance_group.rate_limiter", "optimization")
+"""Messages of which ``contract.overrides`` takes some fields, and the CRD judges the text."""
+ENVIRONMENT = "EXECUTION_ENV_PATH"
+Entry = dict[str, Any]
+
+
+def member(
+    model: ModelFiles,
+    name: str,
+    version: int,
+    largest: int,
+    mapped: Collection[str],
+    repository: Repository,
+    told: Told,
+) -> Entry:
+    """Return the entry of spec.models for a step of an ensemble.
+
+    ``version``: the one that the step names, or ``NEWEST``. ``largest``: the ensemble's batch. ``mapped``: the inputs
+    that the step gets. What is wrong is told. Raises PbtxtError for a number that is none.
+    """
+    if model.fault:
+        told.faults.append((model.name, model.fault))
+        return {"name": name}
+    chosen = _version(model, version, told)
+    if model.backend == PYTHON:
+        return _step(model, name, chosen, largest, mapped, repository, told)
+    if model.backend not in BACKENDS.values():
+        instead = OTHER_BACKENDS.get(
+            model.backend, f"the operator serves {', '.join(dict.fromkeys(BACKENDS.values()))}"
+        )
+        words = (
+            f"backend {quoted(model.backend)} is not supported" if model.backend else "its folder has no model's file"
+        )
+        told.faults.append((model.name, f"{words}: {instead}"))
+        return {"name": name}
+    return _network(model, name, chosen, largest, told)
+
+
+def _network(model: ModelFiles, name: str, version: int, largest: int, told: Told) -> Entry:
+    """Return the entry of a model's file, whose config.pbtxt the source Job takes."""
+    config = model.config
+    batch = largest if version in model.batched else 0
+    if config is None:
+        file = next((each for each in DEFAULTS if each in model.versions.get(version, ())), "")
+        return {"name": name, "path": f"{model.path}/{version}/{file}", "config": {"maxBatchSize": batch}}
+    for is_fault, words in judged(config, TAKEN, SETTINGS):
+        (told.faults if is_fault else told.left_out).append((model.name, words))
+    for side in ("input", "output"):
+        tensors.declared(model.name, config, side, told)
+    if pbtxt.messages(config, "input") or pbtxt.number(config, "max_batch_size"):
+        batch = pbtxt.number(config, "max_batch_size")
+    if len(pbtxt.messages(config, "instance_group")) > 1:
+        told.faults.append(
+            (model.name, "it has several instance groups, but the server has one: keep one, with the count")
+        )
+    return {"name": name, "path": model.path, "config": {"maxBatchSize": batch}}
+
+
+def _step(
+    model: ModelFiles,
+    name: str,
+    version: int,
+    largest: int,
+    mapped: Collection[str],
+    repository: Repository,
+    told: Told,
+) -> Entry:
+    config = model.config or {}
+    file = f"{model.path}/{version}/{pbtxt.word(config, 'default_model_filename', MODEL)}"
+    needs = code.judge(model, file, repository, told)
+    for is_fault, words in judged(config, OF_STEPS, SETTINGS):
+        (told.faults if is_fault else told.left_out).append((model.name, words))
+    if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in pbtxt.messages(config, "instance_group")):
+        told.left_out.append((model.name, "instance_group.kind: a step runs on the CPU"))
+    inputs, outputs = (tensors.declared(model.name, config, side, told) for side in ("input", "output"))
+    batch = pbtxt.number(config, "max_batch_size")
+    entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file}
+    if needs.requirements:
+        entry["requirements"] = needs.requirements
+    if needs.paths.mount:
+        entry[MOUNT] = needs.paths.mount
+    if needs.paths.scratch:
+        entry[SCRATCH] = list(needs.paths.scratch)
+    if arguments := _arguments(model, config, told):
+        entry["arguments"] = arguments
+    if batches_nothing(config, batch):
+        told.left_out.append((model.name, f"dynamic_batching: {UNBATCHED}"))
+    if inputs and outputs:
+        entry |= {
+            "config": settings(config, batch),
+            "inputs": _given(model, inputs, mapped, config, told),
+            "outputs": outputs,
+        }
+        return entry
+    if inputs or outputs:
+        told.faults.append((model.name, "it lists inputs or outputs alone: list both, or neither"))
+    told.missing.append((model.name, "the largest batch that auto_complete_config sets; 0: none"))
+    return entry | {"config": settings(config, batch or largest)}
+
+
+def _given(
+    model: ModelFiles, inputs: Sequence[Entry], mapped: Collection[str], config: Fields, told: Told
+) -> list[Entry]:
+    """Return the inputs that the step gets: an optional one that no request has is none."""
+    optional = {pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if pbtxt.is_true(each, "optional")}
+    unmapped = [each["name"] for each in inputs if each["name"] not in mapped]
+    absent = [each for each in unmapped if each in optional]
+    if absent:
+        told.left_out.append((model.name, f"optional inputs {names(absent)}: it runs as if no request had them"))
+    for each in unmapped:
+        if each not in optional:
+            told.faults.append((model.name, f"no step's input_map has its input {quoted(each)}: connect it"))
+    return [each for each in inputs if each["name"] not in absent]
+
+
+def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:
+    """Return the parameters that the code finds in its configuration."""
+    given = {
+        pbtxt.word(each, "key"): pbtxt.word(value, "string_value")
+        for each in pbtxt.messages(config, "parameters")
+        for value in pbtxt.messages(each, "value")
+    }
+    if ENVIRONMENT in given:
+        message = f"parameters {ENVIRONMENT}: a step runs in the server's Python: list its packages in requirements.txt"
+        told.left_out.append((model.name, message))
+    if wrong := [each for each in given if not ARGUMENT.fullmatch(each)]:
+        message = (
+            f"parameters {names(wrong)}: a name begins with a letter and has letters, digits, _ and -: rename them"
+        )
+        told.faults.append((model.name, message))
+    if dropped := [each for each in given if each in OF_TRITON and each != ENVIRONMENT]:
+        told.left_out.append(
+            (model.name, f"parameters {names(dropped)}: Triton or the operator reads them, no step does")
+        )
+    return {key: value for key, value in given.items() if key not in OF_TRITON and key not in wrong}
+
+
+def _version(model: ModelFiles, wanted: int, told: Told) -> int:
+    """Return the version that is served: the newest of those that ``version_policy`` allows."""
+    allowed = {
+        pbtxt.whole(each, "versions")
+        for policy in pbtxt.messages(model.config or {}, "version_policy")
+        for specific in pbtxt.messages(policy, "specific")
+        for each in pbtxt.words(specific, "versions")
+    }
+    there = [each for each in model.versions if not allowed or each in allowed]
+    if not there:
+        message = f"its folder has no version that may be served: add {quoted(f'{model.path}/1')} with the model's file"
+        told.faults.append((model.name, message))
+        return 1
+    newest = max(there)
+    if wanted in (NEWEST, newest):
+        return newest
+    if wanted in there and model.backend == PYTHON:
+        return wanted
+    message = f"the ensemble asks for version {wanted}, but served is {newest}"
+    told.faults.append((model.name, f"{message}: set version_policy to that version alone, or add its folder"))
+    return newest

@@ -1,0 +1,77 @@
+"""What is said of a repository's models: what cannot be served, what is left out, and what is missing. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from triton_converters.contract.repository_config import LEFT_OUT, REFUSED
+from triton_converters.contract.text import quoted
+from triton_plugin.drafting.triton_repository import pbtxt
+from triton_plugin.drafting.triton_repository.pbtxt import Fields
+
+NAMED = 8
+"""The most names that one sentence has."""
+Words = list[tuple[str, str]]
+"""Sentences, each with the name of its model."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A requirements file that a step lacks."""
+
+    path: str
+    """Relative to the source."""
+    text: str
+    requirements: tuple[str, ...]
+    """The lines that name packages."""
+
+
+@dataclass
+class Told:
+    """Sentences, as they are found."""
+
+    faults: Words = field(default_factory=list)
+    """What cannot be served, with what to do."""
+    left_out: Words = field(default_factory=list)
+    """What an object does not say, although what is served answers the same."""
+    doubts: Words = field(default_factory=list)
+    """What may fail on a server, with what to do: only the author can tell."""
+    missing: Words = field(default_factory=list)
+    """What has to be added before the object can run."""
+    made: list[Made] = field(default_factory=list)
+    """The requirements files that steps lack."""
+
+
+def names(found: Iterable[str]) -> str:
+    """Return names of a hostile folder for a sentence."""
+    given = list(found)
+    more = f" and {len(given) - NAMED} more" if len(given) > NAMED else ""
+    return ", ".join(map(quoted, given[:NAMED])) + more
+
+
+def place(path: str, line: int) -> str:
+    """Return a line of a file of a hostile folder for a sentence."""
+    return f"{quoted(path)}, line {line}"
+
+
+def judged(config: Fields, taken: Iterable[str], allowed: Iterable[str] = ()) -> Iterator[tuple[bool, str]]:
+    """Yield whether it is a fault, and a sentence, for each field that is not taken.
+
+    ``taken``: paths of fields, and ``allowed``: beginnings of paths, that are taken.
+    """
+    known, beginnings = frozenset(taken), tuple(allowed)
+    seen: set[str] = set()
+    for path in pbtxt.paths(config):
+        if path in known or path in seen or any(f"{path}.".startswith(f"{each}.") for each in beginnings):
+            continue
+        seen.add(path)
+        if (left := _beginning(path, LEFT_OUT)) is not None:
+            yield False, f"{left}: {LEFT_OUT[left]}"
+        elif (refused := _beginning(path, REFUSED)) is not None:
+            yield True, f"{refused} is not supported: {REFUSED[refused]}; remove it"
+        else:
+            yield True, f"{quoted(path)} is not supported: remove it"
+
+
+def _beginning(path: str, table: Iterable[str]) -> str | None:
+    found = (each for each in table if f"{path}.".startswith(f"{each}."))
+    return max(found, key=len, default=None)

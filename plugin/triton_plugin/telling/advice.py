@@ -1,0 +1,25 @@
+"""What to do about a reason: the text of docs/troubleshooting.md, copied by hack/docs/advice.py."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from shlex import quote
+
+NEW_VERSION, NEW_DIGEST = "set a new spec.source.version", "set spec.source.sha256 to the new digest"
+"""How an object is told of changed files, without and with a digest in its spec."""
+
+
+@cache
+def _advice_by_reason() -> dict[str, str]:
+    text = files("triton_plugin.telling").joinpath("advice.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def advice(reason: str, name: str = "NAME", namespace: str = "", *, digest: str | None = None) -> str:
+    """Return what to do as plain text; empty if there is nothing to do or nothing is known.
+
+    ``name``, ``namespace``: of the object, for the commands in it. ``digest``: its spec.source.sha256.
+    """
+    arguments = f"{quote(name)} --namespace {quote(namespace)}" if namespace else quote(name)
+    text = _advice_by_reason().get(reason, "").replace(" NAME", f" {arguments}")
+    return text.replace(NEW_VERSION, NEW_DIGEST) if digest else text

@@ -1,0 +1,371 @@
+"""Explains an object in sentences: the outcome, the selection, the other candidates, and what to do. Pure."""
+
+import json
+from collections.abc import Iterator
+from shlex import quote
+
+from pydantic import ValidationError
+
+from triton_converters.contract.reasons import Reason
+from triton_operator.api.resolved import FromRepository, Resolved
+from triton_operator.api.search_status import SearchStatus
+from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
+from triton_plugin.reading.subject import Subject, one_line
+from triton_plugin.telling.advice import advice
+from triton_plugin.telling.columns import SWEEPS, load_of_figures
+from triton_plugin.telling.mixed_shapes import sentences
+from triton_plugin.telling.progress import STAGES, picture, unfinished_stage
+from triton_plugin.telling.report.document import environment_lines
+from triton_plugin.telling.saturation import sentence
+from triton_plugin.telling.steps import lines
+from triton_plugin.telling.tables import by_rank, int8, margin
+
+GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
+"""Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
+DOCS = {str(reason): reason.doc for reason in Reason}
+
+
+def explain(subject: Subject) -> str:
+    """Return the whole explanation, without a newline at its end."""
+    outcome = _outcome(subject)
+    paragraphs = [
+        outcome,
+        # What serves, with the figures of its Service.
+        _serving(subject),
+        _steps(subject),
+        _regression_check(subject),
+        _autoscaling(subject),
+        _route(subject),
+        _soak(subject, outcome),
+        # How it was chosen, with the figures of private servers.
+        _filled_fields(subject),
+        _verified(subject),
+        _choice(subject),
+        _searches(subject),
+        _other_candidates(subject, outcome),
+        _int8(subject),
+        _saturation(subject),
+        _mixed_shapes(subject),
+        _environment(subject),
+    ]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _outcome(subject: Subject) -> str:
+    name = f"TritonDeployment {subject.namespace}/{subject.name}"
+    if subject.status.observed_generation < 0:
+        pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
+        return f"The operator has not seen {name} yet. Check that the operator runs: {pods}"
+    lines = []
+    if subject.status.observed_generation != subject.generation:
+        seen_generation = subject.status.observed_generation
+        lines.append(
+            f"The operator has not processed generation {subject.generation} of the spec yet;"
+            f" what follows describes generation {seen_generation}."
+        )
+    rollback = subject.rollback_condition
+    if subject.holds("Ready"):
+        state, message = ("rolled back", rollback.message) if rollback else ("ready", _message(subject, "Ready"))
+        lines.append(_sentence(f"{name} is {state}: {message}"))
+        lines += _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
+    elif subject.holds("Stalled"):
+        lines.append(f"{name} is stalled: {_stalled_until(subject)}.")
+        lines += list(_trouble(subject))
+    elif subject.status.failing is not None:
+        lines.append(f"{name} is in progress.")
+    else:
+        current = picture(subject.status)
+        condition = subject.condition(current.stage)
+        if not subject.is_paused and condition and condition.status == "False" and condition.reason not in GOES_ON:
+            lines.append(f"{name} is in progress, but something is in the way:")
+            lines += list(_trouble(subject))
+        else:
+            is_waiting = subject.is_paused or current.reason == Reason.ROLLOUT_HELD
+            state = "is waiting for you" if is_waiting else "is in progress"
+            lines.append(_sentence(f"{name} {state}: {current.stage}: {current.reason}: {current.message}"))
+            if is_waiting:
+                lines += _advice_lines(subject, current.reason)
+    return "\n".join([*lines, *_failing_pass(subject), *_notices(subject)])
+
+
+def _stalled_until(subject: Subject) -> str:
+    """Return what ends a stall. What passes by itself is recorded with the time of its last try."""
+    stalled = subject.condition("Stalled")
+    if any(stalled is not None and each.at and each.reason == stalled.reason for each in subject.failures.values()):
+        return "the operator tries again by itself"
+    return "it cannot become ready until something is changed"
+
+
+def _newer_work(subject: Subject) -> Iterator[str]:
+    """Yield the state of what is newer than the active revision, and what to do about it."""
+    if subject.newer_condition is None:
+        return
+    message = f"{subject.newer_condition.reason}: {subject.newer_condition.message}"
+    if subject.status.failing is not None:
+        yield _sentence(f"Something newer does not serve yet: {message}")
+    elif subject.stop_condition is None:
+        yield _sentence(f"Something newer is worked on: {message}")
+    elif subject.waits_for_its_user:
+        yield _sentence(f"Something newer waits for you: {message}")
+        yield from _advice_lines(subject, subject.newer_condition.reason)
+    else:
+        yield "Something newer does not serve, until something is changed."
+        yield from _trouble(subject)
+
+
+def _failing_pass(subject: Subject) -> Iterator[str]:
+    """Yield why passes of the operator fail. What serves goes on serving meanwhile."""
+    if subject.status.failing is not None:
+        yield "The operator cannot get on with it, and tries again:"
+        yield from _condition_lines(subject, subject.status.failing)
+
+
+def _notices(subject: Subject) -> Iterator[str]:
+    """Yield the notices and warnings, which hold in every state of the object."""
+    for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
+        kind = "Warning" if each.type in RISKS else "Note"
+        yield _sentence(f"{kind}: {each.reason}: {each.message}")
+        yield from _advice_lines(subject, each.reason)
+
+
+def _trouble(subject: Subject) -> Iterator[str]:
+    """Yield the lines of the condition that has failed: what it says, what that means, and what to do."""
+    stage = unfinished_stage(subject.status)
+    first = [stage] if stage in STAGES else []
+    conditions = (subject.condition(each) for each in (*first, *STAGES, "Stalled", "UpToDate"))
+    failed = (each for each in conditions if each and (each.status == "False") == (each.type != "Stalled"))
+    condition = next(failed, None)
+    if condition is not None:
+        yield from _condition_lines(subject, condition)
+
+
+def _condition_lines(subject: Subject, condition: Condition) -> Iterator[str]:
+    """Yield what a condition says, what that means, and what to do."""
+    yield f"  what:  {condition.type}: {condition.reason}: {condition.message}"
+    if condition.reason in DOCS:
+        yield f"  means: {DOCS[condition.reason]}"
+    yield from _advice_lines(subject, condition.reason)
+
+
+def _advice_lines(subject: Subject, reason: str) -> list[str]:
+    """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
+    text = advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
+    # The reader has typed this command already.
+    command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
+    text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
+    return [f"  to do: {text}"] if text else []
+
+
+def _serving(subject: Subject) -> str:
+    serving = subject.status.active
+    if serving is None:
+        return "No revision is active."
+    line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
+    if serving.throughput:
+        load = load_of_figures(serving, subject.status.performance.online if subject.status.performance else ())
+        figures = f"{_figures_text(serving)}{f' at {load}' if load else ''}"
+        line += f". What clients get, by the online sweep through its Service: {figures}"
+    accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
+    line = "; ".join([line, *accuracy]) + "."
+    target = subject.status.target
+    if target is not None and target.revision != serving.revision:
+        line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
+    return line
+
+
+def _steps(subject: Subject) -> str:
+    """Return where the time of a request to an ensemble goes."""
+    steps = subject.status.performance.steps if subject.status.performance else None
+    return "\n".join(["By model of the ensemble:", *(f"  {each}" for each in lines(steps))]) if steps else ""
+
+
+def _filled_fields(subject: Subject) -> str:
+    """Return the fields that the spec leaves out and that the operator filled in, after a rollback for its revision."""
+    lines = []
+    resolved = _recorded_choice(subject) if subject.rollback_condition else subject.status.resolved
+    for each in resolved.models if resolved else ():
+        fields = [f"format {each.format}"] if each.format else []
+        fields += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
+        fields += list(_config_settings(each.repository)) if each.repository else []
+        fields += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
+        lines.append(f"  {each.name}: {'; '.join(fields)}")
+    of_active = "when the active revision was made" if subject.rollback_condition else "because the spec leaves it out"
+    return "\n".join([f"Filled in, {of_active}:", *lines]) if lines else ""
+
+
+def _recorded_choice(subject: Subject) -> Resolved | None:
+    """Return what the active revision was made with: the status tells of the spec. None: no record tells."""
+    revision = subject.history.revision_of_server(subject.server)
+    try:
+        return Resolved.model_validate(one_line(subject.history.state(revision).resolved)) if revision else None
+    except ValidationError:
+        return None
+
+
+def _config_settings(repository: FromRepository) -> Iterator[str]:
+    """Yield the settings that the operator takes from the user's config.pbtxt."""
+    yield f"file {repository.file}"
+    for side, tensors in (("input", repository.inputs), ("output", repository.outputs)):
+        yield from (f"{side} {each.name} {each.data_type}{each.request_dims or each.dims}" for each in tensors)
+    for name, value in repository.config.model_dump(by_alias=True, exclude_unset=True).items():
+        # It is named before, with those that the graph shows.
+        if name != "maxBatchSize":
+            yield f"{name} {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}"
+    yield from (f"without {each}" for each in repository.left_out)
+
+
+def _verified(subject: Subject) -> str:
+    """Return what passed the gates, what these could not judge, and what the reference warned of; empty: none has."""
+    condition = subject.condition("Verified")
+    return _sentence(f"Verified: {condition.message}") if condition is not None and condition.status == "True" else ""
+
+
+def _choice(subject: Subject) -> str:
+    if rollback := subject.rollback_condition:
+        return "" if subject.holds("Ready") else _sentence(f"Why another revision serves: {rollback.message}")
+    selection = subject.spec.selection
+    objectives = selection.objectives
+    weights = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "throughput"
+    bounds = ", ".join(selection.constraints.words()) or "none"
+    text = f"Candidates are ranked by the {_sweep(subject)} sweep on their private servers.\n"
+    text += f"Objectives: {weights}.\nConstraints: {bounds}."
+    selected = subject.condition("Selected")
+    selected_candidate = next((each for each in subject.status.candidates if each.state == "Selected"), None)
+    if selected_candidate is None or selected is None:
+        return text
+    text += "\n" + _sentence(f"Why {selected_candidate.name}: {selected.message}")
+    if margin_text := margin(selected_candidate):
+        text += f"\nIts {margin_text}."
+    front = [each.name for each in by_rank(subject.status.candidates) if each.pareto]
+    if front:
+        figures = "all objectives at once" if len(objectives) > 1 else "both throughput and p99 latency"
+        text += f"\nPareto-optimal (no other candidate is better in {figures}): {', '.join(front)}."
+    return text
+
+
+def _sweep(subject: Subject) -> str:
+    """Return the name of the sweep that candidates are ranked by."""
+    return SWEEPS[subject.spec.selection.scenario]
+
+
+def _searches(subject: Subject) -> str:
+    lines = []
+    for each in subject.status.search:
+        outcome = each.ended or "running"
+        space = f"a space of {each.size or '?'} points"
+        lines.append(f"  {each.candidate}: {outcome}, {each.measurements} measurements in {space}")
+        if each.message:
+            lines.append(f"    {each.message}")
+        if each.config is not None:
+            figures = f"{_figures_text(each)} at {each.load}"
+            lines.append(f"    best: {each.config}: {figures}")
+    return "\n".join(["Configuration searches:", *lines]) if lines else ""
+
+
+def _other_candidates(subject: Subject, printed_text: str) -> str:
+    """Return the state of each other candidate. ``printed_text``: what the user has read, which is not repeated."""
+    lines: list[str] = []
+    selected = subject.condition("Selected")
+    awaits_approval = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
+    for each in by_rank(subject.status.candidates):
+        if each.state == "Selected":
+            continue
+        message = "the message is above" if each.message in printed_text else each.message
+        description = f"{each.reason}: {message}" if each.message else DOCS.get(each.reason or "", "")
+        lines.append(f"  {each.name}: {each.state}{f': {description}' if description else ''}")
+        if each.throughput:
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_best_figures(each)}")
+        if description := margin(each):
+            lines.append(f"    constraint: {description}")
+        if awaits_approval and each.rank:
+            lines.append(f"    revision: {each.revision}")
+        to_do = _advice_lines(subject, each.reason or "") if each.state == "Failed" else []
+        lines += [f"  {one}" for one in to_do if one.strip() not in "\n".join([printed_text, *lines])]
+    return "\n".join(["Other candidates:", *lines]) if lines else ""
+
+
+def _int8(subject: Subject) -> str:
+    """Return what the INT8 graphs of the candidates are like."""
+    found = [f"  {each.name}: {words}." for each in by_rank(subject.status.candidates) if (words := int8(each))]
+    return "\n".join(["INT8 graphs:", *found]) if found else ""
+
+
+def _regression_check(subject: Subject) -> str:
+    """Return what performance.regression found, if the new source became active all the same."""
+    condition = subject.condition("PerformanceMeasured")
+    if condition is None or condition.status != "True":
+        return ""
+    if condition.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
+        return ""
+    line = _sentence(f"Regression check: {condition.reason}: {condition.message}")
+    return "\n".join([line, *_advice_lines(subject, condition.reason)])
+
+
+def _saturation(subject: Subject) -> str:
+    performance = subject.status.performance
+    if performance is None or performance.saturation is None:
+        return ""
+    text = sentence(performance.saturation)
+    return f"Saturation in the online sweep on its private server: {text}"
+
+
+def _mixed_shapes(subject: Subject) -> str:
+    performance = subject.status.performance
+    return sentences(performance.mixed_shapes) if performance is not None and performance.mixed_shapes else ""
+
+
+def _autoscaling(subject: Subject) -> str:
+    """Whether KEDA scales the object, and what is missing if not."""
+    condition = subject.condition("Autoscaling")
+    if condition is None:
+        return ""
+    replicas = subject.status.serving.replicas if subject.status.serving else 0
+    line = _sentence(f"Autoscaling: {condition.reason}: {condition.message}; there are {replicas} replicas")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
+
+
+def _route(subject: Subject) -> str:
+    """Whether Gateways lead requests to the object, and what is missing if not."""
+    condition = subject.condition("Routed")
+    if condition is None:
+        return ""
+    line = _sentence(f"Route: {condition.reason}: {condition.message}")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
+
+
+def _soak(subject: Subject, printed_text: str) -> str:
+    """The state of the active revision's soak. ``printed_text``: text that the user has read, which is not repeated."""
+    condition = subject.condition("Soaked")
+    if condition is None or subject.rollback_condition or subject.holds("Stalled"):
+        return ""
+    if condition.reason == Reason.SOAK_FAILED or condition.message.rstrip(".") in printed_text:
+        return ""
+    line = _sentence(f"Soak: {condition.reason}: {condition.message}")
+    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.reason not in GOES_ON else [])])
+
+
+def _environment(subject: Subject) -> str:
+    performance = subject.status.performance
+    if performance is None or performance.environment is None:
+        return ""
+    values = "; ".join(f"{name.lower()}: {value}" for name, value in environment_lines(performance.environment))
+    return f"Measured at {performance.measured_at}. Environment: {values}."
+
+
+def _figures_text(item: CandidateStatus | ServingStatus | SearchStatus) -> str:
+    return f"{item.throughput} inferences/s, p99Latency {item.p99_latency}"
+
+
+def _best_figures(candidate: CandidateStatus) -> str:
+    text = f"{_figures_text(candidate)} at {candidate.load}"
+    return text if candidate.stable is not False else f"{text} (unstable)"
+
+
+def _sentence(text: str) -> str:
+    """The text with one period at its end: some messages have one."""
+    return f"{text.rstrip('.')}."
+
+
+def _message(subject: Subject, kind: str) -> str:
+    condition = subject.condition(kind)
+    return condition.message if condition else ""

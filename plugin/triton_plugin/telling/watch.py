@@ -1,0 +1,107 @@
+"""Watches one object until it is ready, up to date and not soaked any more, or stalled, or waiting for its user."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from rich.console import Console
+
+from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin.errors import SubjectError
+from triton_plugin.exits import Exit
+from triton_plugin.reading.job_log import JobLog
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling import tables
+from triton_plugin.telling.explain import explain
+from triton_plugin.telling.history import figures_before
+from triton_plugin.telling.progress import Display
+from triton_plugin.telling.remaining import words_left
+
+POLL_SECONDS = 1.0
+LOG_SECONDS = 3.0
+"""Time between two reads of a Job's log: no point takes less."""
+LOST_SECONDS = 60.0
+"""How long the API server may be unreachable before that is an error."""
+
+
+def watch(
+    read: Callable[[], dict[str, Any]],
+    log: Callable[[], JobLog],
+    console: Console,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    timeout: float | None = None,
+    results: Callable[[], dict[str, Any] | None] = lambda: None,
+) -> Exit:
+    """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return which it is.
+
+    An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
+
+    ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
+    ``log`` returns the log of the Job that measures, or that did so last.
+    ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
+    ``results``: returns the ConfigMap with the results, which tells of the revisions before, or None.
+    """
+    start = clock()
+    answered_at = start
+    logs: dict[str, JobLog] = {}
+    job_log, log_read_at = JobLog(), start - LOG_SECONDS
+    body = read()
+    subject = parse(body, None)
+    with Display(console) as display:
+        while True:
+            is_ready = _is_ready(subject)
+            is_waiting = subject.is_paused or subject.is_held
+            is_late = timeout is not None and clock() - start >= timeout
+            is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
+            # At the end, the last measurement may be newer than the last look.
+            is_due = job_log.words != "" if is_over else clock() - log_read_at >= LOG_SECONDS
+            if is_due:
+                job_log, log_read_at = log(), clock()
+                if job_log.pod:
+                    logs[job_log.pod] = job_log
+            status = _present(subject)
+            rest = "" if is_over else words_left(subject.spec, status, [*logs.values()])
+            display.show(status, clock() - start, job_log.words, rest)
+            if is_over:
+                break
+            sleep(POLL_SECONDS)
+            try:
+                body = read()
+                subject = parse(body, None)
+                answered_at = clock()
+            except SubjectError:
+                if clock() - answered_at > LOST_SECONDS:
+                    raise
+    # Not everybody who may read the object may read its results.
+    with suppress(SubjectError):
+        subject = parse(body, results())
+    _print_outcome(console, subject, figures_before(subject) if is_ready else [])
+    if is_ready:
+        return Exit.OK
+    if is_waiting or subject.waits_for_its_user:
+        return Exit.WAITING
+    return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT
+
+
+def _is_ready(subject: Subject) -> bool:
+    """Whether nothing more is to come."""
+    is_on_trial = subject.is_soaked or subject.is_held
+    return subject.holds("Ready") and not is_on_trial and subject.newer_condition is None
+
+
+def _present(subject: Subject) -> TritonDeploymentStatus:
+    """Return the status; an empty one if it tells of an earlier spec, whose failure may be mended by now."""
+    is_present = subject.status.observed_generation == subject.generation
+    return subject.status if is_present else TritonDeploymentStatus()
+
+
+def _print_outcome(console: Console, subject: Subject, figures: list[str]) -> None:
+    console.print()
+    if subject.status.candidates:
+        console.print(tables.candidates(subject.status.candidates, subject.status.signature))
+    if subject.status.search:
+        console.print(tables.searches(subject.status.search))
+    console.print(explain(subject), markup=False, soft_wrap=True)
+    if figures:
+        console.print("\n" + "\n".join(figures), markup=False, soft_wrap=True)
