@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+from triton_plugin.telling.advice import CHANGE, EXPLAIN, EXPLANATION, NEW_VERSION
+
 PAGE = Path(__file__).parents[2] / "docs/troubleshooting.md"
 COPY = Path(__file__).parents[2] / "plugin/triton_plugin/telling/advice.json"
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
@@ -21,7 +23,8 @@ def advice() -> dict[str, str]:
 
 def _plain(text: str) -> str:
     """Return a cell's text. The plugin puts the object's namespace behind its name, so the placeholder goes."""
-    return LINK.sub(_words, FURTHER.sub("", text)).replace("`", "").replace(" --namespace NAMESPACE", "")
+    text = LINK.sub(_words, FURTHER.sub("", text)).replace("`", "").replace(" --namespace NAMESPACE", "")
+    return text.replace(EXPLAIN, EXPLANATION).replace(NEW_VERSION, CHANGE)
 
 
 def _words(link: re.Match[str]) -> str:

@@ -222,12 +222,14 @@ def test_what_the_reference_warns_of_is_told_with_a_dataloader_too() -> None:
     assert words not in as_markdown(report(subject), with_plots=False)
 
 
-def test_the_report_repeats_no_table_of_candidates() -> None:
-    subject = parse(*golden("ready"))
-    verified = subject.condition("Verified")
-    assert verified is not None
-    assert verified.message not in as_markdown(report(subject), with_plots=False)
-    assert f"<p>{verified.message}.</p>" not in as_html(report(subject))
+def test_the_report_says_what_passed_whatever_the_words() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    for words in ("all passed", "all passed; one more thing"):
+        verified["message"] = words
+        made = report(parse(body, results))
+        assert f"## Accuracy\n\n{words}." in as_markdown(made, with_plots=False)
+        assert f"<p>{words}.</p>" in as_html(made)
 
 
 def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:
@@ -353,6 +355,21 @@ def test_a_message_is_told_once() -> None:
     assert "TritonDeployment vision/digits is in progress, but something is in the way:" in text
     assert f"  what:  Verified: ServerCrashed: {message}\n" in text
     assert "  onnx-fp32: Profiling: ServerCrashed: the message is above\n" in text
+
+
+def test_a_message_that_another_one_contains_is_told() -> None:
+    body = with_trouble("ServerCrashed", "out of memory, exit code 1")
+    for each in body["status"]["candidates"]:
+        if each["name"] == "onnx-fp32":
+            each["message"] = "exit code 1"
+    assert "  onnx-fp32: Profiling: ServerCrashed: exit code 1\n" in explain(parse(body, None))
+
+
+def test_a_soak_with_words_of_another_condition_is_told() -> None:
+    body, results = copy.deepcopy(golden("soaking"))
+    conditions = {each["type"]: each for each in body["status"]["conditions"]}
+    conditions["Soaked"]["message"] = conditions["Ready"]["message"]
+    assert f"Soak: Soaking: {conditions['Ready']['message']}" in explain(parse(body, results))
 
 
 def test_advice_is_told_once_even_if_several_candidates_failed_alike() -> None:

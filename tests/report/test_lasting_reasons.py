@@ -4,12 +4,12 @@ import copy
 
 import pytest
 
-from hack.docs import advice as generate_advice
 from tests.report.subjects import golden
 from triton_converters.contract.failure_reasons import FAILURES
 from triton_converters.contract.reasons import Reason
 from triton_operator.jobs.passing import PASSING
 from triton_plugin.reading.subject import parse
+from triton_plugin.telling.advice import advice
 from triton_plugin.telling.explain import explain
 
 VERSION, RETRY = "set a new spec.source.version", "kubectl triton retry NAME"
@@ -88,13 +88,13 @@ def test_the_table_has_every_failure_that_lasts() -> None:
 
 @pytest.mark.parametrize("reason", LASTING)
 def test_the_advice_says_how_it_is_tried_again(reason: Reason) -> None:
-    text = generate_advice.advice()[str(reason)]
+    text = advice(str(reason))
     assert [words for words in LASTING[reason] if words not in text] == [], text
 
 
 @pytest.mark.parametrize("field", ["mountPath", "scratchPaths"])
 def test_a_step_that_failed_at_a_path_that_is_not_there_is_told_of_the_fields_for_it(field: str) -> None:
-    assert field in generate_advice.advice()["UserCodeFailed"]
+    assert field in advice("UserCodeFailed")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Explains an object in sentences: the outcome, the selection, the other candidates, and what to do. Pure."""
 
 import json
-from collections.abc import Iterator
-from shlex import quote
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -25,11 +25,21 @@ GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 
+class _Line(NamedTuple):
+    """A line of the outcome."""
+
+    text: str
+    shows: Condition | None = None
+    """The condition whose message the line has."""
+    advises: str = ""
+    """The reason that the line says what to do about."""
+
+
 def explain(subject: Subject) -> str:
     """Return the whole explanation, without a newline at its end."""
-    outcome = _outcome(subject)
+    outcome = list(_outcome(subject))
     paragraphs = [
-        outcome,
+        "\n".join(each.text for each in outcome),
         # What serves, with the figures of its Service.
         _serving(subject),
         _steps(subject),
@@ -51,41 +61,53 @@ def explain(subject: Subject) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _outcome(subject: Subject) -> str:
+def _outcome(subject: Subject) -> Iterator[_Line]:
+    """Yield how far the object is, why it is no further, and what to do."""
     name = f"TritonDeployment {subject.namespace}/{subject.name}"
     if subject.status.observed_generation < 0:
         pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
-        return f"The operator has not seen {name} yet. Check that the operator runs: {pods}"
-    lines = []
+        yield _Line(f"The operator has not seen {name} yet. Check that the operator runs: {pods}")
+        return
     if subject.status.observed_generation != subject.generation:
         seen_generation = subject.status.observed_generation
-        lines.append(
+        yield _Line(
             f"The operator has not processed generation {subject.generation} of the spec yet;"
             f" what follows describes generation {seen_generation}."
         )
-    rollback = subject.rollback_condition
-    if subject.holds("Ready"):
-        state, message = ("rolled back", rollback.message) if rollback else ("ready", _message(subject, "Ready"))
-        lines.append(_sentence(f"{name} is {state}: {message}"))
-        lines += _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
+    yield from _state(subject, name)
+    if subject.status.failing is not None:
+        # What serves goes on serving meanwhile.
+        yield _Line("The operator cannot get on with it, and tries again:")
+        yield from _condition_lines(subject, subject.status.failing)
+    for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
+        yield _shown("Warning" if each.type in RISKS else "Note", each)
+        yield from _advice_lines(subject, each.reason)
+
+
+def _state(subject: Subject, name: str) -> Iterator[_Line]:
+    """Yield whether the object is ready, stalled or in progress."""
+    rollback, ready = subject.rollback_condition, subject.condition("Ready")
+    if ready is not None and subject.holds("Ready"):
+        state, condition = ("rolled back", rollback) if rollback else ("ready", ready)
+        yield _Line(_sentence(f"{name} is {state}: {condition.message}"), condition)
+        yield from _advice_lines(subject, rollback.reason) if rollback else _newer_work(subject)
     elif subject.holds("Stalled"):
-        lines.append(f"{name} is stalled: {_stalled_until(subject)}.")
-        lines += list(_trouble(subject))
+        yield _Line(f"{name} is stalled: {_stalled_until(subject)}.")
+        yield from _trouble(subject)
     elif subject.status.failing is not None:
-        lines.append(f"{name} is in progress.")
+        yield _Line(f"{name} is in progress.")
     else:
         current = picture(subject.status)
-        condition = subject.condition(current.stage)
-        if not subject.is_paused and condition and condition.status == "False" and condition.reason not in GOES_ON:
-            lines.append(f"{name} is in progress, but something is in the way:")
-            lines += list(_trouble(subject))
+        stage = subject.condition(current.stage)
+        if not subject.is_paused and stage and stage.status == "False" and stage.reason not in GOES_ON:
+            yield _Line(f"{name} is in progress, but something is in the way:")
+            yield from _trouble(subject)
         else:
             is_waiting = subject.is_paused or current.reason == Reason.ROLLOUT_HELD
             state = "is waiting for you" if is_waiting else "is in progress"
-            lines.append(_sentence(f"{name} {state}: {current.stage}: {current.reason}: {current.message}"))
+            yield _Line(_sentence(f"{name} {state}: {current.stage}: {current.reason}: {current.message}"), stage)
             if is_waiting:
-                lines += _advice_lines(subject, current.reason)
-    return "\n".join([*lines, *_failing_pass(subject), *_notices(subject)])
+                yield from _advice_lines(subject, current.reason)
 
 
 def _stalled_until(subject: Subject) -> str:
@@ -96,39 +118,24 @@ def _stalled_until(subject: Subject) -> str:
     return "it cannot become ready until something is changed"
 
 
-def _newer_work(subject: Subject) -> Iterator[str]:
+def _newer_work(subject: Subject) -> Iterator[_Line]:
     """Yield the state of what is newer than the active revision, and what to do about it."""
-    if subject.newer_condition is None:
+    newer = subject.newer_condition
+    if newer is None:
         return
-    message = f"{subject.newer_condition.reason}: {subject.newer_condition.message}"
     if subject.status.failing is not None:
-        yield _sentence(f"Something newer does not serve yet: {message}")
+        yield _shown("Something newer does not serve yet", newer)
     elif subject.stop_condition is None:
-        yield _sentence(f"Something newer is worked on: {message}")
+        yield _shown("Something newer is worked on", newer)
     elif subject.waits_for_its_user:
-        yield _sentence(f"Something newer waits for you: {message}")
-        yield from _advice_lines(subject, subject.newer_condition.reason)
+        yield _shown("Something newer waits for you", newer)
+        yield from _advice_lines(subject, newer.reason)
     else:
-        yield "Something newer does not serve, until something is changed."
+        yield _Line("Something newer does not serve, until something is changed.")
         yield from _trouble(subject)
 
 
-def _failing_pass(subject: Subject) -> Iterator[str]:
-    """Yield why passes of the operator fail. What serves goes on serving meanwhile."""
-    if subject.status.failing is not None:
-        yield "The operator cannot get on with it, and tries again:"
-        yield from _condition_lines(subject, subject.status.failing)
-
-
-def _notices(subject: Subject) -> Iterator[str]:
-    """Yield the notices and warnings, which hold in every state of the object."""
-    for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
-        kind = "Warning" if each.type in RISKS else "Note"
-        yield _sentence(f"{kind}: {each.reason}: {each.message}")
-        yield from _advice_lines(subject, each.reason)
-
-
-def _trouble(subject: Subject) -> Iterator[str]:
+def _trouble(subject: Subject) -> Iterator[_Line]:
     """Yield the lines of the condition that has failed: what it says, what that means, and what to do."""
     stage = unfinished_stage(subject.status)
     first = [stage] if stage in STAGES else []
@@ -139,21 +146,30 @@ def _trouble(subject: Subject) -> Iterator[str]:
         yield from _condition_lines(subject, condition)
 
 
-def _condition_lines(subject: Subject, condition: Condition) -> Iterator[str]:
+def _condition_lines(subject: Subject, condition: Condition) -> Iterator[_Line]:
     """Yield what a condition says, what that means, and what to do."""
-    yield f"  what:  {condition.type}: {condition.reason}: {condition.message}"
+    yield _Line(f"  what:  {condition.type}: {condition.reason}: {condition.message}", condition)
     if condition.reason in DOCS:
-        yield f"  means: {DOCS[condition.reason]}"
+        yield _Line(f"  means: {DOCS[condition.reason]}")
     yield from _advice_lines(subject, condition.reason)
 
 
-def _advice_lines(subject: Subject, reason: str) -> list[str]:
-    """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
-    text = advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
-    # The reader has typed this command already.
-    command = f"kubectl triton explain {quote(subject.name)} --namespace {quote(subject.namespace)}"
-    text = text.replace(f": {command}", " below").replace(f" ({command})", " below")
-    return [f"  to do: {text}"] if text else []
+def _advice_lines(subject: Subject, reason: str) -> Iterator[_Line]:
+    """Yield a line with what to do about a reason, if there is anything to do, and it is known."""
+    digest = subject.spec.source.sha256
+    if text := advice(reason, subject.name, subject.namespace, digest=digest, is_explained=True):
+        yield _Line(f"  to do: {text}", advises=reason)
+
+
+def _shown(words: str, condition: Condition) -> _Line:
+    """Return what a condition says, behind ``words``."""
+    return _Line(_sentence(f"{words}: {condition.reason}: {condition.message}"), condition)
+
+
+def _paragraph(subject: Subject, words: str, condition: Condition, *, is_advised: bool) -> str:
+    """Return what a condition says and, if that is wanted, what to do about it."""
+    advised = _advice_lines(subject, condition.reason) if is_advised else ()
+    return "\n".join(each.text for each in (_shown(words, condition), *advised))
 
 
 def _serving(subject: Subject) -> str:
@@ -262,15 +278,17 @@ def _searches(subject: Subject) -> str:
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
-def _other_candidates(subject: Subject, printed_text: str) -> str:
-    """Return the state of each other candidate. ``printed_text``: what the user has read, which is not repeated."""
+def _other_candidates(subject: Subject, outcome: Sequence[_Line]) -> str:
+    """Return the state of each other candidate. ``outcome``: what the user has read, which is not repeated."""
     lines: list[str] = []
+    shown = {(each.shows.reason, each.shows.message) for each in outcome if each.shows}
+    advised = {each.advises for each in outcome}
     selected = subject.condition("Selected")
     awaits_approval = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
     for each in by_rank(subject.status.candidates):
         if each.state == "Selected":
             continue
-        message = "the message is above" if each.message in printed_text else each.message
+        message = "the message is above" if (each.reason, each.message) in shown else each.message
         description = f"{each.reason}: {message}" if each.message else DOCS.get(each.reason or "", "")
         lines.append(f"  {each.name}: {each.state}{f': {description}' if description else ''}")
         if each.throughput:
@@ -279,8 +297,9 @@ def _other_candidates(subject: Subject, printed_text: str) -> str:
             lines.append(f"    constraint: {description}")
         if awaits_approval and each.rank:
             lines.append(f"    revision: {each.revision}")
-        to_do = _advice_lines(subject, each.reason or "") if each.state == "Failed" else []
-        lines += [f"  {one}" for one in to_do if one.strip() not in "\n".join([printed_text, *lines])]
+        if each.state == "Failed" and each.reason not in advised:
+            lines += [f"  {one.text}" for one in _advice_lines(subject, each.reason or "")]
+            advised.add(each.reason or "")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
 
@@ -297,8 +316,7 @@ def _regression_check(subject: Subject) -> str:
         return ""
     if condition.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
-    line = _sentence(f"Regression check: {condition.reason}: {condition.message}")
-    return "\n".join([line, *_advice_lines(subject, condition.reason)])
+    return _paragraph(subject, "Regression check", condition, is_advised=True)
 
 
 def _saturation(subject: Subject) -> str:
@@ -320,8 +338,8 @@ def _autoscaling(subject: Subject) -> str:
     if condition is None:
         return ""
     replicas = subject.status.serving.replicas if subject.status.serving else 0
-    line = _sentence(f"Autoscaling: {condition.reason}: {condition.message}; there are {replicas} replicas")
-    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
+    counted = condition.model_copy(update={"message": f"{condition.message}; there are {replicas} replicas"})
+    return _paragraph(subject, "Autoscaling", counted, is_advised=condition.status == "False")
 
 
 def _route(subject: Subject) -> str:
@@ -329,19 +347,17 @@ def _route(subject: Subject) -> str:
     condition = subject.condition("Routed")
     if condition is None:
         return ""
-    line = _sentence(f"Route: {condition.reason}: {condition.message}")
-    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.status == "False" else [])])
+    return _paragraph(subject, "Route", condition, is_advised=condition.status == "False")
 
 
-def _soak(subject: Subject, printed_text: str) -> str:
-    """The state of the active revision's soak. ``printed_text``: text that the user has read, which is not repeated."""
+def _soak(subject: Subject, outcome: Sequence[_Line]) -> str:
+    """The state of the active revision's soak. ``outcome``: what the user has read, which is not repeated."""
     condition = subject.condition("Soaked")
     if condition is None or subject.rollback_condition or subject.holds("Stalled"):
         return ""
-    if condition.reason == Reason.SOAK_FAILED or condition.message.rstrip(".") in printed_text:
+    if condition.reason in {Reason.SOAK_FAILED, *(each.shows.reason for each in outcome if each.shows)}:
         return ""
-    line = _sentence(f"Soak: {condition.reason}: {condition.message}")
-    return "\n".join([line, *(_advice_lines(subject, condition.reason) if condition.reason not in GOES_ON else [])])
+    return _paragraph(subject, "Soak", condition, is_advised=condition.reason not in GOES_ON)
 
 
 def _environment(subject: Subject) -> str:
@@ -364,8 +380,3 @@ def _best_figures(candidate: CandidateStatus) -> str:
 def _sentence(text: str) -> str:
     """The text with one period at its end: some messages have one."""
     return f"{text.rstrip('.')}."
-
-
-def _message(subject: Subject, kind: str) -> str:
-    condition = subject.condition(kind)
-    return condition.message if condition else ""

@@ -42,7 +42,7 @@ def table(subject: Subject) -> Grid:
 
 def notes(subject: Subject) -> list[str]:
     """Return the metrics that have no column, and what the words of the column State mean that are there."""
-    states = " ".join(row[-1] for row in _rows(subject))
+    states = {state for each in subject.history.revisions.values() for state in _states(subject, each)}
     meanings = [f"{word}: {meaning}" for word, meaning in MEANINGS.items() if word in states]
     left = one_line(_all_metrics(subject)[len(_metrics(subject)) :])
     return [*([f"without a column, as they have no threshold: {', '.join(left)}"] if left else []), *meanings]
@@ -242,16 +242,21 @@ def _unsettled_change(subject: Subject) -> str:
 
 
 def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
-    active, held_revision = _active_revision(subject), _held_revision(subject)
     metrics = _metrics(subject)
     for name, each in subject.history.revisions.items():
-        states = [ACTIVE] if each == active else []
-        states += [HELD] if each == held_revision else []
-        states += [DAMAGED] if each.key in subject.damaged else []
         time = each.measured_at.replace("T", " ")[: len("2026-11-21 00:00")]
         values = [each.metrics.get(metric, "") for metric in metrics]
-        last = (_short_source(each), _short(each.image), ", ".join(states))
+        last = (_short_source(each), _short(each.image), ", ".join(_states(subject, each)))
         yield tuple(one_line([name, each.candidate, time, *values, *last]))
+
+
+def _states(subject: Subject, revision: Revision) -> list[str]:
+    states = {
+        ACTIVE: revision == _active_revision(subject),
+        HELD: revision == _held_revision(subject),
+        DAMAGED: revision.key in subject.damaged,
+    }
+    return [word for word, holds in states.items() if holds]
 
 
 def _metrics(subject: Subject) -> list[str]:

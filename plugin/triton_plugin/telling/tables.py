@@ -11,7 +11,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from triton_converters.contract.scoring import THROUGHPUT
 from triton_operator.api.measured_status import AccuracyStatus, RowStatus, StepStatus
+from triton_operator.api.metrics import NAMES
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus, SignatureStatus
 from triton_plugin.telling.columns import (
@@ -191,7 +193,7 @@ def margin(row: CandidateStatus) -> str:
     if not row.margin_percent:
         return f"{metric} was not measured, so it does not meet its constraint, {bound}"
     is_met = not row.margin_percent.startswith("-")
-    side = "below" if is_met == bound.startswith("at most") else "above"
+    side = "below" if is_met == (metric != NAMES[THROUGHPUT]) else "above"
     met = "" if is_met else ", and misses it"
     return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} its constraint, {bound}{met}"
 

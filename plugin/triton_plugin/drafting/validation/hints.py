@@ -12,9 +12,9 @@ LONGEST_LIST = 3
 
 def hint(fault: Fault, schema: Schema) -> str:
     """Return words that help with a fault; empty: there are none."""
-    if fault.message == "unknown field":
+    if fault.is_unknown:
         return _belongs(fault.path, schema)
-    found = _at(schema, fault.path) if fault.message.startswith("must be of type") else None
+    found = _at(schema, fault.path) if fault.is_mistyped else None
     return _means(found) if found is not None else ""
 
 

@@ -20,6 +20,10 @@ class Fault(NamedTuple):
     path: str
     """``spec.models[0].name``; empty: the whole object."""
     message: str
+    is_unknown: bool = False
+    """Whether the schema has no such field."""
+    is_mistyped: bool = False
+    """Whether the value has another type than the field."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -66,7 +70,7 @@ def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
     """Yield what the schema refuses, in the schema's order. ``value``: pruned. Raises UnknownKeywordError."""
     kind = "integer,string" if schema.get("x-kubernetes-int-or-string") else schema["type"]
     if not _TYPES[kind](value):
-        yield Fault(path, f"must be of type {kind}")
+        yield Fault(path, f"must be of type {kind}", is_mistyped=True)
         return
     for keyword, wanted in schema.items():
         if keyword in _CHECKS:
@@ -105,7 +109,7 @@ def _fields(value: dict[str, Any], schema: Schema, path: str) -> Iterator[Fault]
         elif isinstance(others, Mapping):
             yield from faults(each, others, place)
         elif not free and properties is not None:
-            yield Fault(place, "unknown field")
+            yield Fault(place, "unknown field", is_unknown=True)
 
 
 def _enum(value: Any, wanted: list[Any], path: str) -> Iterator[Fault]:

@@ -168,9 +168,9 @@ class Report(ApiType):
 
     @property
     def verified(self) -> str:
-        """What passed, if more is known of it than the table of candidates shows; empty: it shows all."""
+        """What passed the gates, what these could not judge, and what the reference warned of; empty: nothing."""
         found = self.condition("Verified")
-        return found.message if found is not None and found.status == "True" and "; " in found.message else ""
+        return found.message if found is not None and found.status == "True" else ""
 
     @property
     def rehearsed(self) -> str:

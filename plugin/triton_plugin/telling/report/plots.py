@@ -94,7 +94,7 @@ def offline(report: Report) -> list[Plot]:
         return []
     batches = sorted({row.batch_size for each in found for row in each.rows})
 
-    def lines(value: Callable[[RowStatus], float], label: str) -> Callable[[Axes], None]:
+    def lines(value: Callable[[RowStatus], float], label: str, *, is_time: bool) -> Callable[[Axes], None]:
         def draw(axes: Axes) -> None:
             for number, each in enumerate(found):
                 rows = sorted(each.rows, key=lambda row: row.batch_size)
@@ -102,7 +102,7 @@ def offline(report: Report) -> list[Plot]:
             axes.set_xscale("log", base=2)
             axes.set_xticks(batches, [str(batch) for batch in batches])
             axes.xaxis.set_minor_locator(NullLocator())
-            if label.startswith("P99") and _wide([value(row) for each in found for row in each.rows]):
+            if is_time and _wide([value(row) for each in found for row in each.rows]):
                 axes.set_yscale("log")
             else:
                 axes.set_ylim(bottom=0)
@@ -116,13 +116,13 @@ def offline(report: Report) -> list[Plot]:
             "offline-throughput",
             "Throughput against batch size",
             f"Inferences a second at batch sizes {_listed(batches)}, one line for each candidate.",
-            lines(lambda row: float(row.throughput), "Throughput (inferences/s)"),
+            lines(lambda row: float(row.throughput), "Throughput (inferences/s)", is_time=False),
         ),
         Plot(
             "offline-latency",
             "Latency against batch size",
             f"99th percentile of latency at batch sizes {_listed(batches)}, one line for each candidate.",
-            lines(_p99, "P99 latency (ms)"),
+            lines(_p99, "P99 latency (ms)", is_time=True),
         ),
     ]
 
@@ -169,7 +169,7 @@ def tradeoff(report: Report) -> list[Plot]:
         _reach(axes, [point.latency for point in points])
         axes.set_ylim(0, 1.08 * max(point.throughput for point in points))
         _constraints(axes, report)
-        _label(axes, "P99 latency (ms)", "Throughput (inferences/s)")
+        _label(axes, "P99 latency (ms)", "Throughput (inferences/s)", is_time=True)
         _legend(axes)
 
     text = (
@@ -325,13 +325,14 @@ def _wide(values: Sequence[float]) -> bool:
     return 0 < LINEAR_RATIO * min(values) < max(values)
 
 
-def _label(axes: Axes, x: str, y: str) -> None:
+def _label(axes: Axes, x: str, y: str, *, is_time: bool = False) -> None:
+    """Name the axes. ``is_time``: the horizontal one is of latencies."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     thousands = FuncFormatter(lambda value, _: f"{value:,g}")
     axes.yaxis.set_major_formatter(thousands)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    if x.endswith("(ms)"):
+    if is_time:
         axes.xaxis.set_major_formatter(thousands)
         axes.xaxis.set_minor_formatter(NullFormatter())
         if axes.get_xscale() == "linear":
