@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from triton_plugin.drafting.triton_repository import pbtxt
-from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.pbtxt import Config
 
 SERVED = ("onnxruntime", "onnxruntime_onnx")
 ONNX = {"FP32": TensorProto.FLOAT, "INT64": TensorProto.INT64, "INT32": TensorProto.INT32, "UINT8": TensorProto.UINT8}
@@ -25,9 +25,9 @@ def weights(folder: Path) -> list[str]:
             fields = pbtxt.read(file.read_bytes())
         except pbtxt.PbtxtError:
             continue
-        if not {pbtxt.word(fields, each) for each in ("backend", "platform")} & set(SERVED):
+        if not {fields.backend, fields.platform} & set(SERVED):
             continue
-        name = pbtxt.word(fields, "default_model_filename", "model.onnx")
+        name = fields.default_model_filename or "model.onnx"
         place = file.parent / "1" / name
         if not any(_is_whole(path) for path in file.parent.glob(f"*/{name}")):
             place.parent.mkdir(exist_ok=True)
@@ -36,13 +36,13 @@ def weights(folder: Path) -> list[str]:
     return written
 
 
-def graph(fields: Fields) -> bytes:
+def graph(fields: Config) -> bytes:
     """Return a graph with the inputs and outputs of a configuration: each output varies with the mean of all inputs."""
-    batch = ["batch"] if pbtxt.number(fields, "max_batch_size") else []
+    batch = ["batch"] if fields.max_batch_size else []
     random, nodes, constants, inputs, outputs, means = numpy.random.default_rng(0), [], [], [], [], []
     open_axes: list[tuple[str, int]] = []
-    for number, each in enumerate(pbtxt.messages(fields, "input")):
-        name, shape = pbtxt.word(each, "name"), _shape(each, f"i{number}_", batch)
+    for number, each in enumerate(fields.input):
+        name, shape = each.name, _shape(each, f"i{number}_", batch)
         inputs.append(helper.make_tensor_value_info(name, _type(each), shape))
         open_axes += [(name, axis) for axis, size in enumerate(shape) if isinstance(size, str) and not number]
         axes = list(range(len(batch), len(shape)))
@@ -51,8 +51,8 @@ def graph(fields: Fields) -> bytes:
         nodes.append(helper.make_node("ReduceMean", [f"cast{number}", f"axes{number}"], [f"mean{number}"], keepdims=0))
         means.append(f"mean{number}")
     nodes.append(helper.make_node("Sum", means, ["mean"]))
-    for number, each in enumerate(pbtxt.messages(fields, "output")):
-        name, shape = pbtxt.word(each, "name"), _shape(each, f"o{number}_", batch)
+    for number, each in enumerate(fields.output):
+        name, shape = each.name, _shape(each, f"o{number}_", batch)
         outputs.append(helper.make_tensor_value_info(name, _type(each), shape))
         sources = [item for item in open_axes if not batch or item[1]]
         parts = []
@@ -126,12 +126,11 @@ def _is_whole(file: Path) -> bool:
     return bool(start) and start != LFS
 
 
-def _shape(tensor: Fields, prefix: str, batch: Sequence[str]) -> list[Any]:
-    dims = [int(each) for each in pbtxt.words(tensor, "dims")]
-    return [*batch, *(f"{prefix}{axis}" if size == -1 else size for axis, size in enumerate(dims))]
+def _shape(tensor: Config, prefix: str, batch: Sequence[str]) -> list[Any]:
+    return [*batch, *(f"{prefix}{axis}" if size == -1 else size for axis, size in enumerate(tensor.dims))]
 
 
-def _type(tensor: Fields) -> int:
+def _type(tensor: Config) -> int:
     return ONNX[pbtxt.word(tensor, "data_type").removeprefix("TYPE_")]
 
 

@@ -10,7 +10,7 @@ Source: model_config.proto of Triton 2.51.
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class ValueKind(NamedTuple):
@@ -55,6 +55,8 @@ ALLOWED = {
 """The fields, by their path, and what each takes."""
 BATCHING = "dynamic_batching"
 """The message that only a configuration with dynamic batching has."""
+SAYING = ("optimization.input_pinned_memory", "optimization.output_pinned_memory")
+"""Messages that say something although they are empty: pinned memory is not used."""
 _REPEATED = ("dynamic_batching.priority_queue_policy", "instance_group.rate_limiter.resources")
 _IGNORED = r"(?:\s|#[^\n]*(?:\n|\Z))*"
 _ITEM = re.compile(
@@ -67,6 +69,24 @@ _ITEM = re.compile(
 def is_allowed(path: str) -> bool:
     """Whether a field may be overridden, or is a message with a field that may be."""
     return any(each == path or each.startswith(f"{path}.") for each in ALLOWED)
+
+
+def prune(message: Any, above: str = "") -> None:
+    """Remove what is no override from Triton's message, and messages within it of which nothing is left."""
+    for field, value in message.ListFields():
+        path, messages = f"{above}{field.name}", messages_of(field, value)
+        for each in messages:
+            prune(each, f"{path}.")
+        is_empty = messages and path not in SAYING and not any(each.ListFields() for each in messages)
+        if is_empty or not is_allowed(path):
+            message.ClearField(field.name)
+
+
+def messages_of(field: Any, value: Any) -> list[Any]:
+    """Return the messages that a field of Triton's message holds; empty: it holds values, or a map."""
+    if field.message_type is None or field.message_type.GetOptions().map_entry:
+        return []
+    return [value] if hasattr(value, "ListFields") else list(value)
 
 
 def checked(text: str) -> frozenset[str]:

@@ -3,6 +3,10 @@
 The source Job judges a model's file by these tables, and the plugin a whole repository before anything is pushed.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
+from triton_converters.contract import overrides
 from triton_converters.contract.formats import PYTORCH
 from triton_converters.contract.model_repository import PYTHON_BACKEND
 
@@ -72,3 +76,17 @@ REFUSED = {
     "model_transaction_policy": "the gates expect one answer for each request",
 }
 """Why, or what to do instead, by field; a longer path counts as its beginning."""
+
+
+def paths(message: Any, above: str = "") -> Iterator[str]:
+    """Yield the path of each field of Triton's message that is set, and of each message within it that sets nothing.
+
+    A map is one field.
+    """
+    for field, value in message.ListFields():
+        path = f"{above}{field.name}"
+        messages = [] if path in WHOLE else overrides.messages_of(field, value)
+        for each in messages:
+            yield from paths(each, f"{path}.") if each.ListFields() else [path]
+        if not messages:
+            yield path

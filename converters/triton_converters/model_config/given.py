@@ -4,12 +4,11 @@ Whatever is not known to be harmless and measurable is refused, with a reason: a
 backend or an environment, and a server would run it. Triton's own message parses the text, which is hostile until then.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import text_format
-from google.protobuf.message import Message
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract import overrides
@@ -22,7 +21,7 @@ from triton_converters.contract.repository_config import (
     REFUSED,
     TAKEN,
     UNBATCHED,
-    WHOLE,
+    paths,
 )
 from triton_converters.contract.results import RepositoryModel
 from triton_converters.contract.text import printable
@@ -87,7 +86,7 @@ def read(text: bytes) -> Given:
         words = printable(" ".join(str(error).split()))[:300]
         raise RefusedError(f"it is no config.pbtxt that this version knows: {words}") from error
     backend = next((BACKENDS.get(each, "") for each in (message.backend, message.platform) if each), "")
-    wrong = (path for path in _paths(message) if _is_wrong(path))
+    wrong = (path for path in paths(message) if _is_wrong(path))
     allowed, fault = _overrides(message)
     fields = [*_backend_faults(message), *dict.fromkeys(map(_fault, wrong))]
     _raise([*fields, *given_values.faults(message, backend), *([fault] if fault else [])])
@@ -114,7 +113,7 @@ def _notice(path: str) -> str:
 
 def _left_out(message: Any, backend: str) -> Iterator[str]:
     """Yield each field that is left out although it may matter to somebody, with the reason."""
-    for field in dict.fromkeys(filter(None, map(_notice, _paths(message)))):
+    for field in dict.fromkeys(filter(None, map(_notice, paths(message)))):
         yield f"{field}: {LEFT_OUT[field]}"
     if given_values.batches_nothing(message):
         yield f"dynamic_batching: {UNBATCHED}"
@@ -142,7 +141,7 @@ def _overrides(message: Any) -> tuple[str, str]:
     """Return the fields that ``contract.overrides`` allows, as text, and what is wrong with them; empty: nothing."""
     kept = model_config_pb2.ModelConfig()
     kept.CopyFrom(message)
-    _prune(kept)
+    overrides.prune(kept)
     text = str(text_format.MessageToString(kept))
     if len(text) > LONGEST_OVERRIDES:
         return "", f"its queue policies and resources are longer than {LONGEST_OVERRIDES} characters as text"
@@ -151,39 +150,3 @@ def _overrides(message: Any) -> tuple[str, str]:
     except ValueError as error:
         return "", str(error)
     return text, ""
-
-
-SAYING = ("optimization.input_pinned_memory", "optimization.output_pinned_memory")
-"""Messages that say something although they are empty: pinned memory is not used."""
-
-
-def _prune(message: Message, above: str = "") -> None:
-    """Remove what is no override, and messages of which nothing is left."""
-    for field, value in message.ListFields():
-        path = f"{above}{field.name}"
-        if not overrides.is_allowed(path):
-            message.ClearField(field.name)
-        elif field.message_type is not None and not _is_map(field):
-            for each in _messages(value):
-                _prune(each, f"{path}.")
-            if path not in SAYING and not any(each.ListFields() for each in _messages(value)):
-                message.ClearField(field.name)
-
-
-def _paths(message: Message, above: str = "") -> Iterator[str]:
-    """Yield the path of each field that is set, and of each message that sets nothing; a map is one field."""
-    for field, value in message.ListFields():
-        path = f"{above}{field.name}"
-        if field.message_type is None or _is_map(field) or path in WHOLE:
-            yield path
-        else:
-            for each in _messages(value):
-                yield from _paths(each, f"{path}.") if each.ListFields() else [path]
-
-
-def _messages(value: Any) -> Iterable[Message]:
-    return [value] if isinstance(value, Message) else value
-
-
-def _is_map(field: Any) -> bool:
-    return bool(field.message_type.GetOptions().map_entry)

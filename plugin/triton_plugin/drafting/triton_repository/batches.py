@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from triton_converters.contract.text import quoted
-from triton_plugin.drafting.triton_repository import pbtxt
 from triton_plugin.drafting.triton_repository.asked import asks_in_nested_loops
 from triton_plugin.drafting.triton_repository.files import ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.members import Entry
-from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.pbtxt import Config
 from triton_plugin.drafting.triton_repository.told import Told, names
 
 
@@ -44,18 +43,17 @@ def _of_one_sample(repository: Repository, asking: ModelFiles, entry: Entry) -> 
     """Yield the models of one sample that a step asks, each with what shows it."""
     for name in entry.get("calls", ()):
         other = repository.sibling(asking.path, name)
-        if other is not None and (takes := _takes(other.config or {})):
+        if other is not None and (takes := _takes(other.fields)):
             yield name, takes
 
 
-def _takes(config: Fields) -> str:
+def _takes(config: Config) -> str:
     """Return what shows that a model takes one sample; empty: nothing does."""
-    largest = pbtxt.number(config, "max_batch_size")
-    if largest == 1:
+    if config.max_batch_size == 1:
         return "max_batch_size 1"
-    shapes = {pbtxt.word(each, "name"): pbtxt.words(each, "dims") for each in pbtxt.messages(config, "input")}
-    single = {name: dims for name, dims in shapes.items() if dims[:1] == ["1"]}
+    shapes = {each.name: each.dims for each in config.input}
+    single = {name: dims for name, dims in shapes.items() if dims[:1] == [1]}
     # A number that all samples share, such as a threshold, is [1] too.
-    if largest or (len(single) < len(shapes) and all(len(dims) == 1 for dims in single.values())):
+    if config.max_batch_size or (len(single) < len(shapes) and all(len(dims) == 1 for dims in single.values())):
         return ""
     return f"input {names(list(single))}" if single else ""

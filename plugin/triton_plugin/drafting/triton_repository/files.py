@@ -12,7 +12,7 @@ from triton_converters.contract.repository_config import BACKENDS, LONGEST
 from triton_converters.found.batches import has_batch_dimension
 from triton_plugin.drafting.triton_repository import pbtxt, requirement_lines
 from triton_plugin.drafting.triton_repository.asked import asked
-from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.pbtxt import Config
 from triton_plugin.drafting.triton_repository.requirement_lines import Line
 from triton_plugin.errors import FolderError
 from triton_plugin.reading.python_files import Modules, is_hidden, paths_below
@@ -40,7 +40,7 @@ class ModelFiles:
 
     path: str
     """Relative to the source."""
-    config: Fields | None
+    config: Config | None
     """None: the folder has no config.pbtxt."""
     fault: str = ""
     """Why a file of it cannot be read: a path below its folder, and what is wrong."""
@@ -61,27 +61,29 @@ class ModelFiles:
         return PurePosixPath(self.path).name
 
     @property
+    def fields(self) -> Config:
+        """The configuration, without any field if there is none."""
+        return pbtxt.read(b"") if self.config is None else self.config
+
+    @property
     def file(self) -> str:
         """The path of the newest version's file of a Python model, relative to the source; empty: it has no version."""
-        name = pbtxt.word(self.config or {}, "default_model_filename", FORMATS["triton-python"].file)
+        name = self.fields.default_model_filename or FORMATS["triton-python"].file
         return f"{self.path}/{max(self.versions)}/{name}" if self.versions else ""
 
     @property
     def values(self) -> frozenset[str]:
         """The values of its parameters, which code finds in its configuration."""
-        parameters = pbtxt.messages(self.config or {}, "parameters")
-        values = (value for each in parameters for value in pbtxt.messages(each, "value"))
-        return frozenset(pbtxt.word(each, "string_value") for each in values)
+        return frozenset(each.string_value for each in self.fields.parameters.values())
 
     @property
     def backend(self) -> str:
         """The backend by the name that the operator has for it, or else by Triton's; empty: nothing tells."""
-        config = self.config or {}
-        if "ensemble_scheduling" in config:
+        fields = self.fields
+        if fields.HasField("ensemble_scheduling"):
             return ENSEMBLE
-        told = pbtxt.word(config, "backend") or pbtxt.word(config, "platform")
-        if told:
-            return BACKENDS.get(told, told)
+        if backend := str(fields.backend or fields.platform):
+            return BACKENDS.get(backend, backend)
         names = self.versions[max(self.versions)] if self.versions else ()
         return next((backend for file, backend in DEFAULTS.items() if file in names), "")
 
@@ -140,18 +142,16 @@ class Repository:
         return frozenset(
             str(PurePosixPath(path).parent / name)
             for path in self._all(ENSEMBLE)
-            for name in step_names(self.models[path].config or {})
+            for name in step_names(self.models[path].fields)
         )
 
     def _all(self, backend: str) -> Iterator[str]:
         return (path for path, each in self.models.items() if each.backend == backend)
 
 
-def step_names(config: Fields) -> Iterator[str]:
+def step_names(config: Config) -> Iterator[str]:
     """Yield the models that an ensemble names."""
-    for scheduling in pbtxt.messages(config, "ensemble_scheduling"):
-        for step in pbtxt.messages(scheduling, "step"):
-            yield pbtxt.word(step, "model_name")
+    return (step.model_name for step in config.ensemble_scheduling.step)
 
 
 def read(folder: Path, modules: Modules) -> Repository:
@@ -218,7 +218,7 @@ def _model(folder: Path, path: str) -> ModelFiles | None:
         if VERSION.fullmatch(each.name) and each.is_dir() and not each.is_symlink()
     }
     config, fault = _config(place / CONFIG, top)
-    named = pbtxt.word(config or {}, "default_model_filename")
+    named = config.default_model_filename if config is not None else ""
     expected = {named} if named else DEFAULTS.keys()
     if config is None and not fault and not any(DEFAULTS.keys() & set(names) for names in versions.values()):
         return None
@@ -250,7 +250,7 @@ def _model(folder: Path, path: str) -> ModelFiles | None:
     )
 
 
-def _config(file: Path, top: Path) -> tuple[Fields | None, str]:
+def _config(file: Path, top: Path) -> tuple[Config | None, str]:
     """Return the fields of config.pbtxt, if it is there, and else why they cannot be read; empty: it is not there."""
     if not _is_inside(file, top):
         return None, ""

@@ -11,7 +11,7 @@ from triton_operator.api.format_rules import OF_TRITON
 from triton_plugin.drafting.triton_repository import code, pbtxt, tensors
 from triton_plugin.drafting.triton_repository.files import DEFAULTS, PYTHON, ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.fixed_paths import MOUNT, SCRATCH
-from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.pbtxt import Config
 from triton_plugin.drafting.triton_repository.settings import batches_nothing, settings
 from triton_plugin.drafting.triton_repository.told import Told, judged, names
 
@@ -38,7 +38,7 @@ def member(
     """Return the entry of spec.models for a step of an ensemble.
 
     ``version``: the one that the step names, or ``NEWEST``. ``largest``: the ensemble's batch. ``mapped``: the inputs
-    that the step gets. What is wrong is told. Raises PbtxtError for a number that is none.
+    that the step gets. What is wrong is told.
     """
     if model.fault:
         told.faults.append((model.name, model.fault))
@@ -69,9 +69,9 @@ def _network(model: ModelFiles, name: str, version: int, largest: int, told: Tol
         (told.faults if is_fault else told.left_out).append((model.name, words))
     for side in ("input", "output"):
         tensors.declared(model.name, config, side, told)
-    if pbtxt.messages(config, "input") or pbtxt.number(config, "max_batch_size"):
-        batch = pbtxt.number(config, "max_batch_size")
-    if len(pbtxt.messages(config, "instance_group")) > 1:
+    if config.input or config.max_batch_size:
+        batch = config.max_batch_size
+    if len(config.instance_group) > 1:
         told.faults.append(
             (model.name, "it has several instance groups, but the server has one: keep one, with the count")
         )
@@ -87,15 +87,15 @@ def _step(
     repository: Repository,
     told: Told,
 ) -> Entry:
-    config = model.config or {}
-    file = f"{model.path}/{version}/{pbtxt.word(config, 'default_model_filename', MODEL)}"
+    config = model.fields
+    file = f"{model.path}/{version}/{config.default_model_filename or MODEL}"
     needs = code.judge(model, file, repository, told)
     for is_fault, words in judged(config, OF_STEPS, SETTINGS):
         (told.faults if is_fault else told.left_out).append((model.name, words))
-    if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in pbtxt.messages(config, "instance_group")):
+    if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in config.instance_group):
         told.left_out.append((model.name, "instance_group.kind: a step runs on the CPU"))
     inputs, outputs = (tensors.declared(model.name, config, side, told) for side in ("input", "output"))
-    batch = pbtxt.number(config, "max_batch_size")
+    batch = config.max_batch_size
     entry: Entry = {"name": name, "format": TRITON_PYTHON, "entrypoint": file}
     if needs.requirements:
         entry["requirements"] = needs.requirements
@@ -121,10 +121,10 @@ def _step(
 
 
 def _given(
-    model: ModelFiles, inputs: Sequence[Entry], mapped: Collection[str], config: Fields, told: Told
+    model: ModelFiles, inputs: Sequence[Entry], mapped: Collection[str], config: Config, told: Told
 ) -> list[Entry]:
     """Return the inputs that the step gets: an optional one that no request has is none."""
-    optional = {pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if pbtxt.is_true(each, "optional")}
+    optional = {each.name for each in config.input if each.optional}
     unmapped = [each["name"] for each in inputs if each["name"] not in mapped]
     absent = [each for each in unmapped if each in optional]
     if absent:
@@ -135,13 +135,9 @@ def _given(
     return [each for each in inputs if each["name"] not in absent]
 
 
-def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:
+def _arguments(model: ModelFiles, config: Config, told: Told) -> dict[str, str]:
     """Return the parameters that the code finds in its configuration."""
-    given = {
-        pbtxt.word(each, "key"): pbtxt.word(value, "string_value")
-        for each in pbtxt.messages(config, "parameters")
-        for value in pbtxt.messages(each, "value")
-    }
+    given = {name: each.string_value for name, each in sorted(config.parameters.items())}
     if ENVIRONMENT in given:
         message = f"parameters {ENVIRONMENT}: a step runs in the server's Python: list its packages in requirements.txt"
         told.left_out.append((model.name, message))
@@ -159,12 +155,7 @@ def _arguments(model: ModelFiles, config: Fields, told: Told) -> dict[str, str]:
 
 def _version(model: ModelFiles, wanted: int, told: Told) -> int:
     """Return the version that is served: the newest of those that ``version_policy`` allows."""
-    allowed = {
-        pbtxt.whole(each, "versions")
-        for policy in pbtxt.messages(model.config or {}, "version_policy")
-        for specific in pbtxt.messages(policy, "specific")
-        for each in pbtxt.words(specific, "versions")
-    }
+    allowed = model.fields.version_policy.specific.versions
     there = [each for each in model.versions if not allowed or each in allowed]
     if not there:
         message = f"its folder has no version that may be served: add {quoted(f'{model.path}/1')} with the model's file"

@@ -8,7 +8,7 @@ from typing import Any
 
 from triton_converters.contract.text import quoted
 from triton_operator.api.ensemble import MODELS
-from triton_plugin.drafting.triton_repository import pbtxt, tensors
+from triton_plugin.drafting.triton_repository import tensors
 from triton_plugin.drafting.triton_repository.batches import largest_batch
 from triton_plugin.drafting.triton_repository.calls import called
 from triton_plugin.drafting.triton_repository.files import ENSEMBLE, ModelFiles, Repository
@@ -100,11 +100,9 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
 
 def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
     """Return the ensemble that has the Python model as its one step, under the model's name."""
-    config = model.config or {}
+    config = model.fields
     inputs, outputs = (tensors.declared(model.name, config, side, Told()) for side in ("input", "output"))
-    required = {
-        pbtxt.word(each, "name") for each in pbtxt.messages(config, "input") if not pbtxt.is_true(each, "optional")
-    }
+    required = {each.name for each in config.input if not each.optional}
     taken = [each for each in inputs if each["name"] in required] or inputs
     entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository, told)
     if not inputs or not outputs:
@@ -119,20 +117,20 @@ def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry
         "outputMap": [{"output": each["name"], "tensor": each["name"]} for each in outputs],
     }
     models = [entry, *called(repository, [(model, entry)], told)]
-    largest = largest_batch(repository, [(model, entry)], pbtxt.number(config, "max_batch_size"), told)
+    largest = largest_batch(repository, [(model, entry)], config.max_batch_size, told)
     return _ensemble(model.name, largest, taken, outputs, [step]), models
 
 
 def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
-    config = chosen.config or {}
+    config = chosen.fields
     for is_fault, words in judged(config, OF_ENSEMBLES, UNHEEDED):
         (told.faults if is_fault else told.left_out).append((chosen.name, words))
-    for each in pbtxt.messages(config, "input"):
-        if pbtxt.is_true(each, "optional"):
-            words = f"input {quoted(pbtxt.word(each, 'name'))} is optional: here every request has to have it"
+    for each in config.input:
+        if each.optional:
+            words = f"input {quoted(each.name)} is optional: here every request has to have it"
             told.left_out.append((chosen.name, words))
     inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
-    largest = pbtxt.number(config, "max_batch_size")
+    largest = config.max_batch_size
     found = list(_steps(repository, chosen, told, (chosen.path,), count(1)))
     if len(found) > MODELS:
         told.faults.append((chosen.name, f"it has {len(found)} steps; {FEWER}"))
@@ -168,22 +166,17 @@ def _steps(
     ``within``: the paths of the ensembles that it is a step of, itself the last. ``looked_at``: counts all steps.
     Raises PbtxtError for too many.
     """
-    steps = (
-        step
-        for scheduling in pbtxt.messages(chosen.config or {}, "ensemble_scheduling")
-        for step in pbtxt.messages(scheduling, "step")
-    )
-    for number, step in enumerate(steps):
+    for number, step in enumerate(chosen.fields.ensemble_scheduling.step):
         if next(looked_at) > MOST_STEPS:
             raise PbtxtError(f"it has more than {MOST_STEPS} steps; {FEWER}")
-        name = pbtxt.word(step, "model_name")
+        name = step.model_name
         found = repository.sibling(chosen.path, name)
-        inputs, outputs = (pbtxt.entries(step, f"{side}_map") for side in ("input", "output"))
+        inputs, outputs = (dict(sorted(side.items())) for side in (step.input_map, step.output_map))
         if found is None:
             words = "the repository has no folder of this model: add it, with config.pbtxt and the model's file"
             told.faults.append((quoted(name), words))
         elif found.backend != ENSEMBLE:
-            yield _Step(found, pbtxt.number(step, "model_version", NEWEST), inputs, outputs)
+            yield _Step(found, step.model_version or NEWEST, inputs, outputs)
         elif found.path in within:
             told.faults.append((found.name, "this ensemble is a step of itself: remove that step"))
         else:

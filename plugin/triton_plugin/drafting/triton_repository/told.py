@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from triton_converters.contract.repository_config import LEFT_OUT, REFUSED
+from triton_converters.contract.repository_config import LEFT_OUT, REFUSED, paths
 from triton_converters.contract.text import quoted
-from triton_plugin.drafting.triton_repository import pbtxt
-from triton_plugin.drafting.triton_repository.pbtxt import Fields
+from triton_plugin.drafting.triton_repository.pbtxt import Config
 
 NAMED = 8
 """The most names that one sentence has."""
@@ -53,17 +52,15 @@ def place(path: str, line: int) -> str:
     return f"{quoted(path)}, line {line}"
 
 
-def judged(config: Fields, taken: Iterable[str], allowed: Iterable[str] = ()) -> Iterator[tuple[bool, str]]:
+def judged(config: Config, taken: Iterable[str], allowed: Iterable[str] = ()) -> Iterator[tuple[bool, str]]:
     """Yield whether it is a fault, and a sentence, for each field that is not taken.
 
     ``taken``: paths of fields, and ``allowed``: beginnings of paths, that are taken.
     """
-    known, beginnings = frozenset(taken), tuple(allowed)
-    seen: set[str] = set()
-    for path in pbtxt.paths(config):
-        if path in known or path in seen or any(f"{path}.".startswith(f"{each}.") for each in beginnings):
+    fields, beginnings = frozenset(taken), tuple(allowed)
+    for path in dict.fromkeys(paths(config)):
+        if path in fields or any(f"{path}.".startswith(f"{each}.") for each in beginnings):
             continue
-        seen.add(path)
         if (left := _beginning(path, LEFT_OUT)) is not None:
             yield False, f"{left}: {LEFT_OUT[left]}"
         elif (refused := _beginning(path, REFUSED)) is not None:
