@@ -33,7 +33,7 @@ class Room(Enum):
     NONE = auto()
     """The active revision has all of its replicas."""
     BARRED = auto()
-    """The same, only because the spec is suspended: the target gets replicas, and its deadline begins, after that."""
+    """The active revision has all of its replicas only because the spec is suspended; the target gets its own after that."""
     BEGINS = auto()
     """The active revision is about to have fewer replicas."""
     MADE = auto()
