@@ -80,7 +80,7 @@ class Claim:
         self._answer("reference", request)
 
     def convert(self, precision: str) -> ConvertResult:
-        """Make the candidate's revision. Raises StageError, such as QuantizationGainsNothing."""
+        """Make the candidate's revision. Raises StageError, such as GainsNothing."""
         request = ConvertRequest(
             key=key_of(precision),
             conversion_key=key_of(f"file {precision}"),

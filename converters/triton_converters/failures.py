@@ -42,7 +42,7 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
         return Failure(Reason.CRASHED, message, final=True)
     if isinstance(error, SystemExit):
         message = f"the user's code ended the process with {error.code!r} at {_where(error)}; let it return instead"
-        return Failure(Reason.USER_CODE_EXITED, message, final=True)
+        return Failure(Reason.USER_CODE_FAILED, message, final=True)
     if isinstance(error, ModuleNotFoundError):
         message = (
             f"the image lacks the Python package {error.name}; add it to the file of spec.conversion.requirements, or"
@@ -52,7 +52,7 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
     if isinstance(error, OSError) and lacks_room(error):
         return Failure(Reason.STORAGE_FULL, _full(error, mount), final=False)
     if isinstance(error, OSError) and mount == layout.MOUNT and _refused_by_claim(error):
-        return Failure(Reason.CLAIM_NOT_WRITABLE, _not_writable(error), final=True)
+        return Failure(Reason.CLAIM_UNUSABLE, _not_writable(error), final=True)
     message = f"{traceback.format_exception_only(error)[-1].strip()} at {_where(error)}"
     return Failure(Reason.CRASHED, message, final=_is_about_input(error))
 

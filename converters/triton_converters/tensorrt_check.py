@@ -16,8 +16,8 @@ LIBRARIES = ("/usr/lib", "/usr/local/lib", "/usr/local/tensorrt", "/opt/tritonse
 """Where images keep TensorRT; NVIDIA's images use the first."""
 EXIT_FINAL = 42
 """Equal to contract.envelope.EXIT_FINAL, which this program may not import."""
-REASON = "TensorRtVersionMismatch"
-"""Equal to contract.reasons.Reason.TENSORRT_VERSION_MISMATCH, which this program may not import."""
+REASON = "FormatNotServed"
+"""Equal to contract.reasons.Reason.FORMAT_NOT_SERVED, which this program may not import."""
 
 
 def main(arguments: list[str]) -> int:

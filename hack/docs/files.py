@@ -27,7 +27,7 @@ has the format of the file inside.
 
 ## Weights without a model
 
-These are refused with `WeightsWithoutModel`. The message shows the short Python file with
+These are refused with `FormatNotFound`. The message shows the short Python file with
 [`get_model`](user-files.md#get_model-modelsentrypoint) that is missing.
 
 | What it is | Shown by |

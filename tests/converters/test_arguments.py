@@ -23,7 +23,7 @@ def take(function: Callable[..., Any], spec: dict[str, str], update: Update | No
 def refusal(function: Callable[..., Any], spec: dict[str, str], update: Update | None = None) -> str:
     with pytest.raises(StageError) as caught:
         take(function, spec, update)
-    assert caught.value.reason is Reason.ARGUMENTS_INVALID
+    assert caught.value.reason is Reason.INVALID_SPEC
     return caught.value.message
 
 

@@ -166,12 +166,12 @@ def test_other_lengths_are_no_difference(write_source: WriteSource) -> None:
 
 
 def test_no_batch_is_an_error(write_source: WriteSource) -> None:
-    assert refusal(write_source({"loader.py": items()})).reason is Reason.DATALOADER_EMPTY
+    assert refusal(write_source({"loader.py": items()})).reason is Reason.DATALOADER_INVALID
 
 
 def test_labels_are_needed_where_a_threshold_is_set(write_source: WriteSource) -> None:
     source = write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': {X}}}, {{}})")})
-    assert refusal(source, needs_labels=True).reason is Reason.LABELS_MISSING
+    assert refusal(source, needs_labels=True).reason is Reason.DATALOADER_INVALID
 
 
 @pytest.mark.parametrize("returned", ["[]", "None"])

@@ -157,10 +157,10 @@ def test_a_savedmodel_may_hold_any_asset(published: Callable[..., source.SourceR
     [
         (
             "state_dict",
-            Reason.WEIGHTS_WITHOUT_MODEL,
+            Reason.FORMAT_NOT_FOUND,
             ["format: pyt, entrypoint: model.py", "torch.load(checkpoint)"],
         ),
-        ("safetensors", Reason.WEIGHTS_WITHOUT_MODEL, ["a safetensors file", "def get_model(checkpoint: str)"]),
+        ("safetensors", Reason.FORMAT_NOT_FOUND, ["a safetensors file", "def get_model(checkpoint: str)"]),
         ("engine", Reason.FORMAT_NOT_FOUND, ["m.bin is a TensorRT engine", "give the ONNX file"]),
         ("Keras 3", Reason.FORMAT_NOT_FOUND, ["a Keras file", "get_model, format tf-keras"]),
         ("TensorFlow Lite", Reason.FORMAT_NOT_FOUND, ["give the SavedModel"]),
@@ -182,5 +182,5 @@ def test_what_cannot_be_served_says_what_to_give_instead(
 def test_a_path_that_is_not_in_the_source_is_missing(published: Callable[..., source.SourceResult], path: str) -> None:
     with pytest.raises(StageError) as caught:
         published({"model.onnx": SMALL}, path)
-    assert caught.value.reason is Reason.ENTRYPOINT_MISSING
+    assert caught.value.reason is Reason.ENTRYPOINT_INVALID
     assert "it has: 'model.onnx'" in caught.value.message

@@ -90,7 +90,7 @@ def test_the_token_opens_a_gated_repository_and_stays_with_the_hub(hub: Hub, cap
         if token:
             with_token(token)
         error = failure()
-        assert (error.reason, error.final) == (Reason.SOURCE_GATED, True)
+        assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
         assert "HF_TOKEN" in error.message
         assert "hf_other" not in error.message
     with_token("hf_secret")

@@ -11,8 +11,7 @@ import triton_converters
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import FAILURES, IN_ANY_RUN
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import FAILURES, Finder, Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, Converted, End
@@ -31,10 +30,10 @@ def test_a_failure_keeps_its_reason_and_says_whether_another_try_helps(tmp_path:
     documents.write_end(tmp_path, End())
     assert ended(tmp_path) is None
     for final in (True, False):
-        documents.write_end(tmp_path, End(Reason.DATALOADER_EMPTY, "no batch", final))
+        documents.write_end(tmp_path, End(Reason.DATALOADER_INVALID, "no batch", final))
         error = ended(tmp_path)
         assert error is not None
-        assert (error.reason, error.message, error.final) == (Reason.DATALOADER_EMPTY, "no batch", final)
+        assert (error.reason, error.message, error.final) == (Reason.DATALOADER_INVALID, "no batch", final)
 
 
 def test_without_an_end_another_try_may_help(tmp_path: Path) -> None:
@@ -149,8 +148,8 @@ def test_reasons_that_a_stage_cannot_find_out_are_crashes(tmp_path: Path, stage:
 
 
 ASKING = {
-    Reason.INDEX_UNREACHABLE: {"packages"},
-    Reason.INDEX_ACCESS_DENIED: {"packages"},
+    Reason.SOURCE_UNREACHABLE: {"packages"},
+    Reason.SOURCE_ACCESS_DENIED: {"packages"},
     Reason.SERVER_UNREACHABLE: {"profile", "search", "measure"},
     Reason.STORAGE_FULL: set(BOXED),
 }
@@ -182,20 +181,20 @@ def test_no_code_of_a_stage_has_a_reason_that_it_may_not_give(stage: str) -> Non
     files += [package / "stages" / stage / "produce.py", package / "failures.py"]
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
     # Said of the claim, where the stage writes to it.
-    others = {Reason.PASSED, Reason.CLAIM_NOT_WRITABLE}
-    assert said - STAGES[stage].told_by_run <= others, "add it to its list in contract/failure_reasons.py"
+    others = {Reason.PASSED, Reason.CLAIM_UNUSABLE}
+    assert said - STAGES[stage].told_by_run <= others, "name the container in contract/reasons.py"
 
 
 def test_only_a_stage_with_a_container_run_is_told_of_by_it() -> None:
     assert [name for name, stage in STAGES.items() if stage.told_by_run] == BOXED
-    assert all(STAGES[name].told_by_run > IN_ANY_RUN for name in BOXED)
+    assert all(STAGES[name].told_by_run > {each for each in Reason if Finder.ANY_RUN in each.finder} for name in BOXED)
 
 
 def test_the_jobs_have_all_failures_that_they_may_tell_of_and_no_other() -> None:
     package = Path(triton_converters.__file__).parent
     files = [path for path in package.rglob("*.py") if path.parent.name != "contract"]
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
-    assert said - {Reason.PASSED} == FAILURES, "add it to contract/failure_reasons.py"
+    assert said - {Reason.PASSED} == FAILURES, "name a container in contract/reasons.py"
 
 
 def test_warnings_of_any_number_and_length_fit_into_a_document(tmp_path: Path) -> None:

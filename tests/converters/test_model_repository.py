@@ -119,7 +119,7 @@ def replaced(old: str, new: str) -> str:
 def test_a_declaration_that_does_not_fit_the_graph_says_so(deploy: Deploy, text: str, words: str) -> None:
     cluster, ran = deploy({"models/ocr/config.pbtxt": text, "models/ocr/1/model.onnx": GRAPH})
     reason, message = stalled(cluster)
-    assert reason == "ModelConfigMismatch"
+    assert reason == "ModelConfigRefused"
     assert words in message
     assert "convert" not in ran.requests
 

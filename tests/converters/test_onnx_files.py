@@ -314,8 +314,8 @@ def reason_of(source: Path, path: str = "model.onnx") -> tuple[Reason, str]:
 
 
 def test_what_is_no_model_has_a_reason(tmp_path: Path) -> None:
-    assert reason_of(tmp_path)[0] is Reason.ENTRYPOINT_MISSING
-    assert reason_of(tmp_path, "../secret.onnx")[0] is Reason.ENTRYPOINT_MISSING
+    assert reason_of(tmp_path)[0] is Reason.ENTRYPOINT_INVALID
+    assert reason_of(tmp_path, "../secret.onnx")[0] is Reason.ENTRYPOINT_INVALID
     (tmp_path / "model.onnx").write_bytes(b"\x08\x07no model")
     assert reason_of(tmp_path)[0] is Reason.CHECKPOINT_INVALID
 

@@ -254,7 +254,7 @@ def test_what_is_no_faster_gains_nothing(bring: Callable[..., None], times: Call
     bring(digits(), pictures())
     times(1.0, 0.99, 2.0, 1.0)
     refused = refusal()
-    assert refused.reason is Reason.QUANTIZATION_GAINS_NOTHING
+    assert refused.reason is Reason.GAINS_NOTHING
     assert refused.message.startswith("INT8 gains nothing for this model on this processor: ")
     assert "static of all operators: 1.01 times as fast as fp32" in refused.message
     assert "static of Conv, MatMul and Gemm: 0.50 times as fast as fp32" in refused.message

@@ -152,7 +152,7 @@ def test_hashes_are_honoured(index: PackageIndex) -> None:
 
 def test_another_file_than_the_hash_says_is_refused(index: PackageIndex) -> None:
     error = failure(f"compass==1.1 --hash=sha256:{'0' * 64}\n")
-    assert error.reason is Reason.PACKAGE_HASH_MISMATCH
+    assert error.reason is Reason.DIGEST_MISMATCH
     assert "compass" in error.message
 
 
@@ -190,7 +190,7 @@ def test_a_package_that_a_wheel_requires_by_a_url_is_not_asked_for(
 
 def test_a_version_that_the_image_does_not_have_names_the_line_and_the_version(index: PackageIndex) -> None:
     error = failure("compass\nnumpy<1.20\n")
-    assert (error.reason, error.final) == (Reason.PACKAGE_CONFLICT, True)
+    assert (error.reason, error.final) == (Reason.PACKAGE_NOT_FOUND, True)
     assert "requirements.txt:2 asks for numpy<1.20" in error.message
     assert f"the image has numpy {numpy.__version__}" in error.message
 
@@ -198,7 +198,7 @@ def test_a_version_that_the_image_does_not_have_names_the_line_and_the_version(i
 def test_what_a_package_requires_of_the_image_is_told_the_same_way(index: PackageIndex) -> None:
     index.files.update([wheel("relic", requires=["numpy<1.20"])])
     error = failure("relic\n")
-    assert error.reason is Reason.PACKAGE_CONFLICT
+    assert error.reason is Reason.PACKAGE_NOT_FOUND
     assert "relic 1.0 depends on numpy<1.20" in error.message
     assert f"the image has numpy {numpy.__version__}" in error.message
 
@@ -206,7 +206,7 @@ def test_what_a_package_requires_of_the_image_is_told_the_same_way(index: Packag
 def test_requirements_that_contradict_each_other_are_named(index: PackageIndex) -> None:
     index.files.update([wheel("relic", requires=["compass<1"])])
     error = failure("relic\nsurveyor\n")
-    assert error.reason is Reason.PACKAGE_CONFLICT
+    assert error.reason is Reason.PACKAGE_NOT_FOUND
     assert "relic 1.0 depends on compass<1" in error.message
     assert "surveyor 1.2 depends on compass>=1" in error.message
 
@@ -238,7 +238,7 @@ def test_a_wrong_password_is_refused_and_not_shown(
 ) -> None:
     with_secret(PIP_INDEX_URL=f"https://team:{PASSWORD[:-1]}@{server.host}/simple")
     error = failure("surveyor\n")
-    assert (error.reason, error.final) == (Reason.INDEX_ACCESS_DENIED, True)
+    assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
     assert f"{server.host} answered 401" in error.message
     assert "spec.conversion.indexSecretRef" in error.message
     assert PASSWORD[:-1] not in "".join([error.message, *capfd.readouterr()])
@@ -282,7 +282,7 @@ def test_both_indexes_are_named_and_no_password_of_theirs() -> None:
 def test_a_second_index_without_an_https_url_is_refused(index: PackageIndex, url: str) -> None:
     with_secret(PIP_EXTRA_INDEX_URL=url)
     error = failure("compass\n")
-    assert error.reason is Reason.INDEX_ACCESS_DENIED
+    assert error.reason is Reason.SOURCE_ACCESS_DENIED
     assert "spec.conversion.indexSecretRef has no https URL under PIP_" in error.message
 
 
@@ -290,7 +290,7 @@ def test_a_second_index_without_an_https_url_is_refused(index: PackageIndex, url
 def test_a_secret_without_an_https_url_is_refused(index: PackageIndex, url: str) -> None:
     with_secret(PIP_INDEX_URL=url)
     error = failure("compass\n")
-    assert error.reason is Reason.INDEX_ACCESS_DENIED
+    assert error.reason is Reason.SOURCE_ACCESS_DENIED
     assert "no https URL under PIP_INDEX_URL" in error.message
 
 
@@ -319,7 +319,7 @@ def test_a_marker_that_cannot_be_judged_is_told_once_and_named(index: PackageInd
 
 def test_an_index_that_refuses_everybody(index: PackageIndex) -> None:
     index.status = 403
-    assert failure("compass\n").reason is Reason.INDEX_ACCESS_DENIED
+    assert failure("compass\n").reason is Reason.SOURCE_ACCESS_DENIED
 
 
 def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +333,7 @@ def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch:
 def test_an_index_that_does_not_answer(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://127.0.0.1:9/simple")
     error = failure("compass\n")
-    assert (error.reason, error.final) == (Reason.INDEX_UNREACHABLE, False)
+    assert (error.reason, error.final) == (Reason.SOURCE_UNREACHABLE, False)
     assert "127.0.0.1:9 cannot be read" in error.message
 
 

@@ -56,7 +56,7 @@ def test_what_is_not_served_is_named_with_what_to_do(mount: Path, name: str) -> 
     found = refused(path)
     assert f"{path} is {Kind[kind].words}" in found.message
     assert advice in found.message
-    assert found.reason is (Reason.WEIGHTS_WITHOUT_MODEL if Kind[kind].is_weights else Reason.FORMAT_NOT_FOUND)
+    assert found.reason is Reason.FORMAT_NOT_FOUND
     with pytest.raises(FolderError) as caught:
         read(layout.SOURCE_MOUNT / path)
     assert Kind[kind].words in str(caught.value)

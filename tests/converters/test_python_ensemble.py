@@ -291,7 +291,7 @@ def test_a_folder_that_is_to_be_mounted_and_is_not_there_is_no_empty_one(source:
         prepare(at("other/step.py", ""), convert)
         with pytest.raises(StageError) as error:
             prepare(at("other/step.py", "/models/count/1"), convert)
-        assert error.value.reason is Reason.ENTRYPOINT_MISSING
+        assert error.value.reason is Reason.ENTRYPOINT_INVALID
         assert error.value.message == "the source has no file 'other/step.py'"
 
 

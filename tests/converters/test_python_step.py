@@ -59,7 +59,7 @@ def test_a_link_in_the_folder_is_left_out(source: Path, tmp_path: Path) -> None:
 def test_what_is_missing_and_what_is_too_much(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StageError) as error:
         python_step.write(source, "steps/none.py", tmp_path)
-    assert error.value.reason is Reason.ENTRYPOINT_MISSING
+    assert error.value.reason is Reason.ENTRYPOINT_INVALID
     monkeypatch.setattr(python_step, "MOST_FILES", 1)
     with pytest.raises(StageError, match="has 2 files, but a Python step at most 1: move the file") as error:
         python_step.write(source, "steps/decode.py", tmp_path)

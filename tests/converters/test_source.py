@@ -89,7 +89,7 @@ def test_the_digest_of_the_requirements_file_is_told(mounted: Path) -> None:
 def test_a_requirements_file_that_is_not_there_is_named_with_those_that_are(mounted: Path) -> None:
     with pytest.raises(StageError, match=r"no file requirements\.txt.*nested/Zebra\.txt") as caught:
         source.run(replace(request(), requirements="requirements.txt"))
-    assert caught.value.reason is Reason.REQUIREMENTS_MISSING
+    assert caught.value.reason is Reason.REQUIREMENTS_INVALID
     with pytest.raises(StageError, match=r"no file steps\.txt, which requirements of a model names"):
         source.run(replace(request(), step_requirements=("steps.txt",)))
 

@@ -102,9 +102,9 @@ def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> 
 @pytest.mark.parametrize(
     ("error", "reason", "code", "words"),
     [
-        (StageError(Reason.DATALOADER_EMPTY, "no batch"), Reason.DATALOADER_EMPTY, EXIT_FINAL, "no batch"),
+        (StageError(Reason.DATALOADER_INVALID, "no batch"), Reason.DATALOADER_INVALID, EXIT_FINAL, "no batch"),
         (StageError(Reason.RESULT_MISSING, "gone", final=False), Reason.RESULT_MISSING, 1, "gone"),
-        (SystemExit(0), Reason.USER_CODE_EXITED, EXIT_FINAL, "ended the process with 0"),
+        (SystemExit(0), Reason.USER_CODE_FAILED, EXIT_FINAL, "ended the process with 0"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), Reason.STORAGE_FULL, 1, "No space left"),
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), Reason.STORAGE_FULL, 1, "uota exceeded"),
         (OSError(errno.EIO, os.strerror(errno.EIO)), Reason.CRASHED, 1, "Input/output error at"),
@@ -147,7 +147,7 @@ def test_another_full_file_system_is_not_called_the_claim(run: Run, mount: Path,
 def test_a_claim_that_cannot_be_written_to_is_named(run: Run, mount: Path, tmp_path: Path, number: int) -> None:
     refused = OSError(number, os.strerror(number), str(mount / "references/.tmp-x"))
     code, outcome = run(raising(refused))
-    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CLAIM_NOT_WRITABLE)
+    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CLAIM_UNUSABLE)
     assert str(refused) in outcome.message
     _, outcome = run(raising(OSError(number, os.strerror(number), str(tmp_path / "scratch"))))
     assert outcome.reason is Reason.CRASHED, "not the claim"
@@ -280,7 +280,7 @@ def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:
     stdout, _ = process.communicate(timeout=60)
     assert process.returncode == EXIT_FINAL
     assert len(stdout) > 100_000
-    assert message(tmp_path).reason is Reason.USER_CODE_EXITED
+    assert message(tmp_path).reason is Reason.USER_CODE_FAILED
 
 
 def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -> None:

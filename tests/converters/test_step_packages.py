@@ -42,7 +42,7 @@ def test_another_numpy_than_the_servers_is_refused_without_advice_to_build_an_im
     for text in ("numpy<1.20\n", "relic\n"):
         with pytest.raises(StageError) as error:
             run_packages(replace(asked(text), served=True))
-        assert error.value.reason is Reason.PACKAGE_CONFLICT
+        assert error.value.reason is Reason.PACKAGE_NOT_FOUND
         assert f"the image has numpy {numpy.__version__}" in error.value.message
         assert "spec.conversion.image" not in error.value.message
 

@@ -34,7 +34,7 @@ def test_another_version_is_final_and_names_both_and_what_to_change(tmp_path: Pa
     ended = check("10.9.0.34", tmp_path / "log", TRT_VERSION=found)
     assert ended.returncode == EXIT_FINAL
     outcome = Outcome.from_json((tmp_path / "log").read_text())
-    assert (outcome.stage, outcome.key, outcome.reason) == ("profile", KEY, Reason.TENSORRT_VERSION_MISMATCH)
+    assert (outcome.stage, outcome.key, outcome.reason) == ("profile", KEY, Reason.FORMAT_NOT_SERVED)
     for words in ("10.9.0.34", found, "spec.conversion.image", "spec.serving.image"):
         assert words in outcome.message
 

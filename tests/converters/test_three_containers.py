@@ -215,8 +215,8 @@ def test_a_user_s_image_gets_the_converters(incoming: Path) -> None:
     ("loader", "reason"),
     [
         ("raise ValueError('odd')", Reason.USER_CODE_FAILED),
-        ("import sys; sys.exit(0)", Reason.USER_CODE_EXITED),
-        ("def get_dataloader_fn():\n    return lambda: iter([])", Reason.DATALOADER_EMPTY),
+        ("import sys; sys.exit(0)", Reason.USER_CODE_FAILED),
+        ("def get_dataloader_fn():\n    return lambda: iter([])", Reason.DATALOADER_INVALID),
         ("import missing_package", Reason.USER_CODE_FAILED),
     ],
 )

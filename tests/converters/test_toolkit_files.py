@@ -70,7 +70,7 @@ def test_a_namespace_of_all_that_the_argparser_declares(write_source: WriteSourc
 def test_a_required_argument_that_nobody_gives_is_named(write_source: WriteSource) -> None:
     with pytest.raises(StageError) as caught:
         call(write_source({"model.py": FASTPITCH}), entry("model.py"), "get_model", STAGE)
-    assert caught.value.reason is Reason.ARGUMENTS_INVALID
+    assert caught.value.reason is Reason.INVALID_SPEC
     assert "--checkpoint" in caught.value.message
 
 

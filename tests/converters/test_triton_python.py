@@ -234,7 +234,7 @@ def test_what_no_step_may_do_is_refused_even_if_the_step_goes_on(step: Load) -> 
     [
         ("    def execute(self, requests): pass\n1 / 0", Reason.USER_CODE_FAILED, "lengths.py:7: ZeroDivisionError"),
         ("    import near, far", Reason.USER_CODE_FAILED, "lengths.py:6: ModuleNotFoundError: No module named 'far'"),
-        ("    pass\nsys.exit(3)", Reason.USER_CODE_EXITED, "lengths.py:7: the code called sys.exit(3)"),
+        ("    pass\nsys.exit(3)", Reason.USER_CODE_FAILED, "lengths.py:7: the code called sys.exit(3)"),
         (
             COMPLETE + LENGTHS + "    def initialize(self, args): int('a')",
             Reason.USER_CODE_FAILED,

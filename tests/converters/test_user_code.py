@@ -219,7 +219,7 @@ def test_checkpoints_are_paths_below_the_source(write_source: WriteSource) -> No
     assert "'net.pt'" in missing.message
     assert "weights/net.pt" in missing.message
     outside = failure(source, entry(checkpoint="../net.pt"))
-    assert outside.reason is Reason.ARGUMENTS_INVALID
+    assert outside.reason is Reason.INVALID_SPEC
 
 
 def test_an_absolute_checkpoint_stays(write_source: WriteSource, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_an_absolute_checkpoint_stays(write_source: WriteSource, tmp_path: Path)
 
 def test_a_missing_entrypoint_lists_the_files_there_are(write_source: WriteSource) -> None:
     error = failure(write_source({"net.py": ""}), entry())
-    assert error.reason is Reason.ENTRYPOINT_MISSING
+    assert error.reason is Reason.ENTRYPOINT_INVALID
     assert "'model.py'" in error.message
     assert "net.py" in error.message
 
@@ -241,7 +241,7 @@ def test_an_entrypoint_cannot_lie_outside(write_source: WriteSource, tmp_path: P
     source = write_source({"a/b.py": ""})
     (source / "link.py").symlink_to("../outside.py")
     error = failure(source, entry(path))
-    assert error.reason is Reason.ENTRYPOINT_MISSING
+    assert error.reason is Reason.ENTRYPOINT_INVALID
 
 
 @pytest.mark.parametrize("text", ["", "get_model = 3"])
@@ -286,7 +286,7 @@ def test_exceptions_name_the_user_s_own_line(
 @pytest.mark.parametrize("code", ["0", "", "1", "'bye'"])
 def test_exit_is_not_a_result(write_source: WriteSource, code: str) -> None:
     error = failure(write_source({"model.py": f"import sys\ndef get_model():\n    sys.exit({code})"}), entry())
-    assert error.reason is Reason.USER_CODE_EXITED
+    assert error.reason is Reason.USER_CODE_FAILED
     assert error.message.startswith("model.py:3:")
 
 
@@ -300,7 +300,7 @@ def test_what_programs_rarely_catch_is_an_exception_of_the_code(write_source: Wr
 
 def test_exit_while_importing_is_not_a_result(write_source: WriteSource) -> None:
     error = failure(write_source({"model.py": "raise SystemExit(0)"}), entry())
-    assert error.reason is Reason.USER_CODE_EXITED
+    assert error.reason is Reason.USER_CODE_FAILED
 
 
 def test_a_stop_signal_passes_through(write_source: WriteSource) -> None:

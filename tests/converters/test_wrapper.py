@@ -65,10 +65,10 @@ def end(incoming: Path) -> StageError:
 
 
 def test_an_end_that_user_code_reached_stays(incoming: Path) -> None:
-    given = End(Reason.DATALOADER_EMPTY, "no batch").to_json()
+    given = End(Reason.DATALOADER_INVALID, "no batch").to_json()
     output = watch(incoming, f"print('to be seen'); open({END!r}, 'w').write({given!r})")
     assert "to be seen" in output
-    assert end(incoming).reason is Reason.DATALOADER_EMPTY
+    assert end(incoming).reason is Reason.DATALOADER_INVALID
 
 
 def test_nothing_runs_if_nothing_is_missing(incoming: Path) -> None:

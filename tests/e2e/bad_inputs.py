@@ -104,7 +104,7 @@ USER_CODE = (
         "missing-entrypoint",
         model(entrypoint="absent.py"),
         "Converted",
-        "EntrypointMissing",
+        "EntrypointInvalid",
         r"absent\.py.*classifier\.py",
     ),
     BadInput(
@@ -114,7 +114,7 @@ USER_CODE = (
         "unknown-argument",
         model(arguments={"colour": "red"}),
         "Converted",
-        "ArgumentsInvalid",
+        "InvalidSpec",
         r"classifier\.py.*'colour'.*checkpoint",
     ),
     BadInput(
@@ -132,7 +132,7 @@ USER_CODE = (
         r"faulty\.py:\d+: RuntimeError: gave up loading",
     ),
     BadInput(
-        "exits-with-0", faulty("sys-exit"), "Converted", "UserCodeExited", r"faulty\.py:\d+.*ended the process with 0"
+        "exits-with-0", faulty("sys-exit"), "Converted", "UserCodeFailed", r"faulty\.py:\d+.*ended the process with 0"
     ),
     BadInput("ends-the-process-with-0", faulty("os-exit"), "Converted", "ResultMissing", r"ended without a result"),
     BadInput(
@@ -158,7 +158,7 @@ USER_CODE = (
     ),
     BadInput("checkpoint-corrupt-pt", checkpoint("corrupt.pt"), "Converted", "CheckpointInvalid", r"corrupt\.pt"),
     BadInput("checkpoint-with-code", checkpoint("hostile.pt"), "Converted", "PickleRefused", r"hostile\.pt"),
-    BadInput("training-mode", faulty("training"), "Converted", "ModelInTrainingMode", r"eval\(\)"),
+    BadInput("training-mode", faulty("training"), "Converted", "EntrypointInvalid", r"eval\(\)"),
     BadInput(
         "forward-raises",
         faulty("forward-raises"),
@@ -180,7 +180,9 @@ USER_CODE = (
     BadInput(
         "loader-wrong-count", faulty_loader("wrong-count"), "Converted", "DataloaderInvalid", "INPUT__0.*3.*4|4.*3"
     ),
-    BadInput("loader-without-batches", faulty_loader("nothing"), "Converted", "DataloaderEmpty", r"faulty_loader\.py"),
+    BadInput(
+        "loader-without-batches", faulty_loader("nothing"), "Converted", "DataloaderInvalid", r"faulty_loader\.py"
+    ),
     BadInput(
         "loader-raises",
         faulty_loader("raises"),
@@ -192,7 +194,7 @@ USER_CODE = (
         "labels-missing",
         {"dataloader": {"arguments": {"labels": None}}},
         "Converted",
-        "LabelsMissing",
+        "DataloaderInvalid",
         "accuracy|threshold",
     ),
 )
@@ -211,7 +213,7 @@ CANDIDATE = (
         "Verified",
         "AllCandidatesFailed",
         "onnx-fp32",
-        ("MetricMissing", "f1.*accuracy"),
+        ("MetricFailed", "f1.*accuracy"),
     ),
     BadInput(
         "metrics-raise",

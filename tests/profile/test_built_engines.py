@@ -40,7 +40,7 @@ def test_one_that_built_none_is_plain_onnx_runtime(tmp_path: Path) -> None:
     caches = engines.directories(repository(tmp_path / "models", str(tmp_path / "cache")))
     with pytest.raises(StageError, match="built no engine") as caught:
         engines.check_engines(caches)
-    assert caught.value.reason is Reason.ACCELERATOR_UNUSED
+    assert caught.value.reason is Reason.GAINS_NOTHING
 
 
 @pytest.mark.parametrize("accelerator", ["none", "cuda"])

@@ -107,7 +107,7 @@ FAILING: dict[Reason, dict[str, Any]] = {
     Reason.INFERENCE_FAILED: {"infer": refuses},
     Reason.OUTPUTS_NOT_FINITE: {"infer": lambda inputs, outputs: {"Y": inputs["X"] / numpy.float32(0)}},
     Reason.OUTPUTS_DIFFER: {"infer": lambda inputs, outputs: {"Y": inputs["X"] + 1}},
-    Reason.ACCELERATOR_UNUSED: {"engine_caches": (Path("/nowhere"),)},
+    Reason.GAINS_NOTHING: {"engine_caches": (Path("/nowhere"),)},
 }
 """What a candidate fails by, in the order of the gates."""
 

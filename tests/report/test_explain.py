@@ -292,7 +292,7 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
         ),
         (
             "second-part-of-a-search",
-            ["is in progress: Selected: Searching", "running, 24 measurements in a space of 30 points"],
+            ["is in progress: Selected: Running", "running, 24 measurements in a space of 30 points"],
         ),
         ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],

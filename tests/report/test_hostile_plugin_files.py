@@ -130,8 +130,8 @@ def test_no_command_that_is_printed_runs_a_name(tmp_path: Path, capsys: pytest.C
     body, results = evil_object()
     for condition in body["status"]["conditions"]:
         if condition["type"] in ("Ready", "Selected"):
-            condition.update(status="False", reason="ClaimNotWritable")
-    stalled = {"type": "Stalled", "status": "True", "reason": "ClaimNotWritable", "message": "x"}
+            condition.update(status="False", reason="ClaimUnusable")
+    stalled = {"type": "Stalled", "status": "True", "reason": "ClaimUnusable", "message": "x"}
     body["status"]["conditions"].append(
         stalled | {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
     )

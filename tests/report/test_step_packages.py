@@ -147,13 +147,13 @@ def test_a_file_above_is_taken_whole_if_it_names_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["numpy==1.23.0", "numpy<2", "NumPy ~= 1.26", "numpy>=1.20,<2; python_version > '3'"])
 def test_a_file_above_that_bounds_numpy_is_not_taken_whole(tmp_path: Path, line: str) -> None:
-    # NumPy is the server's, so that a packages Job would end with a PackageConflict.
+    # NumPy is the server's, so that a packages Job would end with PackageNotFound.
     place = folder(tmp_path, "import yaml\n", {"requirements.txt": f"PyYAML==6.0.2\n{line}\n"})
     assert written(place) == ["PyYAML==6.0.2"]
     place = folder(tmp_path, "import yaml\n", {FILE: f"PyYAML==6.0.2\n{line}\n"})
     assert said(place) == [
-        f"Check: labels: {FILE!r}, line 2 asks for {line!r}: a step gets the server's NumPy, and another version is a"
-        " PackageConflict: leave its version open."
+        f"Check: labels: {FILE!r}, line 2 asks for {line!r}: a step gets the server's NumPy, and another version ends"
+        " with PackageNotFound: leave its version open."
     ]
 
 
@@ -170,7 +170,7 @@ def test_a_file_above_that_leaves_numpy_open_is_taken_whole(tmp_path: Path, line
 def test_a_repositorys_file_is_the_dataloaders_if_it_imports_a_package(
     tmp_path: Path, imports: str, needed: bool
 ) -> None:
-    # It may ask for versions of a client or of another server: each of its lines could be a PackageConflict.
+    # It may ask for versions of a client or of another server: each of its lines could end with PackageNotFound.
     loader = f"{imports}def get_dataloader_fn(batch_size: int): ...\n"
     more = {"dataloader.py": loader, "words.py": "", "requirements.txt": "lightning==2.4.0\ntorch==2.5\n"}
     body = yaml.safe_load(complete_yaml(read(folder(tmp_path, "", more)), OPTIONS))

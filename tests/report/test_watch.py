@@ -165,7 +165,7 @@ def test_it_ends_where_somebody_has_to_approve_and_says_how() -> None:
 def test_a_search_is_told_as_it_goes_on_and_at_its_end() -> None:
     status, text = watched([case("second-part-of-a-search"), case("search-failed")])
     assert status == 0
-    assert "Selected: Searching: searching for a configuration of onnx-fp16: 24 of at most 60" in text.splitlines()[0]
+    assert "Selected: Running: searching for a configuration of onnx-fp16: 24 of at most 60" in text.splitlines()[0]
     assert "Configuration searches:" in text
 
 

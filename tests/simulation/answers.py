@@ -183,7 +183,7 @@ def counted(request: SnapshotRequest, counters: Callable[[str], Counters]) -> Sc
 def mismatch(request: Any, script: Script) -> str:
     """The termination message of a TensorRT check that failed."""
     words = f"the engine was built with TensorRT {TENSORRT}, but the server's image has {script.server_tensorrt}"
-    return Outcome("profile", request.key, None, Reason.TENSORRT_VERSION_MISMATCH, words).to_json()
+    return Outcome("profile", request.key, None, Reason.FORMAT_NOT_SERVED, words).to_json()
 
 
 def row(concurrency: int, throughput: float, p99: int, batch_size: int = 1) -> Row:

@@ -108,7 +108,7 @@ def test_before_a_first_revision_is_active_nothing_is_scaled() -> None:
 
 @pytest.mark.parametrize(
     ("keda", "address", "missing"),
-    [(False, PROMETHEUS, "KedaMissing"), (True, "", "PrometheusMissing"), (False, "", "PrometheusMissing")],
+    [(False, PROMETHEUS, "AddOnMissing"), (True, "", "AddOnMissing"), (False, "", "AddOnMissing")],
 )
 def test_what_the_cluster_lacks_is_said_and_stops_nothing(keda: bool, address: str, missing: str) -> None:
     cluster = asking()

@@ -62,7 +62,7 @@ def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluste
     awaiting.settle()
     assert awaiting.story[story:] == ["server", f"measure {name}", "service"]
     assert awaiting.status["serving"]["candidate"] == name
-    assert reasons(awaiting, "Ready", "Selected") == [("True", "Ready"), ("True", "Approved")]
+    assert reasons(awaiting, "Ready", "Selected") == [("True", "Ready"), ("True", "Selected")]
 
 
 def test_an_operator_with_newer_images_proceeds_with_what_was_approved(awaiting: Cluster) -> None:

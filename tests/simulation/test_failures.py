@@ -93,13 +93,13 @@ def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str)
 
 def test_an_old_failure_is_not_told_of_the_job_that_tries_again() -> None:
     cluster = a_deployment().faring(when("reference", FINAL)).settled().cluster()
-    cluster.scripts = when("reference", Script(exit_code=42, reason=Reason.DATALOADER_EMPTY, message="no batch"))
+    cluster.scripts = when("reference", Script(exit_code=42, reason=Reason.DATALOADER_INVALID, message="no batch"))
     cluster.retry()
     cluster.act()
     cluster.act()
     assert (cluster.condition("Stalled")["status"], cluster.condition("Ready")["reason"]) == ("False", "Running")
     cluster.settle()
-    assert cluster.condition("Ready")["reason"] == "DataloaderEmpty"
+    assert cluster.condition("Ready")["reason"] == "DataloaderInvalid"
     assert cluster.started("reference") == 2
 
 
@@ -522,7 +522,7 @@ def test_a_claim_of_one_pod_at_a_time_is_refused_before_any_job() -> None:
     cluster.run(3)
     assert not cluster.of_kind("Job")
     stalled = cluster.condition("Stalled")
-    assert (stalled["status"], stalled["reason"]) == ("True", "ClaimNotShared")
+    assert (stalled["status"], stalled["reason"]) == ("True", "ClaimUnusable")
     assert "ReadWriteOncePod" in stalled["message"]
     cluster.objects["PersistentVolumeClaim", "shared"]["spec"]["accessModes"] = ["ReadWriteOnce"]
     cluster.settle()

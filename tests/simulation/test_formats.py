@@ -204,7 +204,7 @@ def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
     cluster.scripts = when("profile", Script(server_tensorrt="10.8.0.43"), "trt-fp16")
     cluster.settle()
     failed = cluster.candidate("trt-fp16")
-    assert (failed["state"], failed["reason"]) == ("Failed", "TensorRtVersionMismatch")
+    assert (failed["state"], failed["reason"]) == ("Failed", "FormatNotServed")
     assert "10.9.0.34" in failed["message"]
     assert "10.8.0.43" in failed["message"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"

@@ -72,13 +72,11 @@ def test_tensorflow_is_run_by_its_own_image() -> None:
 
 
 def test_a_failure_of_the_source_says_what_is_missing_and_ends_with_an_edit() -> None:
-    script = Script(
-        exit_code=EXIT_FINAL, reason=Reason.WEIGHTS_WITHOUT_MODEL, message="best.pt holds weights and no model"
-    )
+    script = Script(exit_code=EXIT_FINAL, reason=Reason.FORMAT_NOT_FOUND, message="best.pt holds weights and no model")
     cluster = Cluster(SMALLEST | {"models": [a_file("best.pt")]}, when("source", script))
     cluster.settle()
     stalled = cluster.condition("Stalled")
-    assert (stalled["status"], stalled["reason"]) == ("True", "WeightsWithoutModel")
+    assert (stalled["status"], stalled["reason"]) == ("True", "FormatNotFound")
     assert "best.pt holds weights and no model" in stalled["message"]
     cluster.scripts = lambda stage, candidate, request: Script()
     model = {"name": "ocr", "format": "pyt", "entrypoint": "model.py", "arguments": {"checkpoint": "best.pt"}}

@@ -34,7 +34,7 @@ def recorded(cluster: Cluster) -> dict[str, Any]:
 def test_figures_of_two_products_are_not_ranked() -> None:
     cluster = on_nodes({"onnx-fp32": node(A100), "ts-trace-fp32": node(L4)})
     selected = cluster.condition("Selected")
-    assert (selected["status"], selected["reason"]) == ("False", "GpuProductsDiffer")
+    assert (selected["status"], selected["reason"]) == ("False", "GpuProductMissing")
     assert f"onnx-fp32 on {A100}" in selected["message"]
     assert f"ts-trace-fp32 on {L4}" in selected["message"]
     assert "set spec.gpu.product" in selected["message"]

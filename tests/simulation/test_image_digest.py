@@ -69,7 +69,7 @@ def test_an_approval_after_the_tag_moved_serves_what_was_profiled() -> None:
         cluster.delete("Job", job["metadata"]["name"])
     cluster.edit(selection=MANUAL | {"approvedRevision": cluster.candidate("ts-script-fp32")["revision"]})
     cluster.settle()
-    assert cluster.condition("Selected")["reason"] == "Approved"
+    assert cluster.condition("Selected")["reason"] == "Selected"
     assert served(cluster) == PROFILED
 
 

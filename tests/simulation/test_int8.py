@@ -120,10 +120,10 @@ def test_another_set_of_samples_makes_another_file_of_int8_alone() -> None:
 
 def test_a_graph_that_gains_nothing_stops_no_other_candidate() -> None:
     said = "INT8 gains nothing for this model on this processor: static of all operators: 0.90 times as fast as fp32"
-    script = Script(exit_code=42, reason=Reason.QUANTIZATION_GAINS_NOTHING, message=said)
+    script = Script(exit_code=42, reason=Reason.GAINS_NOTHING, message=said)
     cluster = asked("onnx-fp32").faring(when("convert", script, "onnx-int8")).settled().cluster()
     failed = cluster.candidate("onnx-int8")
-    assert (failed["state"], failed["reason"], failed["message"]) == ("Failed", "QuantizationGainsNothing", said)
+    assert (failed["state"], failed["reason"], failed["message"]) == ("Failed", "GainsNothing", said)
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
 
 

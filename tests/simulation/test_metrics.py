@@ -209,7 +209,7 @@ def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
     cluster = Cluster(spec, when("metrics", Script(metrics=("accuracy",))))
     cluster.settle()
     converted = cluster.condition("Converted")
-    assert (converted["reason"], cluster.started("convert")) == ("MetricMissing", 0)
+    assert (converted["reason"], cluster.started("convert")) == ("MetricFailed", 0)
     assert "the metrics entrypoint returns accuracy" in converted["message"]
 
 
@@ -217,7 +217,7 @@ def test_the_same_of_a_threshold_without_a_bound_on_the_framework_is_said_of_eac
     spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "maxDegradation": 0.5}]})
     cluster = Cluster(spec, when("metrics", Script(metrics=("accuracy",))))
     cluster.settle()
-    assert cluster.candidate("onnx-fp32")["reason"] == "MetricMissing"
+    assert cluster.candidate("onnx-fp32")["reason"] == "MetricFailed"
     assert "the metrics entrypoint returns accuracy" in cluster.condition("Verified")["message"]
 
 

@@ -185,7 +185,7 @@ def test_while_they_are_installed_the_condition_says_so() -> None:
     assert converted["message"] == "the packages Job runs"
 
 
-@pytest.mark.parametrize("reason", [Reason.PACKAGE_NOT_FOUND, Reason.PACKAGE_CONFLICT, Reason.INDEX_UNTRUSTED])
+@pytest.mark.parametrize("reason", [Reason.PACKAGE_NOT_FOUND, Reason.INDEX_UNTRUSTED])
 def test_a_failure_stops_the_object_until_somebody_acts(reason: Reason) -> None:
     cluster = requiring()
     cluster.scripts = when("packages", Script(exit_code=42, reason=reason, message="compass: no"))
@@ -203,7 +203,7 @@ def test_a_failure_stops_the_object_until_somebody_acts(reason: Reason) -> None:
 def test_a_file_that_is_not_there_is_the_sources_failure() -> None:
     cluster = requiring()
     message = "pvc://models/digits has no file requirements.txt"
-    cluster.scripts = when("source", Script(exit_code=42, reason=Reason.REQUIREMENTS_MISSING, message=message))
+    cluster.scripts = when("source", Script(exit_code=42, reason=Reason.REQUIREMENTS_INVALID, message=message))
     cluster.settle()
     resolved = cluster.condition("SourceResolved")
-    assert (resolved["status"], resolved["reason"]) == ("False", "RequirementsMissing")
+    assert (resolved["status"], resolved["reason"]) == ("False", "RequirementsInvalid")

@@ -14,8 +14,8 @@ OUTAGES = [
     ("source", Reason.SOURCE_UNREACHABLE, "SourceResolved"),
     ("source", Reason.SOURCE_CHANGED, "SourceResolved"),
     ("source", Reason.SOURCE_ACCESS_DENIED, "SourceResolved"),
-    ("packages", Reason.INDEX_ACCESS_DENIED, "Converted"),
-    ("packages", Reason.INDEX_UNREACHABLE, "Converted"),
+    ("packages", Reason.SOURCE_ACCESS_DENIED, "Converted"),
+    ("packages", Reason.SOURCE_UNREACHABLE, "Converted"),
     ("reference", Reason.STORAGE_FULL, "Converted"),
     ("convert", Reason.STORAGE_FULL, "Converted"),
     ("profile", Reason.SERVER_UNREACHABLE, "Verified"),
@@ -54,7 +54,7 @@ def test_an_outage_ends_without_anybody(stage: str, reason: Reason, condition: s
 @pytest.mark.parametrize("stage", ALONE)
 def test_the_condition_stays_while_it_is_tried_again_and_says_so(stage: str) -> None:
     cluster = a_cluster()
-    slow = {Reason.SOURCE_CHANGED, Reason.SOURCE_ACCESS_DENIED, Reason.INDEX_ACCESS_DENIED}
+    slow = {Reason.SOURCE_CHANGED, Reason.SOURCE_ACCESS_DENIED}
     ((_, reason, condition),) = [each for each in OUTAGES if each[0] == stage and each[1] not in slow]
     cluster.scripts = when(stage, Script(exit_code=42, reason=reason, message="it answered 503"))
     run_until(cluster, condition, "False")
@@ -83,7 +83,9 @@ def test_a_candidate_is_not_tried_again_while_another_one_serves(stage: str) -> 
 
 def test_a_retry_by_hand_waits_for_no_pause() -> None:
     cluster = a_cluster()
-    cluster.scripts = when("packages", Script(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    cluster.scripts = when(
+        "packages", Script(exit_code=42, reason=Reason.SOURCE_UNREACHABLE, message="it answered 503")
+    )
     run_until(cluster, "Stalled", "True")
     cluster.run(60)
     tries = cluster.started("packages")
@@ -94,7 +96,9 @@ def test_a_retry_by_hand_waits_for_no_pause() -> None:
 
 def test_the_record_of_an_older_version_has_no_time_and_is_tried_again_too() -> None:
     cluster = a_cluster()
-    cluster.scripts = when("packages", Script(exit_code=42, reason=Reason.INDEX_UNREACHABLE, message="it answered 503"))
+    cluster.scripts = when(
+        "packages", Script(exit_code=42, reason=Reason.SOURCE_UNREACHABLE, message="it answered 503")
+    )
     run_until(cluster, "Converted", "False")
     data = cluster.objects["ConfigMap", "digits-results"]["data"]
     (name,) = (each for each in data if each.startswith("failure."))

@@ -69,7 +69,7 @@ def test_a_rehearsed_reference_is_not_served_on_a_gpu(fields: dict[str, Any], ad
     cluster = a_deployment().one_candidate().asking(**fields).faring(falls_back).settled().cluster()
     assert cluster.condition("Stalled")["status"] == "True"
     converted = cluster.condition("Converted")
-    assert (converted["status"], converted["reason"]) == ("False", "RehearsalNotServed")
+    assert (converted["status"], converted["reason"]) == ("False", "GpuUnavailable")
     assert advice in converted["message"]
     assert cluster.started("convert") == 0
     assert cluster.serving() is None
@@ -80,7 +80,7 @@ def test_a_rehearsed_candidate_is_not_served_on_a_gpu() -> None:
         a_deployment().one_candidate().asking(serving=GPU_LIMIT).faring(falls_back_in_conversions).settled().cluster()
     )
     failed = cluster.candidate("onnx-fp32")
-    assert (failed["state"], failed["reason"]) == ("Failed", "RehearsalNotServed")
+    assert (failed["state"], failed["reason"]) == ("Failed", "GpuUnavailable")
     assert cluster.started("profile") == 0
 
 
@@ -89,5 +89,5 @@ def test_servers_that_get_a_gpu_later_do_not_get_what_was_rehearsed() -> None:
     before = cluster.serving()
     cluster.edit(serving=GPU_LIMIT)
     cluster.settle()
-    assert cluster.condition("Converted")["reason"] == "RehearsalNotServed"
+    assert cluster.condition("Converted")["reason"] == "GpuUnavailable"
     assert cluster.serving() == before

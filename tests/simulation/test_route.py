@@ -95,10 +95,10 @@ def test_before_a_first_revision_is_active_there_is_no_route() -> None:
 def test_what_the_cluster_lacks_is_said_and_stops_nothing(allowed: bool, known: bool) -> None:
     cluster = routed(has_gateway_api=known, settings=replace(SETTINGS, gateway_api=allowed))
     cluster.settle()
-    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "GatewayApiMissing"))
+    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "AddOnMissing"))
     assert ("gatewayApi.enabled" in cluster.condition("Routed")["message"]) is not allowed
     assert cluster.condition("Ready")["status"] == "True"
-    assert [each.type for each in cluster.events if each.reason == "GatewayApiMissing"] == ["Warning"]
+    assert [each.type for each in cluster.events if each.reason == "AddOnMissing"] == ["Warning"]
 
 
 BOUNDED = replace(SETTINGS, allowed_gateways=("gateways/public", "vision/*"), allowed_hostnames=("*.models.example",))
@@ -163,14 +163,14 @@ def test_an_edit_that_meets_a_host_name_of_another_object_takes_nothing_from_cli
     cluster.edit(serving={"route": {"parentRefs": [{"name": "public"}], "hostnames": ["cart.example"]}})
     cluster.host_holder = "shop/cart"
     cluster.act()
-    assert (route(cluster), routed_condition(cluster)) == (before, ("False", "HostnameTaken"))
+    assert (route(cluster), routed_condition(cluster)) == (before, ("False", "RouteRefused"))
 
 
 def test_a_host_name_that_another_object_has_is_not_taken_from_it(attack: Attack) -> None:
     cluster = routed()
     cluster.host_holder = "shop/cart"
     cluster.act()
-    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "HostnameTaken"))
+    assert (route(cluster), routed_condition(cluster)) == (None, ("False", "RouteRefused"))
     words = cluster.condition("Routed")["message"]
     assert "TritonDeployment shop/cart has the same host name on the same Gateway" in words
     assert cluster.intent().requeue_after is not None

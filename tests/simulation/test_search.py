@@ -129,7 +129,7 @@ def test_progress_is_told_while_it_goes_on() -> None:
     told: list[str] = []
     for _ in cluster.passes(until=lambda cluster: "server" in cluster.story):
         selected = cluster.condition("Selected")
-        if selected["reason"] == "Searching" and (not told or told[-1] != selected["message"]):
+        if selected["reason"] == "Running" and (not told or told[-1] != selected["message"]):
             told.append(selected["message"])
             assert (selected["status"], cluster.condition("Ready")["status"]) == ("Unknown", "False")
             assert cluster.condition("Reconciling")["status"] == "True"

@@ -246,7 +246,7 @@ def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> Non
     assert edited(cluster, selection=approved, serving={"replicas": 2}) == ["server", "measure onnx-fp32", "service"]
     again = edited(cluster, selection=approved | {"approvedRevision": second})
     assert again == ["server", "measure ts-script-fp32", "promotion"]
-    assert cluster.condition("Selected")["reason"] == "Approved"
+    assert cluster.condition("Selected")["reason"] == "Selected"
 
 
 def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving: Cluster) -> None:

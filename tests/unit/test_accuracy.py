@@ -138,7 +138,7 @@ def test_every_metric_outside_its_threshold_is_named() -> None:
 def test_a_metric_that_nobody_computed_names_those_that_exist_and_the_nearest() -> None:
     values = {"top1": 1.0, "loss": 0.1}
     found = judged(values, values, minimum("F1", 0.5), minimum("Top-1", 0.5))
-    assert found.reason is Reason.METRIC_MISSING
+    assert found.reason is Reason.METRIC_FAILED
     words = "accuracy.thresholds names 'F1', 'Top-1' (nearest: top1); the metrics entrypoint returns loss, top1"
     assert found.message == words
     assert judged({}, {}, minimum("f1", 0.5)).message == (

@@ -54,11 +54,10 @@ def test_what_somebody_has_to_change_has_no_time() -> None:
         (Reason.SOURCE_UNREACHABLE, 10, RETRY_SECONDS),
         (Reason.SOURCE_UNREACHABLE, 40, 40),
         (Reason.SOURCE_UNREACHABLE, 4000, OF_ANSWERS.longest),
-        (Reason.INDEX_UNREACHABLE, 4000, OF_ANSWERS.longest),
         (Reason.STORAGE_FULL, 600, 600),
         (Reason.STORAGE_FULL, 40_000, OF_ROOM.longest),
         (Reason.SOURCE_ACCESS_DENIED, 0, OF_RIGHTS.shortest),
-        (Reason.INDEX_ACCESS_DENIED, 40_000, OF_RIGHTS.longest),
+        (Reason.SOURCE_ACCESS_DENIED, 40_000, OF_RIGHTS.longest),
     ],
 )
 def test_the_pause_is_as_long_as_it_has_failed_within_bounds(reason: Reason, lasted: float, pause: float) -> None:

@@ -60,7 +60,7 @@ def crashed(words: str) -> Body:
         (
             "E1121 logging.cc:40] The engine plan file is not compatible with this version of TensorRT, expecting"
             " library version 10.8.0.43 got 10.9.0.34, please rebuild.\nfailed to load all models",
-            Reason.TENSORRT_VERSION_MISMATCH,
+            Reason.FORMAT_NOT_SERVED,
             "change spec.conversion.image, or spec.serving.image",
         ),
         (
@@ -203,7 +203,7 @@ def test_a_node_that_shuts_down_ends_its_pods_and_no_job() -> None:
 
 
 def test_a_container_before_the_server_says_why_the_job_failed() -> None:
-    outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
+    outcome = '{"stage":"convert","key":"k","reason":"FormatNotServed","message":"10.9 is not 10.8"}'
     pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))
     pod["status"]["initContainerStatuses"] = [
         {"name": "converters", "state": {"terminated": {"exitCode": 0}}},
@@ -213,7 +213,7 @@ def test_a_container_before_the_server_says_why_the_job_failed() -> None:
     failed = {"type": "Failed", "status": "True", "reason": "PodFailurePolicy"}
     view = job_of(a_job(failed), [pod], [])
     assert view.failure is not None
-    assert (view.failure.reason, view.failure.message) == (Reason.TENSORRT_VERSION_MISMATCH, "10.9 is not 10.8")
+    assert (view.failure.reason, view.failure.message) == (Reason.FORMAT_NOT_SERVED, "10.9 is not 10.8")
 
 
 GONE = '{"key":"0a1b","message":"it is gone","reason":"ResultMissing","stage":"serve"}'

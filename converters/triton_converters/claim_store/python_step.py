@@ -36,11 +36,11 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
     ``source``: directory of the published source, which holds regular files alone. ``file``: path below it of the file
     with TritonPythonModel; what lies in its folder is linked, at the same path, and so are the files next to
     a folder whose name is a number. ``packages``: directory of the published packages, which are linked too; None: the
-    step has none. Raises StageError: EntrypointMissing; EntrypointInvalid if the file is not published; SourceInvalid
+    step has none. Raises StageError: EntrypointInvalid if the file is missing or not published; SourceInvalid
     if the folder or the packages hold too many files; OSError.
     """
     if not (source / file).is_file():
-        raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {file!r}")
+        raise StageError(Reason.ENTRYPOINT_INVALID, f"the source has no file {file!r}")
     folder = (source / file).parent
     # The folder of a version: what lies next to it, such as labels, is in args["model_repository"], as in a repository.
     near = folder.parent.glob("*") if folder.name.isdigit() and folder != source else ()

@@ -65,14 +65,14 @@ def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) ->
 
 
 def check_step_folders(source: str, models: Iterable[ModelCode]) -> None:
-    """Raise StageError(EntrypointMissing) if a step's folder is mounted and its file is not in the published source.
+    """Raise StageError(EntrypointInvalid) if a step's folder is mounted and its file is not in the published source.
 
     The kubelet would make an empty folder there, in what never changes. ``models``: an ensemble counts as its models.
     """
     root = layout.source_directory(source)
     for each in (part for model in models for part in model.parts if part.mount_path):
         if not (root / each.entrypoint.path).is_file():
-            raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {each.entrypoint.path!r}")
+            raise StageError(Reason.ENTRYPOINT_INVALID, f"the source has no file {each.entrypoint.path!r}")
 
 
 def published_packages(key: str) -> Path:

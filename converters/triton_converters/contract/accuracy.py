@@ -144,7 +144,7 @@ def _missing(metrics: Sequence[str], thresholds: Sequence[Threshold]) -> Verdict
         return None
     known = ", ".join(metrics) or "no metric"
     message = f"accuracy.thresholds names {', '.join(missing)}; the metrics entrypoint returns {known}"
-    return Verdict((), Reason.METRIC_MISSING, message)
+    return Verdict((), Reason.METRIC_FAILED, message)
 
 
 def _with_nearest(name: str, metrics: Sequence[str]) -> str:

@@ -3,26 +3,46 @@
 Shared by the Jobs and the controller; standard library only.
 """
 
-from enum import StrEnum
+from enum import Flag, StrEnum, auto
 from typing import Self
+
+
+class Finder(Flag):
+    """The containers of Jobs that may find out a reason; a Job that tells of another one is not believed."""
+
+    OUR_CODE = auto()
+    """Only containers with our programs alone: they find what is wrong with the source, the claim or the server's
+    release, on which the operator and people act."""
+    PIP = auto()
+    """Containers `run` with pip: no other one asks an index."""
+    USER_CODE = auto()
+    """Containers `run` with the user's code."""
+    CLIENT = auto()
+    """Containers `run` with a client of a server."""
+    ANY_RUN = PIP | USER_CODE | CLIENT
+
+
+NO_JOB = Finder(0)
+"""The finder of what only the operator finds, such as a pod that no node takes."""
 
 
 class Reason(StrEnum):
     """A CamelCase reason; ``reason.doc`` is its sentence (source of docs/reasons.md)."""
 
     doc: str
+    finder: Finder
 
-    def __new__(cls, value: str, doc: str) -> Self:
-        """Attach the sentence to the value."""
+    def __new__(cls, value: str, doc: str, finder: Finder = NO_JOB) -> Self:
+        """Attach the sentence and the finder to the value."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.doc = doc
+        member.doc, member.finder = doc, finder
         return member
 
     # Progress: conditions show these while work goes on or once it is done.
     PENDING = "Pending", "Nothing has been observed yet."
     WAITING = "Waiting", "An earlier stage must finish first."
-    RUNNING = "Running", "The stage's Job is running."
+    RUNNING = "Running", "The stage's Job is running, or the search measures other configurations."
     QUEUED = "Queued", "The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not."
     SUSPENDED = (
         "Suspended",
@@ -37,13 +57,11 @@ class Reason(StrEnum):
         "GeneratedInputs",
         "The outputs agree with the reference for generated inputs; without a dataloader, accuracy is not judged.",
     )
-    SEARCHING = "Searching", "The search measures other configurations of the best candidates."
     AWAITING_APPROVAL = (
         "AwaitingApproval",
         "The ranking is complete, but spec.selection.approvedRevision does not name a candidate in it yet.",
     )
-    SELECTED = "Selected", "A candidate was selected."
-    APPROVED = "Approved", "The candidate that spec.selection.approvedRevision names was selected."
+    SELECTED = "Selected", "A candidate was selected, by its figures or by spec.selection.approvedRevision."
     KEPT = "Kept", "The active candidate was kept: no other one is better by minImprovementPercent."
     CLOSEST_SELECTED = (
         "ClosestSelected",
@@ -96,10 +114,9 @@ class Reason(StrEnum):
         "ScalingPaused",
         "The load is not the clients' alone for a moment, or no server is wanted; the replicas stay as they are.",
     )
-    KEDA_MISSING = "KedaMissing", "The API server does not know KEDA's kind ScaledObject, so nothing is scaled."
-    PROMETHEUS_MISSING = (
-        "PrometheusMissing",
-        "The Helm value autoscaling.prometheusAddress names no Prometheus, so nothing is scaled.",
+    ADD_ON_MISSING = (
+        "AddOnMissing",
+        "A field needs KEDA, Prometheus or the Gateway API, and the cluster or the installation has none.",
     )
     SATURATION_UNKNOWN = (
         "SaturationUnknown",
@@ -108,11 +125,9 @@ class Reason(StrEnum):
 
     # Of spec.serving.route: nothing else stops.
     ROUTE_ACCEPTED = "RouteAccepted", "Each Gateway that the route names accepts it."
-    HOSTNAME_TAKEN = "HostnameTaken", "Another object's HTTPRoute has the host name on the same Gateway."
-    ROUTE_REFUSED = "RouteRefused", "A Gateway does not accept the route, or does not find its Services."
-    GATEWAY_API_MISSING = (
-        "GatewayApiMissing",
-        "The API server does not know the kind HTTPRoute, or this installation makes none, so there is no route.",
+    ROUTE_REFUSED = (
+        "RouteRefused",
+        "A Gateway does not accept the route, does not find its Services, or has its host name from another object.",
     )
 
     # Of spec.serving.soak and of the canary.
@@ -161,23 +176,30 @@ class Reason(StrEnum):
     SOURCE_NOT_FOUND = (
         "SourceNotFound",
         "The URI names nothing on the claim, in the ConfigMap or on the server; the operator tries again.",
+        Finder.OUR_CODE,
     )
     SOURCE_UNREACHABLE = (
         "SourceUnreachable",
-        "The server of the source does not answer, or stopped sending; the operator tries again.",
+        "The server of the source, or the package index, does not answer or stopped sending; the operator tries again.",
+        Finder.PIP,
     )
     SOURCE_TRUNCATED = (
         "SourceTruncated",
         "The server of the source sent less or more than it had announced; the operator tries again.",
+        Finder.OUR_CODE,
     )
     SOURCE_CHANGED = (
         "SourceChanged",
         "The source changed again and again while it was copied to the claim; the operator tries again.",
+        Finder.OUR_CODE,
     )
-    INDEX_UNREACHABLE = "IndexUnreachable", "The package index does not answer; the operator tries again."
 
     # Failures that last until somebody changes something.
-    INVALID_SPEC = "InvalidSpec", "A value is refused, fields do not go together, or there are too many labels."
+    INVALID_SPEC = (
+        "InvalidSpec",
+        "A value or an argument is refused, fields do not go together, or there are too many labels.",
+        Finder.USER_CODE | Finder.CLIENT,
+    )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
         "NotAllowed",
@@ -188,146 +210,169 @@ class Reason(StrEnum):
     SOURCE_INVALID = (
         "SourceInvalid",
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
+        Finder.ANY_RUN,
     )
-    SOURCE_ACCESS_DENIED = "SourceAccessDenied", "The server of the source refused the credentials, or asks for some."
-    SOURCE_GATED = (
-        "SourceGated",
-        "The repository asks its readers to accept terms, and the account of the token has not.",
+    SOURCE_ACCESS_DENIED = (
+        "SourceAccessDenied",
+        "The server of the source, or the package index, refused the credentials, or asks for some or for terms.",
+        Finder.PIP,
     )
     SOURCE_CERTIFICATE_INVALID = (
         "SourceCertificateInvalid",
         "The certificate of the source's server is not one that the source Job trusts.",
+        Finder.OUR_CODE,
     )
-    DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 differs from the one in the spec."
-    ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file with the entrypoint's name."
+    DIGEST_MISMATCH = (
+        "DigestMismatch",
+        "The SHA-256 of the source, or of a package, is not the one that is asked for.",
+        Finder.PIP,
+    )
     ENTRYPOINT_INVALID = (
         "EntrypointInvalid",
-        "The entrypoint's file lacks the required function or class, or does not return what is required.",
-    )
-    REQUIREMENTS_MISSING = (
-        "RequirementsMissing",
-        "The source has no file with the name that spec.conversion.requirements or a model's requirements give.",
+        "The entrypoint's file is missing, lacks the function or class, or does not return what is required.",
+        Finder.USER_CODE,
     )
     REQUIREMENTS_INVALID = (
         "RequirementsInvalid",
-        "The requirements file holds a line that is not a plain requirement; the message names it.",
+        "The requirements file is missing, or holds a line that is not a plain requirement; the message names it.",
+        Finder.PIP,
     )
     PACKAGE_NOT_FOUND = (
         "PackageNotFound",
-        "The package index has no wheel of a required package that fits the image and that pip installs.",
+        "The package index has no wheels of the packages that fit each other and the image, and that pip installs.",
+        Finder.PIP,
     )
-    PACKAGE_CONFLICT = (
-        "PackageConflict",
-        "The requirements contradict each other, or a version that the image has.",
-    )
-    PACKAGE_HASH_MISMATCH = (
-        "PackageHashMismatch",
-        "A package that the index sent has none of the hashes in the requirements file.",
-    )
-    INDEX_ACCESS_DENIED = "IndexAccessDenied", "The package index refused the credentials, or asks for some."
     INDEX_UNTRUSTED = (
         "IndexUntrusted",
         "The certificate of the package index is not one that the packages Job trusts, or the index redirects to plain"
         " http.",
+        Finder.PIP,
     )
-    ARGUMENTS_INVALID = (
-        "ArgumentsInvalid",
-        "The user's function does not take one of the arguments or its value, or one that it needs is missing.",
-    )
-    USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception."
-    USER_CODE_EXITED = "UserCodeExited", "The user's code ended the process instead of returning."
-    CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
-    WEIGHTS_WITHOUT_MODEL = (
-        "WeightsWithoutModel",
-        "The path names weights alone; the Python file that builds the model is missing.",
+    USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception, or ended the process.", Finder.ANY_RUN
+    CHECKPOINT_INVALID = (
+        "CheckpointInvalid",
+        "The checkpoint, or the model's own file, is missing or cannot be read.",
+        Finder.USER_CODE,
     )
     FORMAT_NOT_FOUND = (
         "FormatNotFound",
-        "The spec leaves out the model's format, and its content is of no format that can be served.",
+        "The spec leaves out the model's format, and its content, such as weights alone, is of no such format.",
+        Finder.USER_CODE,
     )
     MODEL_CONFIG_REFUSED = (
         "ModelConfigRefused",
-        "config.pbtxt of the model repository cannot be read, or asks for something that the operator does not serve.",
+        "config.pbtxt cannot be read, does not fit the model's file, or asks for what the operator does not serve.",
+        Finder.USER_CODE | Finder.CLIENT,
     )
-    MODEL_CONFIG_MISMATCH = (
-        "ModelConfigMismatch",
-        "config.pbtxt of the model repository declares other inputs or outputs than the model's file has.",
+    PICKLE_REFUSED = (
+        "PickleRefused",
+        "The checkpoint is a pickle that holds more than weights; it was not executed.",
+        Finder.USER_CODE,
     )
-    PICKLE_REFUSED = "PickleRefused", "The checkpoint is a pickle that holds more than weights; it was not executed."
-    MODEL_IN_TRAINING_MODE = "ModelInTrainingMode", "The model is in training mode, not in evaluation mode."
-    DATALOADER_EMPTY = "DataloaderEmpty", "The dataloader yielded no batch."
-    DATALOADER_INVALID = "DataloaderInvalid", "The dataloader's names, shapes or types do not fit the model."
+    DATALOADER_INVALID = (
+        "DataloaderInvalid",
+        "The dataloader yields no batch, no labels for a threshold, or names, shapes or types that do not fit.",
+        Finder.USER_CODE,
+    )
     INPUTS_NOT_GENERATED = (
         "InputsNotGenerated",
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
+        Finder.USER_CODE,
     )
-    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, crashed, or gave what cannot be served."
+    FRAMEWORK_FAILED = (
+        "FrameworkFailed",
+        "The model, or a Python step, failed, crashed, or gave what cannot be served.",
+        Finder.USER_CODE,
+    )
     GPU_UNAVAILABLE = (
         "GpuUnavailable",
-        "The Job has a GPU, but PyTorch or TensorFlow in its image, which can use one, does not see it.",
+        "The user's code, PyTorch or TensorFlow should use a GPU, but the Job has none or its image does not see it.",
+        Finder.USER_CODE,
     )
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",
         "The framework's model, or a Python step, gives different outputs for the same samples.",
+        Finder.USER_CODE,
     )
     BATCHING_UNSUPPORTED = (
         "BatchingUnsupported",
         "The framework's model, or a Python step, answers a sample in a batch otherwise than alone, or not at all.",
+        Finder.USER_CODE,
     )
-    REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The outputs of the model, or a Python step, hold NaN or infinity."
+    REFERENCE_NOT_FINITE = (
+        "ReferenceNotFinite",
+        "The outputs of the model, or a Python step, hold NaN or infinity.",
+        Finder.USER_CODE,
+    )
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample, so agreement would prove nothing.",
-    )
-    REHEARSAL_NOT_SERVED = (
-        "RehearsalNotServed",
-        "The user's code asked for a GPU and ran on the CPU, but the servers have a GPU.",
-    )
-    GPU_PRODUCTS_DIFFER = (
-        "GpuProductsDiffer",
-        "The candidates were measured on different GPU products, so that their figures do not compare.",
+        Finder.USER_CODE,
     )
     APPROVAL_INVALID = (
         "ApprovalInvalid",
         "spec.selection.approvedRevision names no candidate, or one that failed or was not measured.",
     )
-    LABELS_MISSING = "LabelsMissing", "An accuracy threshold is set, but the dataloader yields no labels."
 
     # A candidate's own failures; the others go on.
-    CONVERSION_FAILED = "ConversionFailed", "The exporter failed or crashed, or the file does not fit the signature."
-    CONVERSION_UNSUPPORTED = "ConversionUnsupported", "The format cannot hold the model, or no server the Python step."
+    CONVERSION_FAILED = (
+        "ConversionFailed",
+        "The exporter failed or crashed, or the file does not fit the signature.",
+        Finder.USER_CODE,
+    )
+    CONVERSION_UNSUPPORTED = (
+        "ConversionUnsupported",
+        "The format cannot hold the model or its tensors' names, or no server the Python step.",
+        Finder.USER_CODE,
+    )
+    GAINS_NOTHING = (
+        "GainsNothing",
+        "No INT8 graph is both faster than fp32 and close to it, or TensorRT inside ONNX Runtime built no engine.",
+        Finder.USER_CODE | Finder.CLIENT,
+    )
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
+        Finder.USER_CODE | Finder.CLIENT,
     )
-    QUANTIZATION_GAINS_NOTHING = "QuantizationGainsNothing", "No INT8 graph is both faster than fp32 and close to it."
-    ACCELERATOR_UNUSED = (
-        "AcceleratorUnused",
-        "TensorRT inside ONNX Runtime built no engine, so the candidate is the same as without the accelerator.",
-    )
-    TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
-    TENSORRT_VERSION_MISMATCH = (
-        "TensorRtVersionMismatch",
-        "The engine was built with another version of TensorRT than the server has.",
+    TENSORRT_UNAVAILABLE = (
+        "TensorRtUnavailable",
+        "The Job's image has no TensorRT, or the Job has no GPU to build for.",
+        Finder.USER_CODE,
     )
     FORMAT_NOT_SERVED = (
         "FormatNotServed",
-        "The server's release has no backend for the format, or reads no such ONNX operator set.",
+        "The server's release has no backend for the format, or reads no such ONNX operator set or TensorRT engine.",
+        Finder.OUR_CODE,
     )
     GPU_PRODUCT_MISSING = (
         "GpuProductMissing",
-        "The candidate is built for one GPU product, but spec.gpu.product is not set or no node has it.",
+        "The candidate, or the comparison of several, needs one GPU product, but none is set or no node has it.",
     )
-    NAMING_UNSUPPORTED = "NamingUnsupported", "The format cannot serve tensors with these names."
-    MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model."
-    SIGNATURE_MISMATCH = "SignatureMismatch", "The server's metadata differs from the signature."
-    OUTPUTS_NOT_FINITE = "OutputsNotFinite", "The served outputs hold NaN or infinity where the reference has none."
-    OUTPUTS_DIFFER = "OutputsDiffer", "The served outputs are outside the tolerance of the reference."
-    INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error."
-    METRIC_MISSING = "MetricMissing", "The metrics entrypoint computed no metric with the threshold's name."
-    METRIC_FAILED = "MetricFailed", "The metrics entrypoint raised an exception."
+    MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model.", Finder.USER_CODE | Finder.CLIENT
+    SIGNATURE_MISMATCH = (
+        "SignatureMismatch",
+        "The server's metadata differs from the signature.",
+        Finder.USER_CODE | Finder.CLIENT,
+    )
+    OUTPUTS_NOT_FINITE = (
+        "OutputsNotFinite",
+        "The served outputs hold NaN or infinity where the reference has none.",
+        Finder.USER_CODE | Finder.CLIENT,
+    )
+    OUTPUTS_DIFFER = (
+        "OutputsDiffer",
+        "The served outputs are outside the tolerance of the reference.",
+        Finder.USER_CODE | Finder.CLIENT,
+    )
+    INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error.", Finder.CLIENT
+    METRIC_FAILED = (
+        "MetricFailed",
+        "The metrics entrypoint raised an exception, or computed no metric of that name.",
+        Finder.USER_CODE,
+    )
     THRESHOLD_NOT_MET = "ThresholdNotMet", "A metric is outside its threshold."
-    MEASUREMENT_FAILED = "MeasurementFailed", "perf_analyzer ended without a measurement."
+    MEASUREMENT_FAILED = "MeasurementFailed", "perf_analyzer ended without a measurement.", Finder.CLIENT
     CONSTRAINTS_NOT_MET = "ConstraintsNotMet", "No measurement meets every constraint."
     NOT_BEST = "NotBest", "Another candidate's best measurement is better."
     PASSED = "Passed", "The candidate passed every gate."
@@ -355,26 +400,50 @@ class Reason(StrEnum):
     )
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
     CLAIM_TERMINATING = "ClaimTerminating", "The PersistentVolumeClaim is being deleted, and goes with its last pod."
-    CLAIM_NOT_SHARED = "ClaimNotShared", "Only one pod at a time may use the claim."
-    CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
+    CLAIM_UNUSABLE = (
+        "ClaimUnusable",
+        "The claim is mounted read-only or for one pod at a time, or its directory belongs to another user.",
+        Finder.OUR_CODE,
+    )
     REPOSITORY_DAMAGED = (
         "RepositoryDamaged",
         "A revision on the claim is not what was published; it is published anew, and running servers stay.",
+        Finder.OUR_CODE,
     )
-    REPOSITORY_UNKNOWN = "RepositoryUnknown", "The claim's .triton-operator is not this operator's, or holds more."
-    STORAGE_FULL = "StorageFull", "No space is left on the claim."
-    OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
+    REPOSITORY_UNKNOWN = (
+        "RepositoryUnknown",
+        "The claim's .triton-operator is not this operator's, or holds more.",
+        Finder.OUR_CODE,
+    )
+    STORAGE_FULL = "StorageFull", "No space is left on the claim.", Finder.ANY_RUN
+    OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit.", Finder.ANY_RUN
     DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."
-    CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
-    RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks the revision of a server."
-    INPUT_MISSING = "InputMissing", "The claim lacks what an earlier Job published there, which is made again."
-    SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error, or hung as it loaded; the message says which."
+    CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines.", Finder.ANY_RUN
+    RESULT_MISSING = (
+        "ResultMissing",
+        "The Job left no valid result, or the claim lacks the revision of a server.",
+        Finder.ANY_RUN,
+    )
+    INPUT_MISSING = (
+        "InputMissing",
+        "The claim lacks what an earlier Job published there, which is made again.",
+        Finder.OUR_CODE,
+    )
+    SERVER_CRASHED = (
+        "ServerCrashed",
+        "tritonserver ended with an error, or hung as it loaded; the message says which.",
+        Finder.CLIENT,
+    )
     SERVER_UNREACHABLE = (
         "ServerUnreachable",
         "tritonserver's name has no address, or a request got no answer although it was sent several times.",
+        Finder.CLIENT,
     )
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded", "The server was not ready in time."
 
+
+FAILURES = frozenset(reason for reason in Reason if reason.finder)
+"""The failures that a Job may end with."""
 
 _BY_VALUE = {str(reason): reason for reason in Reason}
 
@@ -387,3 +456,8 @@ def known_reason(value: str) -> Reason | None:
 def reason_of(value: str) -> Reason:
     """Return the reason with that value; raises KeyError if there is none."""
     return _BY_VALUE[value]
+
+
+def found_by(finder: Finder) -> frozenset[Reason]:
+    """Return the failures that such a container, or one of several, may end with."""
+    return frozenset(reason for reason in Reason if reason.finder & finder)

@@ -121,7 +121,7 @@ def quantize(request: ConvertRequest, signature: Signature, directory: Path) -> 
     """Replace model.onnx in ``directory`` by the fastest INT8 graph that is close enough to it and faster.
 
     Raises StageError: ConversionUnsupported (no fp32 graph, an operator set that cannot be raised, too large for the
-    quantizer, or too few samples), QuantizationGainsNothing.
+    quantizer, or too few samples), GainsNothing.
     """
     assert request.quantization is not None
     path = directory / FORMATS["onnx"].file
@@ -311,7 +311,7 @@ def _infer(runtime: Framework, signature: Signature) -> Infer:
 
 
 def _best(path: Path, tries: Sequence[_Try], failed: Sequence[str], data: _Data, asked: Quantization) -> Quantized:
-    """Keep the fastest graph that passes and is faster; raises StageError(QuantizationGainsNothing) if none does."""
+    """Keep the fastest graph that passes and is faster; raises StageError(GainsNothing) if none does."""
     passing = [each for each in tries if not each.refused]
     single, *times = _milliseconds([path, *(each.path for each in passing)], data) if passing else (0.0,)
     speedups = {each.method: single / took for each, took in zip(passing, times, strict=True)}
@@ -321,7 +321,7 @@ def _best(path: Path, tries: Sequence[_Try], failed: Sequence[str], data: _Data,
         but = " and that quantization.excludedOperators leaves" if asked.excluded_operators else ""
         told = "; ".join([*words, *failed]) or f"the graph has no operator that the quantizer knows{but}"
         raise StageError(
-            Reason.QUANTIZATION_GAINS_NOTHING,
+            Reason.GAINS_NOTHING,
             f"INT8 gains nothing for this model on this processor: {told}. Remove the candidate, or leave out"
             " operators by quantization.excludedOperators",
         )

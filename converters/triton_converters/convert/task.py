@@ -71,7 +71,7 @@ def convert(task: Task, directory: Path) -> None:
     """Write the file of the requested format, and what belongs to it, into ``directory``.
 
     Calls ``convert(task, directory)`` of the module that formats.py names for the source and the target. It raises
-    StageError: ConversionUnsupported, ConversionFailed, NamingUnsupported, TensorRtUnavailable; any other exception
+    StageError: ConversionUnsupported, ConversionFailed, TensorRtUnavailable; any other exception
     is taken for the exporter's and becomes ConversionFailed.
     """
     module = SOURCES[task.request.model.format].converters[task.request.format]

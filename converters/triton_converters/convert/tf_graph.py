@@ -60,7 +60,7 @@ def answer(task: Task) -> Any:
 def trace(task: Task, function: Any) -> Any:
     """Return the concrete function of ``function`` for the signature.
 
-    Raises StageError: NamingUnsupported, ConversionFailed (an output has another type, or a fixed dimension that
+    Raises StageError: ConversionUnsupported, ConversionFailed (an output has another type, or a fixed dimension that
     varies); what TensorFlow raises.
     """
     for tensor in task.signature.inputs:
@@ -128,7 +128,7 @@ def _check_name(name: str) -> None:
     """Check a name: TensorFlow replaces all other characters, but Triton uses the signature's names."""
     if not _NAME.fullmatch(name):
         message = f"a SavedModel cannot have an input {name}: names begin with a letter and hold letters, digits and _"
-        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename it in get_model")
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; rename it in get_model")
 
 
 def _check_output(tensor: Tensor, output: tf.Tensor, signature: Signature) -> None:

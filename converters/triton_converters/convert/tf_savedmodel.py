@@ -25,7 +25,7 @@ def convert(task: Task, directory: Path) -> None:
     """Write model.savedmodel and its inspection.
 
     fp32: the model with its variables, or the directory of a Triton repository as it is. fp16: a frozen graph with
-    casts after its inputs and before its outputs. Raises StageError: NamingUnsupported, ConversionFailed,
+    casts after its inputs and before its outputs. Raises StageError: ConversionUnsupported, ConversionFailed,
     ConversionUnsupported (state that does not freeze).
     """
     path = directory / FORMATS["tf-savedmodel"].file

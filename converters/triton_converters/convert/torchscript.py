@@ -27,7 +27,7 @@ NAMES_THE_CPU = (
 def trace(task: Task, model: Any, directory: Path) -> None:
     """Trace ``model`` with the signature and save it as Triton's model.pt.
 
-    Raises StageError: NamingUnsupported, ConversionFailed (the file's answers do not fit the signature).
+    Raises StageError: ConversionUnsupported, ConversionFailed (the file's answers do not fit the signature).
     """
     with torch.no_grad():
         traced = torch.jit.trace(served(task, model), tensors(task), check_trace=False)
@@ -58,11 +58,11 @@ def accept(task: Task, module: Any, path: Path) -> None:
 
 
 def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> None:
-    """Raise StageError(NamingUnsupported) if Triton's PyTorch backend would find tensors at other positions."""
+    """Raise StageError(ConversionUnsupported) if Triton's PyTorch backend would find tensors at other positions."""
     places = positions(names, parameters)
     if places != list(range(len(names))):
         message = f"Triton's PyTorch backend would take the {kind}s {', '.join(names)} for those at {places}"
-        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename them in get_model, in the order of forward")
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; rename them in get_model, in the order of forward")
 
 
 def save(module: Any, path: Path) -> None:

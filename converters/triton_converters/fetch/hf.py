@@ -68,7 +68,7 @@ def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
             f"{repository} is gated: accept its terms on the hub, and put a token of the account that did into the"
             f" Secret of {field.of('secretRef')}, under the key HF_TOKEN"
         )
-        return StageError(Reason.SOURCE_GATED, message)
+        return StageError(Reason.SOURCE_ACCESS_DENIED, message)
     if code == "RevisionNotFound":
         message = f"{repository} has no revision of that name; correct {field.of('version')}"
         return StageError(Reason.SOURCE_NOT_FOUND, message)

@@ -18,13 +18,13 @@ MOST_FILES = 1000
 def found_format(source: Path, path: str) -> str:
     """Return the format of ``path``, a file or directory below the source's directory.
 
-    Raises StageError: EntrypointMissing, WeightsWithoutModel, FormatNotFound, SourceInvalid (unreadable).
+    Raises StageError: EntrypointInvalid, FormatNotFound, SourceInvalid (unreadable).
     """
     place = source / path
     if not place.exists() or not place.resolve().is_relative_to(source.resolve()):
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:NAMED_FILES]
         raise StageError(
-            Reason.ENTRYPOINT_MISSING, f"the source has no {path!r}; it has: {', '.join(map(quoted, files))}"
+            Reason.ENTRYPOINT_INVALID, f"the source has no {path!r}; it has: {', '.join(map(quoted, files))}"
         )
     kind = kind_of(place)
     if kind is not None and kind.format:
@@ -33,7 +33,7 @@ def found_format(source: Path, path: str) -> str:
         message = f"{path} is a folder: set path to the model in it, {' or '.join(models[:NAMED_FILES])}"
         raise StageError(Reason.FORMAT_NOT_FOUND, message)
     if kind is not None and kind.is_weights:
-        raise StageError(Reason.WEIGHTS_WITHOUT_MODEL, f"{path} is {kind.words}: {_model_file(kind, path)}")
+        raise StageError(Reason.FORMAT_NOT_FOUND, f"{path} is {kind.words}: {_model_file(kind, path)}")
     raise StageError(Reason.FORMAT_NOT_FOUND, f"{path} is {refusal(place, kind)}")
 
 

@@ -106,7 +106,7 @@ GATES = (
         ),
     ),
     # The last one, because engines are built for the first requests.
-    Gate(_engines, frozenset({Reason.ACCELERATOR_UNUSED})),
+    Gate(_engines, frozenset({Reason.GAINS_NOTHING})),
 )
 VERDICTS = frozenset[Reason]().union(*(gate.reasons for gate in GATES))
 """The reasons for which a candidate fails."""

@@ -35,11 +35,11 @@ def count(caches: Iterable[Path]) -> int:
 
 
 def check_engines(caches: Iterable[Path]) -> None:
-    """Raise StageError(AcceleratorUnused) if one of the directories of a server that has answered holds no engine."""
+    """Raise StageError(GainsNothing) if one of the directories of a server that has answered holds no engine."""
     if not all(count([path]) for path in caches):
         message = (
             "the server has answered, but TensorRT inside ONNX Runtime built no engine, so the candidate is the same as"
             " without the accelerator trt"
         )
         advice = "read the log of the container tritonserver, and remove the candidate or its accelerator"
-        raise StageError(Reason.ACCELERATOR_UNUSED, f"{message}; {advice}")
+        raise StageError(Reason.GAINS_NOTHING, f"{message}; {advice}")

@@ -14,7 +14,7 @@ from triton_converters.model_config.data_types import BYTES, NUMPY_BY_TRITON
 def as_declared(model: Any, signature: Signature) -> Any:
     """Return the framework as config.pbtxt declares it: with sizes that the graph leaves open, and without outputs.
 
-    ``model``: a Framework that is a dataclass with ``declared``. Raises StageError(ModelConfigMismatch).
+    ``model``: a Framework that is a dataclass with ``declared``. Raises StageError(ModelConfigRefused).
     """
     inputs = {each.name: each for each in signature.inputs}
     outputs = {each.name for each in signature.outputs}
@@ -63,6 +63,4 @@ def _size(name: str, size: int) -> int | str:
 
 def mismatch(what: str) -> StageError:
     """Return the error for a config.pbtxt that does not fit its model."""
-    return StageError(
-        Reason.MODEL_CONFIG_MISMATCH, f"config.pbtxt does not fit its model: {what}; correct config.pbtxt"
-    )
+    return StageError(Reason.MODEL_CONFIG_REFUSED, f"config.pbtxt does not fit its model: {what}; correct config.pbtxt")

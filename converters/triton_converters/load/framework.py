@@ -40,7 +40,7 @@ class Framework(Protocol):
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for one batch of inputs by name.
 
-        Raises StageError: FrameworkFailed if the model raises, or returns what cannot be served; UserCodeExited.
+        Raises StageError: FrameworkFailed if the model raises, or returns what cannot be served; UserCodeFailed.
         """
 
 
@@ -48,7 +48,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     """Load the user's model with its format's loader, which imports the framework; raises what the loader raises.
 
     ``source``: directory of the published source. ``output_format`` is offered to the user's function as an argument.
-    Raises StageError: ModelConfigMismatch if the user's config.pbtxt declares something else; CheckpointInvalid of a
+    Raises StageError: ModelConfigRefused if the user's config.pbtxt declares something else; CheckpointInvalid of a
     file, or EntrypointInvalid of code, whose tensors have names that cannot be served.
     """
     loaded: Framework = importlib.import_module(SOURCES[model.format].loader).load(source, model, output_format)

@@ -107,7 +107,7 @@ def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
 def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     """Open the file; weights of any type stay as they are.
 
-    ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no ONNX file, one that
+    ``output_format`` changes nothing. Raises StageError: EntrypointInvalid, CheckpointInvalid (no ONNX file, one that
     ONNX Runtime refuses, one with operators of other domains than DOMAINS, one with what no request can hold, or
     without its files of weights).
     """

@@ -28,8 +28,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """Call get_model and take its module in fp32, on the GPU if there is one.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
-    CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names, or names that contradict forward's
-    order), ModelInTrainingMode.
+    CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names, names that contradict forward's
+    order, or training mode).
     """
     path = model.entrypoint.path
     stage: dict[str, int | str] = {
@@ -66,7 +66,7 @@ def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str,
 
 
 def _check_mode(module: torch.nn.Module, path: str) -> None:
-    """Raise StageError(ModelInTrainingMode) if a layer is in training mode.
+    """Raise StageError(EntrypointInvalid) if a layer is in training mode.
 
     A module that was wrapped around a model after that one's ``eval()`` has no layers of its own: it gets the mode of
     those that it holds.
@@ -75,7 +75,7 @@ def _check_mode(module: torch.nn.Module, path: str) -> None:
     if any(next(each.children(), None) is None for each in training.values()):
         name, first = next(iter(training.items()))
         message = f"{path}: {name or 'the model'} ({type(first).__name__}) is in training mode; call model.eval()"
-        raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
     module.eval()
 
 

@@ -52,7 +52,7 @@ class TensorFlowFramework:
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.
 
-        Raises StageError: FrameworkFailed if the model raises, or returns what cannot be served; UserCodeExited.
+        Raises StageError: FrameworkFailed if the model raises, or returns what cannot be served; UserCodeFailed.
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED):

@@ -25,7 +25,7 @@ SIGNATURE = "serving_default"
 def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramework:
     """Open the directory; variables of any type stay as they are.
 
-    ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (not a SavedModel, or
+    ``output_format`` changes nothing. Raises StageError: EntrypointInvalid, CheckpointInvalid (not a SavedModel, or
     one with operators that TensorFlow does not have), EntrypointInvalid (no such signature).
     """
     path = model.entrypoint.path

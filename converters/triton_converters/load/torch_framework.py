@@ -50,7 +50,7 @@ class TorchFramework:
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.
 
-        Raises StageError: FrameworkFailed if forward raises, or returns what cannot be served; UserCodeExited.
+        Raises StageError: FrameworkFailed if forward raises, or returns what cannot be served; UserCodeFailed.
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED), torch.inference_mode():

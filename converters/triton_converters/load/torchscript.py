@@ -22,8 +22,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
 
     The file names no outputs, and a trace no inputs: they are INPUT__0, INPUT__1, ... in the order of forward's
     parameters and OUTPUT__0, ... in the order of what it returns, unless a config.pbtxt names them. ``output_format``
-    changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid
-    (forward takes or returns something other than tensors), ModelInTrainingMode, ModelConfigMismatch.
+    changes nothing. Raises StageError: CheckpointInvalid (no TorchScript file), EntrypointInvalid (no
+    file, in training mode, or forward takes or returns something other than tensors), ModelConfigRefused.
     """
     path, device = model.entrypoint.path, exact_device()
     module, schema = _module_and_schema(locate(source, path, pattern="*.pt"), path, device)
@@ -67,7 +67,7 @@ def _inputs(arguments: Sequence[Any], declared: Sequence[Tensor], path: str) -> 
 def _module_and_schema(file: Path, path: str, device: Any) -> tuple[Any, Any]:
     """Return the module that a file holds, and the schema of its forward.
 
-    Raises StageError: CheckpointInvalid, ModelInTrainingMode.
+    Raises StageError: CheckpointInvalid, EntrypointInvalid.
     """
     try:
         with current.running(path, f"torch {torch.__version__} opened"):
@@ -78,14 +78,14 @@ def _module_and_schema(file: Path, path: str, device: Any) -> tuple[Any, Any]:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not a TorchScript module: {line:.300}") from error
     if any(getattr(submodule, "training", False) for submodule in module.modules()):
         message = f"{path}: the module was saved in training mode; call model.eval() before torch.jit.trace or script"
-        raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
     return module, schema
 
 
 def _in_order(side: str, declared: Sequence[Tensor], count: int, arguments: Sequence[str] = ()) -> tuple[str, ...]:
     """Return a name for each of the file's ``count`` tensors, in its order: a config.pbtxt's, or else made of ``side``.
 
-    Raises StageError(ModelConfigMismatch) if Triton would not find one name for each of them.
+    Raises StageError(ModelConfigRefused) if Triton would not find one name for each of them.
     """
     if not declared:
         return tuple(f"{side}__{index}" for index in range(count))

@@ -134,8 +134,8 @@ class PythonStep:
 def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     """Import the file, complete its configuration unless its tensors are declared, and let it initialize.
 
-    Raises StageError: EntrypointMissing; EntrypointInvalid if it holds no step, or if nothing tells its inputs and
-    outputs; UserCodeFailed, UserCodeExited; ConversionUnsupported if it asks for what no step may do.
+    Raises StageError: EntrypointInvalid if it is missing or holds no step, or if nothing tells its inputs and
+    outputs; UserCodeFailed; ConversionUnsupported if it asks for what no step may do.
     """
     path = model.entrypoint.path
     file, backend = locate(source, path), module.install()
@@ -161,8 +161,6 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
 
 def _reason(cause: BaseException | None) -> Reason:
     """Return the reason of a file that is not loaded, by what its own code raised; None: nothing."""
-    if isinstance(cause, SystemExit):
-        return Reason.USER_CODE_EXITED
     return Reason.ENTRYPOINT_INVALID if cause is None else Reason.USER_CODE_FAILED
 
 

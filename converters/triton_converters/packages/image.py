@@ -50,7 +50,7 @@ def check(lines: Iterable[Line], image: Mapping[str, Package], advice: str = ADV
     """Raise StageError for the first line that the image's own version does not meet, or whose marker has no sense.
 
     ``advice``: what else to do than to change the line; empty: nothing, because the image is the server's. The reasons
-    are PackageConflict and RequirementsInvalid.
+    are PackageNotFound and RequirementsInvalid.
     """
     whose = "converters need" if advice else "server needs"
     for line in lines:
@@ -60,7 +60,7 @@ def check(lines: Iterable[Line], image: Mapping[str, Package], advice: str = ADV
                 f"{line.place} asks for {requirement.name}{requirement.specifier}, but the image has {line.name}"
                 f" {there.version}, which the {whose}: change the line{advice}"
             )
-            raise StageError(Reason.PACKAGE_CONFLICT, message)
+            raise StageError(Reason.PACKAGE_NOT_FOUND, message)
 
 
 def _applies(line: Line) -> bool:

@@ -65,7 +65,7 @@ class Index:
 
 
 def index() -> Index:
-    """Return the index of the mounted Secret, or else the installation's; raises StageError(IndexAccessDenied).
+    """Return the index of the mounted Secret, or else the installation's; raises StageError(SourceAccessDenied).
 
     A Secret with a second index alone adds it to the installation's.
     """
@@ -102,4 +102,4 @@ def _secrets(url: str) -> Iterator[str]:
 
 
 def _unusable(what: str) -> UnusableError:
-    return UnusableError(what, Reason.INDEX_ACCESS_DENIED, "spec.conversion.indexSecretRef")
+    return UnusableError(what, Reason.SOURCE_ACCESS_DENIED, "spec.conversion.indexSecretRef")

@@ -41,7 +41,7 @@ def failure(printed: str, log: str, host: str, advice: str = "") -> StageError:
         return StageError(Reason.STORAGE_FULL, message, final=False)
     if "DO NOT MATCH THE HASHES" in printed:
         return StageError(
-            Reason.PACKAGE_HASH_MISMATCH,
+            Reason.DIGEST_MISMATCH,
             f"{host} sent a package that has none of the hashes in the requirements file: {_after('HASHES', printed)}",
         )
     if "--require-hashes mode" in printed:
@@ -66,7 +66,7 @@ def _unreadable(printed: str, log: str, host: str) -> StageError | None:
     statuses = {int(one or other) for one, other in _STATUS.findall(f"{said}\n{printed}")}
     if statuses & {401, 403}:
         advice = f"correct the Secret of spec.conversion.indexSecretRef, or name one; {RETRY}"
-        return StageError(Reason.INDEX_ACCESS_DENIED, f"{host} answered {min(statuses & {401, 403})} to pip: {advice}")
+        return StageError(Reason.SOURCE_ACCESS_DENIED, f"{host} answered {min(statuses & {401, 403})} to pip: {advice}")
     if found := _CERTIFICATE.search(said):
         advice = f"ask the administrator to add its authority to the Helm value sources.caBundle, {RETRY}"
         message = f"the certificate of {host} is not trusted: {found[1].strip() or 'it was not verified'}; {advice}"
@@ -76,7 +76,7 @@ def _unreadable(printed: str, log: str, host: str) -> StageError | None:
         why = f"it answered {max(statuses)}" if statuses else "the connection failed"
         advice = "check the Helm values sources.packageIndex, sources.proxy and networkPolicy.sources.egress"
         message = f"the package index {host} cannot be read: {why}; {advice}"
-        return StageError(Reason.INDEX_UNREACHABLE, message, final=False)
+        return StageError(Reason.SOURCE_UNREACHABLE, message, final=False)
     return None
 
 
@@ -87,7 +87,7 @@ def _unresolvable(printed: str, host: str, advice: str) -> StageError:
         causes = re.sub(r"The user requested \(constraint\) (\S+?)==(\S+)", r"the image has \1 \2", causes)
         causes = causes.replace("The user requested", "the requirements file asks for")
         message = f"no versions fit together: {_short(causes)}; change the requirements{advice}"
-        return StageError(Reason.PACKAGE_CONFLICT, message)
+        return StageError(Reason.PACKAGE_NOT_FOUND, message)
     if found := _LACKING.search(printed):
         newest = ", ".join(found[2].split(", ")[-NAMED_VERSIONS:])
         there = "no wheel of it for this image" if newest == "none" else f"the versions {_short(newest, 200)}"

@@ -174,10 +174,10 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
 
 
 def _requirements(request: SourceRequest, path: str, target: Path, files: Collection[str]) -> str:
-    """Return the SHA-256 of a requirements file; raises StageError(RequirementsMissing)."""
+    """Return the SHA-256 of a requirements file; raises StageError(RequirementsInvalid)."""
     if path not in files:
         field = "spec.conversion.requirements" if path == request.requirements else "requirements of a model"
         texts = ", ".join(map(quoted, sorted(name for name in files if name.endswith(".txt"))[:10])) or "none"
         message = f"{request.uri} has no file {path}, which {field} names; its text files: {texts}"
-        raise StageError(Reason.REQUIREMENTS_MISSING, message)
+        raise StageError(Reason.REQUIREMENTS_INVALID, message)
     return sha256_of(SourceFile(path, target / path))

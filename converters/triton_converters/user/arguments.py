@@ -44,7 +44,7 @@ def harvest(
 ) -> dict[str, Any]:
     """Return the keyword arguments for ``function``.
 
-    ``where`` names the function in messages. Raises StageError(ArgumentsInvalid) if the function does not
+    ``where`` names the function in messages. Raises StageError(InvalidSpec) if the function does not
     take an argument of the spec, if an argument is missing, or if a value has the wrong type.
     """
     parameters = inspect.signature(function).parameters
@@ -235,4 +235,4 @@ def _parse(update: Callable[[argparse.ArgumentParser], Any], offer: Offer, where
 
 
 def _invalid(message: str) -> StageError:
-    return StageError(Reason.ARGUMENTS_INVALID, message)
+    return StageError(Reason.INVALID_SPEC, message)

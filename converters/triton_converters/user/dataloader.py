@@ -32,7 +32,7 @@ def batches(
 
     ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: the size to ask the
     dataloader for; None: the largest that is served. ``types``: of the inputs that are declared as one of DECLARED, by
-    name. Outputs are empty. Raises StageError: DataloaderInvalid, DataloaderEmpty, LabelsMissing, and what
+    name. Outputs are empty. Raises StageError: DataloaderInvalid, and what
     ``user_code.call`` raises.
     """
     assert request.dataloader is not None
@@ -47,14 +47,14 @@ def batches(
         batch = _checked(item, input_names, types, batch_dimension, f"{path}: ")
         if request.needs_labels and not batch.labels:
             message = f"{path}: accuracy.thresholds are set, but the dataloader yields no labels (the third item)"
-            raise StageError(Reason.LABELS_MISSING, message)
+            raise StageError(Reason.DATALOADER_INVALID, message)
         first = first or batch
         _check_alike(first, batch, f"{path}: ")
         batch = head(batch, left) if batch_dimension else batch
         left -= batch.samples(batch_dimension)
         yield batch
     if first is None:
-        raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")
+        raise StageError(Reason.DATALOADER_INVALID, f"{path}: the dataloader yielded no batch")
 
 
 def head(batch: Batch, count: int) -> Batch:

@@ -32,8 +32,8 @@ def call(
     """Import the entrypoint's file and call its function or class ``target``; returns the result.
 
     ``source``: directory of the published source. ``stage_arguments``: values by name, passed if the function takes
-    them. Raises StageError: EntrypointMissing, EntrypointInvalid, ArgumentsInvalid, CheckpointInvalid (one of
-    CHECKPOINT_ARGUMENTS names no file of the source), UserCodeFailed, UserCodeExited.
+    them. Raises StageError: EntrypointInvalid, InvalidSpec, CheckpointInvalid (one of
+    CHECKPOINT_ARGUMENTS names no file of the source), UserCodeFailed.
     """
     module = load(source, entrypoint.path)
     function = getattr(module, target, None)
@@ -85,9 +85,9 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
     The code imports the files next to ``path``, and its sys.argv is that of a script without arguments. What it asks
     NumPy to raise is raised in it alone. An exception becomes ``reason`` with the file and line of the user's innermost
     frame, also one that programs rarely catch, such as asyncio's CancelledError; SystemExit, whatever its code, becomes
-    UserCodeExited. A StageError passes, and so does the end of a Job that was asked to stop.
+    UserCodeFailed too. A StageError passes, and so does the end of a Job that was asked to stop.
 
-    Raises StageError with ``reason`` or UserCodeExited.
+    Raises StageError with ``reason`` or UserCodeFailed.
     """
     file, argv = Path(os.path.abspath(source / path)), sys.argv
     siblings.enter_again(source, file.parent)
@@ -100,7 +100,7 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
     except SystemExit as error:
         where = location(error, source, path)
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
-        raise StageError(Reason.USER_CODE_EXITED, message) from error
+        raise StageError(Reason.USER_CODE_FAILED, message) from error
     except BaseException as error:
         traceback.print_exc()
         summary = traceback.format_exception_only(error)[-1].strip()
@@ -126,15 +126,15 @@ def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file,
     """Return the entrypoint's path, after checking that it is below the source.
 
     ``kind``: tells whether the path is usable; ``pattern``: the files to list if it is not. Raises
-    StageError(EntrypointMissing).
+    StageError(EntrypointInvalid).
     """
     file = Path(os.path.abspath(source / path))
     if not file.is_relative_to(source) or not file.resolve().is_relative_to(source.resolve()):
-        raise StageError(Reason.ENTRYPOINT_MISSING, f"{path!r} is outside the source")
+        raise StageError(Reason.ENTRYPOINT_INVALID, f"{path!r} is outside the source")
     if not kind(file):
         files = sorted(str(each.relative_to(source)) for each in source.rglob(pattern))[:10]
         found = ", ".join(map(quoted, files)) or ("no Python file" if pattern == "*.py" else "nothing")
-        raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {path!r}; it has: {found}")
+        raise StageError(Reason.ENTRYPOINT_INVALID, f"the source has no file {path!r}; it has: {found}")
     return file
 
 
@@ -142,7 +142,7 @@ def _checkpoint(source: Path, name: str, value: str) -> str:
     """Return the checkpoint's absolute path: a relative one is below the source, an absolute one ($(DATASET)) stays."""
     file = Path(os.path.abspath(source / value))
     if not Path(value).is_absolute() and not file.is_relative_to(source):
-        raise StageError(Reason.ARGUMENTS_INVALID, f"{name}: {value!r} is outside the source")
+        raise StageError(Reason.INVALID_SPEC, f"{name}: {value!r} is outside the source")
     if not file.exists():
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:10]
         message = f"{name}: the source has no file {value!r}; it has: {', '.join(map(quoted, files))}"

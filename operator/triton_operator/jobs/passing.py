@@ -37,7 +37,6 @@ PASSING: Mapping[Reason, Pauses] = {
     Reason.SOURCE_UNREACHABLE: OF_ANSWERS,
     Reason.SOURCE_TRUNCATED: OF_ANSWERS,
     Reason.SOURCE_CHANGED: OF_ANSWERS,
-    Reason.INDEX_UNREACHABLE: OF_ANSWERS,
     Reason.SERVER_UNREACHABLE: OF_ANSWERS,
     Reason.IMAGE_PULL_FAILED: OF_ANSWERS,
     Reason.STORAGE_FULL: OF_ROOM,
@@ -46,9 +45,7 @@ PASSING: Mapping[Reason, Pauses] = {
     Reason.NODE_NOT_READY: OF_ROOM,
     Reason.UNSCHEDULABLE: OF_ROOM,
     Reason.SOURCE_ACCESS_DENIED: OF_RIGHTS,
-    Reason.SOURCE_GATED: OF_RIGHTS,
     Reason.SOURCE_CERTIFICATE_INVALID: OF_RIGHTS,
-    Reason.INDEX_ACCESS_DENIED: OF_RIGHTS,
 }
 """The failures that pass by themselves, of every stage, and the pauses between two tries."""
 

@@ -25,7 +25,7 @@ _KINDS = (
     ),
     (
         "not compatible with this version of TensorRT",
-        Reason.TENSORRT_VERSION_MISMATCH,
+        Reason.FORMAT_NOT_SERVED,
         "; build the engine with the server's TensorRT: change spec.conversion.image, or spec.serving.image",
     ),
     (

@@ -41,7 +41,6 @@ UNDECIDED = {
     Reason.RUNNING,
     Reason.QUEUED,
     Reason.SUSPENDED,
-    Reason.SEARCHING,
     Reason.AWAITING_APPROVAL,
 }
 """Reasons of a stage that may still go either way."""

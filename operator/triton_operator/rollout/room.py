@@ -33,7 +33,7 @@ class Room(Enum):
     NONE = auto()
     """The active revision has all of its replicas."""
     BARRED = auto()
-    """The active revision has all of its replicas only because the spec is suspended; the target gets its own after that."""
+    """The active revision has all of its replicas only while the spec is suspended; the target gets its own then."""
     BEGINS = auto()
     """The active revision is about to have fewer replicas."""
     MADE = auto()

@@ -53,7 +53,7 @@ def route(context: Context, share: int) -> Routing:
             " own is not made, or stays as it was; name others in spec.serving.route.hostnames, or remove the other's"
             " route"
         )
-        return Routing(Statement("Routed", False, Reason.HOSTNAME_TAKEN, message), again_after=HOLDER_SECONDS)
+        return Routing(Statement("Routed", False, Reason.ROUTE_REFUSED, message), again_after=HOLDER_SECONDS)
     if context.active_server is None:
         return Routing(no_revision_condition("Routed"))
     return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
@@ -89,7 +89,7 @@ def route_refusals(context: Context) -> Iterator[str]:
 
 
 def _gateway_api_missing(message: str) -> Routing:
-    return Routing(Statement("Routed", False, Reason.GATEWAY_API_MISSING, message))
+    return Routing(Statement("Routed", False, Reason.ADD_ON_MISSING, message))
 
 
 def _gateways_condition(context: Context, spec_route: Route, share: int) -> Statement:

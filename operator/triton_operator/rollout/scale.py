@@ -36,13 +36,13 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
         return Scaling()
     if not context.settings.prometheus_address:
         return _not_scaled(
-            Reason.PROMETHEUS_MISSING,
+            Reason.ADD_ON_MISSING,
             "this installation names no Prometheus, so the replicas stay as they are; set the Helm value"
             " autoscaling.prometheusAddress",
         )
     if not context.observed.has_keda:
         return _not_scaled(
-            Reason.KEDA_MISSING,
+            Reason.ADD_ON_MISSING,
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
         )

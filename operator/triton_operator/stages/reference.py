@@ -68,4 +68,4 @@ def rehearsal_refusal(context: Context, result: ReferenceResult | ConvertResult)
         else "set spec.gpu, so that the Jobs have one too, or remove the GPU from serving.pod.resources"
     )
     message = f"the user's code asked for a GPU and ran on the CPU, but the servers have a GPU; {fault}"
-    return Trouble(Reason.REHEARSAL_NOT_SERVED, message)
+    return Trouble(Reason.GPU_UNAVAILABLE, message)

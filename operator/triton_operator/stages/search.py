@@ -275,10 +275,9 @@ def _searching_condition(context: Context, searches: Sequence[CandidateSearch], 
         message += f"; best so far: {context.spec.selection.constraints.told(current.best.row)}"
     if current.job:
         message += f"; the log of Job {current.job} has a line for each new measurement"
-    return Statement("Selected", False, Reason.SEARCHING, message)
+    return Statement("Selected", False, Reason.RUNNING, message)
 
 
 def _as_search_condition(condition: Statement) -> Statement:
     """Turn the condition of another stage into that of the search it is part of."""
-    reason = Reason.SEARCHING if condition.reason in (Reason.RUNNING, Reason.WAITING) else condition.reason
-    return Statement("Selected", False, reason, f"candidates found by the search: {condition.message}")
+    return Statement("Selected", False, condition.reason, f"candidates found by the search: {condition.message}")

@@ -144,7 +144,7 @@ def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision
     """Decide for the approved revision only. The approval of one that served does not cover newer candidates."""
     choice = ranking.of_revision(key)
     if choice is not None:
-        return _Decision(choice, Reason.APPROVED, f"approved: {_figures_words(context, choice)}")
+        return _Decision(choice, Reason.SELECTED, f"approved: {_figures_words(context, choice)}")
     if key == context.active_revision or record_name("convert", key) in context.observed.history.records:
         return _await_approval(ranking, ranking.best, _lead_words(context, ranking))
     attempt = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
@@ -201,7 +201,7 @@ def _across_products(ranking: _Ranking) -> _Decision | None:
         f"the candidates were measured on different GPUs, which says nothing of the candidates: {measured}; set"
         " spec.gpu.product to one of them, and all are measured on that"
     )
-    return _Decision(None, Reason.GPU_PRODUCTS_DIFFER, message)
+    return _Decision(None, Reason.GPU_PRODUCT_MISSING, message)
 
 
 def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:

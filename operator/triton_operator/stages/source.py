@@ -118,4 +118,4 @@ def _claim_of_one_pod(context: Context) -> Statement | None:
         " Job that measures it need the claim at the same time; name one with ReadWriteOnce, which keeps all pods on"
         " one node, or with ReadWriteMany, in spec.repository.claimName"
     )
-    return Statement("SourceResolved", False, Reason.CLAIM_NOT_SHARED, message)
+    return Statement("SourceResolved", False, Reason.CLAIM_UNUSABLE, message)

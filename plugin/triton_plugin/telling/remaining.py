@@ -14,7 +14,7 @@ POD_SECONDS = 10.0
 """What a Job takes besides its points: its pod, a server that loads the model, and the gates."""
 PREVIEW_POINTS = 3
 """How many points the preview has without `performance.online`: the chosen load, one below and one above."""
-GOES_ON = (Reason.RUNNING, Reason.WAITING, Reason.SEARCHING, Reason.ROLLING_OUT, Reason.PROGRESSING)
+GOES_ON = (Reason.RUNNING, Reason.WAITING, Reason.ROLLING_OUT, Reason.PROGRESSING)
 """Reasons of a stage that nothing is in the way of."""
 TO_PROFILE = ("Pending", "Converting", "Converted")
 """The states of candidates whose profile is to come."""

@@ -64,7 +64,7 @@ def test_a_missing_pull_secret_is_named(refused: Refused, fault: Fault) -> None:
 
 
 def test_a_read_only_claim_is_named_and_not_tried_again(refused: Refused, fault: Fault) -> None:
-    fault("claim read-only", 1, "ClaimNotWritable")
-    assert refused.claim.says("SourceResolved", "ClaimNotWritable"), refused.claim.summary()
+    fault("claim read-only", 1, "ClaimUnusable")
+    assert refused.claim.says("SourceResolved", "ClaimUnusable"), refused.claim.summary()
     assert "Read-only file system" in refused.claim.condition("SourceResolved")["message"]
     assert refused.tries == 1

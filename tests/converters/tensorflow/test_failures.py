@@ -69,7 +69,7 @@ def test_a_lookup_table_is_kept_in_fp32_and_refused_where_the_graph_freezes(conv
 
 def test_names_that_tensorflow_would_change(convert: Convert) -> None:
     error = refusal(convert, "Branching", "tf-savedmodel", loader={"rename": "x.1"}, names="x.1")
-    assert error.reason is Reason.NAMING_UNSUPPORTED
+    assert error.reason is Reason.CONVERSION_UNSUPPORTED
     assert "cannot have an input x.1" in error.message
     assert convert("Branching", "onnx", loader={"rename": "x.1"}, names="x.1").data_types == ("FP32",)
 

@@ -160,7 +160,7 @@ def test_names_that_contradict_the_order_are_refused(write_source: WriteSource, 
         ("return small(), {'inputs': ['x'], 'outputs': ['x']}", Reason.ENTRYPOINT_INVALID, "'x' is there twice"),
         ("return Own()", Reason.ENTRYPOINT_INVALID, "Own does not name its tensors"),
         ("return 1 / 0", Reason.USER_CODE_FAILED, "model.py:14: ZeroDivisionError"),
-        ("raise SystemExit(3)", Reason.USER_CODE_EXITED, "model.py:14"),
+        ("raise SystemExit(3)", Reason.USER_CODE_FAILED, "model.py:14"),
         ("import absent", Reason.USER_CODE_FAILED, "No module named 'absent'"),
         (
             "return keras.Sequential([keras.Input((3,)), layers.Dense(2, name='narrow', dtype='mixed_float16')])",

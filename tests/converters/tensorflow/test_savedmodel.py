@@ -129,7 +129,7 @@ def load(source: Path, path: str) -> StageError:
 
 def test_a_directory_that_is_none_names_those_that_are(exported: Path) -> None:
     error = load(exported, "export")
-    assert error.reason is Reason.ENTRYPOINT_MISSING
+    assert error.reason is Reason.ENTRYPOINT_INVALID
     assert "export/linear/saved_model.pb" in error.message
 
 
@@ -235,4 +235,4 @@ def test_a_declaration_that_does_not_fit_the_signature_says_so(exported: Path) -
     code = replace(savedmodel_code("export/linear"), declared=wrong)
     with pytest.raises(StageError, match="declares input x as FP32") as caught:
         run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 64, needs_labels=False))
-    assert caught.value.reason is Reason.MODEL_CONFIG_MISMATCH
+    assert caught.value.reason is Reason.MODEL_CONFIG_REFUSED

@@ -86,7 +86,7 @@ def test_names_that_triton_s_pytorch_backend_reads_as_other_positions(
     kind = "Recommender"
     loader = {"rename": names["inputs"]} if "inputs" in names else {}
     error = refusal(convert, kind, format_name, loader=loader, **names)
-    assert error.reason is Reason.NAMING_UNSUPPORTED
+    assert error.reason is Reason.CONVERSION_UNSUPPORTED
     assert next(iter(names.values())).replace(",", ", ") in error.message
 
 
@@ -119,7 +119,7 @@ def test_the_naming_convention(names: list[str], parameters: list[str], fits: bo
     else:
         with pytest.raises(StageError) as caught:
             torchscript.check_names(names, "input", parameters)
-        assert caught.value.reason is Reason.NAMING_UNSUPPORTED
+        assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
 
 
 def exported(

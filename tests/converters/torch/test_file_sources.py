@@ -139,15 +139,15 @@ def refused(source: Path, path: str = "model.pt") -> StageError:
 def test_what_is_no_torchscript_file_has_a_reason(published: Path) -> None:
     (published / "model.pt").write_bytes(b"no archive")
     assert refused(published).reason is Reason.CHECKPOINT_INVALID
-    assert refused(published, "other.pt").reason is Reason.ENTRYPOINT_MISSING
-    assert refused(published, "../model.pt").reason is Reason.ENTRYPOINT_MISSING
+    assert refused(published, "other.pt").reason is Reason.ENTRYPOINT_INVALID
+    assert refused(published, "../model.pt").reason is Reason.ENTRYPOINT_INVALID
     torch.save({"weights": torch.ones(2)}, published / "model.pt")
     assert refused(published).reason is Reason.CHECKPOINT_INVALID
 
 
 def test_a_file_in_training_mode_or_with_other_inputs_than_tensors_is_refused(published: Path) -> None:
     torch.jit.script(Classifier().train()).save(str(published / "model.pt"))
-    assert refused(published).reason is Reason.MODEL_IN_TRAINING_MODE
+    assert refused(published).reason is Reason.ENTRYPOINT_INVALID
 
     torch.jit.script(Choosing().eval()).save(str(published / "model.pt"))
     error = refused(published)

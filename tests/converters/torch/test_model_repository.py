@@ -85,5 +85,5 @@ def test_the_file_is_served_as_it_is(saved: Path) -> None:
 def test_a_declaration_that_does_not_fit_says_so(saved: Path, model: ModelCode, words: str) -> None:
     with pytest.raises(StageError) as caught:
         refer(model)
-    assert caught.value.reason is Reason.MODEL_CONFIG_MISMATCH
+    assert caught.value.reason is Reason.MODEL_CONFIG_REFUSED
     assert words in caught.value.message

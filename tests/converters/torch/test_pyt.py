@@ -173,7 +173,7 @@ def test_what_get_model_returns_is_checked(write_source: WriteSource, returned: 
 def test_a_module_in_training_mode_is_named(write_source: WriteSource, model: str, name: str) -> None:
     source = write_source({"model.py": f"{HEADER}def get_model():\n    model = {model}\n    return model, NAMES"})
     error = refusal(source)
-    assert error.reason is Reason.MODEL_IN_TRAINING_MODE
+    assert error.reason is Reason.ENTRYPOINT_INVALID
     assert name in error.message
 
 
@@ -191,7 +191,7 @@ def test_a_model_that_is_wrapped_after_its_eval_is_in_evaluation_mode(write_sour
 def test_a_layer_in_training_mode_below_a_wrapper_is_refused(write_source: WriteSource) -> None:
     net = "nn.Sequential(nn.Linear(3, 2).eval(), nn.Dropout())"
     error = refusal(write_source({"model.py": f"{HEADER}def get_model():\n    return {net}, NAMES"}))
-    assert error.reason is Reason.MODEL_IN_TRAINING_MODE
+    assert error.reason is Reason.ENTRYPOINT_INVALID
 
 
 def test_a_model_that_needs_a_gpu_says_so_where_nothing_is_rehearsed(write_source: WriteSource) -> None:

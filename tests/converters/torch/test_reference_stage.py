@@ -71,7 +71,7 @@ def test_an_output_in_double_precision_is_served(refer: Refer) -> None:
 def test_a_layer_left_in_training_mode_is_refused(refer: Refer) -> None:
     with pytest.raises(StageError) as caught:
         refer("Classifier", training="norm")
-    assert caught.value.reason is Reason.MODEL_IN_TRAINING_MODE
+    assert caught.value.reason is Reason.ENTRYPOINT_INVALID
     assert "norm (BatchNorm2d)" in caught.value.message
 
 

@@ -17,7 +17,7 @@ from triton_converters.stages.convert.parts import TIMING_CACHE, gpu, known_timi
 def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
     """Return the conversion keys that are missing.
 
-    Raises StageError: InputMissing if source or reference is missing; EntrypointMissing if the source lacks the file
+    Raises StageError: InputMissing if source or reference is missing; EntrypointInvalid if the source lacks the file
     of a step whose folder is mounted.
     """
     for part in parts(request):

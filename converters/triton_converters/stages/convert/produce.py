@@ -40,8 +40,8 @@ MEANING_CHARACTERS = 500
 def run(request: ConvertRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write ``<conversion key>/`` for every missing conversion.
 
-    Raises StageError: what the model's loader raises, ConversionFailed, ConversionUnsupported, NamingUnsupported,
-    TensorRtUnavailable, PrecisionMismatch, QuantizationGainsNothing.
+    Raises StageError: what the model's loader raises, ConversionFailed, ConversionUnsupported,
+    TensorRtUnavailable, PrecisionMismatch, GainsNothing.
     """
     # Two models of an ensemble may share a conversion.
     chosen = {part.conversion_key: part for part in parts(request) if part.conversion_key in missing}.values()

@@ -16,7 +16,7 @@ from triton_converters.stages.packages import REQUIREMENTS, SITE
 def run(request: PackagesRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write the modules and the packages' names.
 
-    Raises StageError: PackageConflict, IndexAccessDenied, and what ``pip.install`` raises.
+    Raises StageError: PackageNotFound, SourceAccessDenied, and what ``pip.install`` raises.
     """
     lines = [
         line

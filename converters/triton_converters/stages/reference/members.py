@@ -105,7 +105,7 @@ def _signature(step: Step, names: Names, observed: tuple[Side, Side]) -> Signatu
     declared = step.code.declared
     if declared is not None and any(each.request_dims for each in (*declared.inputs, *declared.outputs)):
         message = f"config.pbtxt of {step.model} reshapes, which no model of an ensemble may: remove reshape"
-        raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
+        raise StageError(Reason.MODEL_CONFIG_REFUSED, message)
     if step.code.format == HPS:
         return embedding_tables.signature(step.code.max_batch_size)
     try:

@@ -21,7 +21,7 @@ def observed_signature(
 
     ``observed``: the inputs and the outputs by their names, because a Python step may have one of each with one name.
     ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
-    rank, StageError(ModelConfigMismatch) if the declaration does not fit.
+    rank, StageError(ModelConfigRefused) if the declaration does not fit.
     """
     opened: OpenAxes = {
         name: (*names.open_axes.get(name, ()), *names.contradicted.get(name, ())) for name in names.outputs
@@ -60,7 +60,7 @@ def _declared(
             was = f"{actual.data_type}{list(actual.dims)}"
             said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
             message = f"the spec, or config.pbtxt, declares {name} as {said}, but the model has {was} there: correct it"
-            raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
+            raise StageError(Reason.MODEL_CONFIG_REFUSED, message)
     return tuple(known[each.name] for each in tensors)
 
 

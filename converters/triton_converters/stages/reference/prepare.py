@@ -9,7 +9,7 @@ from triton_converters.contract.conversion_requests import ReferenceRequest
 def run(request: ReferenceRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing.
 
-    Raises StageError: InputMissing if the source is not on the claim; EntrypointMissing if it lacks the file of a step
+    Raises StageError: InputMissing if the source is not on the claim; EntrypointInvalid if it lacks the file of a step
     whose folder is mounted.
     """
     check_inputs(request)

@@ -112,7 +112,7 @@ def _compare(model: ModelFiles, wanted: Iterable[tuple[str, Import]], lines: Seq
     for line in [line for line in lines if line.bounds_numpy][:NAMED]:
         message = (
             f"{place(model.requirements, line.number)} asks for {quoted(line.text)}: a step gets the server's NumPy,"
-            " and another version is a PackageConflict: leave its version open"
+            " and another version ends with PackageNotFound: leave its version open"
         )
         told.doubts.append((model.name, message))
     lacking = [(name, each) for name, each in wanted if not each.is_guarded and not _named(name, lines)]
