@@ -73,10 +73,10 @@ class Line:
 
     def argument(self) -> Action | None:
         """Return the argument that comes next; None if there is no other."""
-        known = [each for each in _actions(self.parser) if not each.option_strings]
-        if len(self.arguments) < len(known):
-            return known[len(self.arguments)]
-        return known[-1] if known and known[-1].nargs == "*" else None
+        positionals = [each for each in _actions(self.parser) if not each.option_strings]
+        if len(self.arguments) < len(positionals):
+            return positionals[len(self.arguments)]
+        return positionals[-1] if positionals and positionals[-1].nargs == "*" else None
 
     def _option(self, word: str) -> None:
         name, has_value, value = word.partition("=")

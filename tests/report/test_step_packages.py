@@ -288,7 +288,7 @@ def test_a_step_of_two_versions_gets_one_file(tmp_path: Path) -> None:
         "models/labels/2/model.py": "import yaml\n" + PLAIN_STEP,
     }
     place = folder(tmp_path, "import cv2\n", more)
-    assert len(read(place).pipeline.made) == 1  # type: ignore[union-attr]  # it is a repository
+    assert len(read(place).pipeline.requirements_files) == 1  # type: ignore[union-attr]  # it is a repository
     assert written(place) in (["pyyaml"], ["opencv-python-headless"])
     # What the other version lacks is still told.
     assert any("it imports" in each for each in said(place))

@@ -122,7 +122,7 @@ def _row(repository: Repository, pipeline: str, clone: Path, place: Path, chosen
         first = yaml.safe_load(valid_yaml(read(source, pipeline), options))
         (source / "dataloader.py").write_text(made.dataloader(first["spec"]["ensemble"]), encoding="utf-8")
         # As --write-requirements does.
-        lacking = found.made if (found := read(source, pipeline).pipeline) else ()
+        lacking = found.requirements_files if (found := read(source, pipeline).pipeline) else ()
         write(source, lacking)
         folder = read(source, pipeline)
         text = valid_yaml(folder, options)

@@ -9,7 +9,7 @@ from shlex import quote
 
 from triton_plugin.drafting.first_object import ObjectOptions
 from triton_plugin.drafting.model_folder import ModelFolder, read
-from triton_plugin.drafting.triton_repository.told import Made
+from triton_plugin.drafting.triton_repository.notes import RequirementsFile
 from triton_plugin.reading.cluster import Cluster, is_file, read_file
 from triton_plugin.reading.subject import Subject
 from triton_plugin.terminal import say
@@ -46,8 +46,8 @@ def model_folder(options: argparse.Namespace, path: Path) -> ModelFolder:
     folder = read(path, options.model, options.format)
     if not options.write_requirements or folder.pipeline is None:
         return folder
-    write(path, folder.pipeline.made)
-    for made in folder.pipeline.made:
+    write(path, folder.pipeline.requirements_files)
+    for made in folder.pipeline.requirements_files:
         say(
             f"wrote {path / made.path}: {', '.join(made.requirements) or 'nothing but what is to be filled in'}",
             sys.stderr,
@@ -60,7 +60,7 @@ def model_folder(options: argparse.Namespace, path: Path) -> ModelFolder:
     return read(path, options.model, options.format)
 
 
-def write(folder: Path, missing: Iterable[Made]) -> None:
+def write(folder: Path, missing: Iterable[RequirementsFile]) -> None:
     """Write the requirements files that a folder lacks. Raises OSError, such as FileExistsError for a link."""
     for made in missing:
         with (folder / made.path).open("x", encoding="utf-8") as file:

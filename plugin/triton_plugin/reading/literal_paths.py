@@ -42,25 +42,25 @@ def absolute(module: ast.Module) -> Iterator[str]:
     yield from filter(_PLACE.fullmatch, _put_together(module, constants(module, _plain)))
 
 
-def made(module: ast.Module) -> Iterator[str]:
+def created_directories(module: ast.Module) -> Iterator[str]:
     """Yield the absolute paths of the directories that it makes, by ``os`` or ``pathlib``."""
-    known = constants(module, _plain)
+    values = constants(module, _plain)
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and last_name(node.func) in MAKING:
             whose = getattr(node.func, "value", None)
-            path = _plain(whose, known) or (_plain(node.args[0], known) if node.args else "")
+            path = _plain(whose, values) or (_plain(node.args[0], values) if node.args else "")
             if _PLACE.fullmatch(path):
                 yield path.rstrip("/")
 
 
-def _plain(node: ast.AST | None, known: Constants = _NONE) -> str:
+def _plain(node: ast.AST | None, values: Constants = _NONE) -> str:
     """Return a text, or that of ``Path("text")``, also by its name; empty: it is neither."""
     if isinstance(node, ast.Call) and last_name(node.func) in PATHS and len(node.args) == 1:
-        return text(node.args[0], known)
-    return text(node, known)
+        return text(node.args[0], values)
+    return text(node, values)
 
 
-def _put_together(module: ast.Module, known: Constants) -> Iterator[str]:
+def _put_together(module: ast.Module, values: Constants) -> Iterator[str]:
     """Yield what joins, divisions, sums and f-strings make of texts alone."""
     begun = {id(node.left) for node in ast.walk(module) if _is_division(node)}
     for node in ast.walk(module):
@@ -69,21 +69,21 @@ def _put_together(module: ast.Module, known: Constants) -> Iterator[str]:
             parts = (
                 getattr(each, "value", None) if isinstance(each, ast.FormattedValue) else each for each in node.values
             )
-            yield "".join(_texts(parts if is_plain else (), known))
+            yield "".join(_texts(parts if is_plain else (), values))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            yield "".join(_texts((node.left, node.right), known))
+            yield "".join(_texts((node.left, node.right), values))
         elif _is_join(node):
-            yield str(PurePosixPath(*_texts(node.args, known)))
+            yield str(PurePosixPath(*_texts(node.args, values)))
         elif _is_division(node) and id(node) not in begun:
-            yield str(PurePosixPath(*reversed(_texts(_divided(node), known))))
+            yield str(PurePosixPath(*reversed(_texts(_divided(node), values))))
 
 
-def _texts(parts: Iterable[ast.AST | None], known: Constants) -> list[str]:
+def _texts(parts: Iterable[ast.AST | None], values: Constants) -> list[str]:
     """Return the texts of all parts; empty: one is none, or they are too long."""
     found: list[str] = []
     length = 0
     for each in parts:
-        found.append(_plain(each, known))
+        found.append(_plain(each, values))
         length += len(found[-1])
         if not found[-1] or length > LONGEST:
             return []

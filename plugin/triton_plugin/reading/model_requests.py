@@ -34,7 +34,7 @@ def requests(module: ast.Module) -> list[ModelRequest]:
     # Most files make none, which a plain walk finds in a fifth of the time.
     if not any(map(_is_request, ast.walk(module))):
         return []
-    made: list[tuple[str, str, int]] = []
+    found: list[tuple[str, str, int]] = []
     uses: list[Use] = []
     functions = {""}
     # A file may be nested deeper than Python calls.
@@ -45,12 +45,12 @@ def requests(module: ast.Module) -> list[ModelRequest]:
             function, loops = node.name, 0
             functions.add(function)
         elif _is_request(node):
-            made.append((_model(node), function, loops))
+            found.append((_model(node), function, loops))
         elif name := last_name(node):
             uses.append((function, name, loops))
         pending += ((part, function, loops + more) for part, more in _parts(node))
     around = _around(functions, [each for each in uses if each[1] in functions])
-    return [ModelRequest(model, around.get(function, 0) + loops >= NESTED) for model, function, loops in made]
+    return [ModelRequest(model, around.get(function, 0) + loops >= NESTED) for model, function, loops in found]
 
 
 def _around(functions: set[str], uses: list[Use]) -> dict[str, int]:

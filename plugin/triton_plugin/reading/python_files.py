@@ -177,7 +177,7 @@ def _module(parsed: ast.Module) -> Module:
         {(name, level): line for name, level, line, _ in reversed(imported)},
         frozenset(node.attr for node in ast.walk(parsed) if isinstance(node, ast.Attribute)),
         frozenset(literal_paths.absolute(parsed)),
-        frozenset(literal_paths.made(parsed)),
+        frozenset(literal_paths.created_directories(parsed)),
         frozenset(name for name, _, _, guarded in imported if guarded)
         - frozenset(name for name, _, _, guarded in imported if not guarded),
         tuple(literal_paths.opened(parsed)),

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from triton_converters.contract.text import quoted
-from triton_plugin.drafting.triton_repository.asked import asks_in_nested_loops
 from triton_plugin.drafting.triton_repository.files import ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.members import Entry
+from triton_plugin.drafting.triton_repository.notes import Notes, names
 from triton_plugin.drafting.triton_repository.pbtxt import Config
-from triton_plugin.drafting.triton_repository.told import Told, names
+from triton_plugin.drafting.triton_repository.requested import asks_in_nested_loops
 
 
-def largest_batch(repository: Repository, steps: Sequence[tuple[ModelFiles, Entry]], declared: int, told: Told) -> int:
+def largest_batch(
+    repository: Repository, steps: Sequence[tuple[ModelFiles, Entry]], declared: int, notes: Notes
+) -> int:
     """Return the ensemble's largest batch: 1 if a step may pass more to a model that takes one sample.
 
     The entry of such a step gets 1, too. ``declared``: the ensemble's largest batch by its config.pbtxt. What is
@@ -31,11 +33,11 @@ def largest_batch(repository: Repository, steps: Sequence[tuple[ModelFiles, Entr
                 else f"its code seems to ask for each sample, so {own} is kept; if it does not, write 1 for its"
                 " maxBatchSize and the ensemble's"
             )
-            told.doubts.append((model.name, f"{asks}: {words}"))
+            notes.doubts.append((model.name, f"{asks}: {words}"))
         if whole:
             config["maxBatchSize"] = largest = 1
             if config.get("dynamicBatching", {}).pop("preferredBatchSizes", None):
-                told.left_out.append((model.name, "dynamic_batching.preferred_batch_size: its batches are of 1"))
+                notes.left_out.append((model.name, "dynamic_batching.preferred_batch_size: its batches are of 1"))
     return largest
 
 

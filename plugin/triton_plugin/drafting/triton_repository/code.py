@@ -11,12 +11,12 @@ from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
 from triton_operator.api.fixed_paths import is_free
-from triton_plugin.drafting.triton_repository.asked import below, imported
 from triton_plugin.drafting.triton_repository.downloads import downloads
 from triton_plugin.drafting.triton_repository.files import ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.fixed_paths import FixedPaths, fixed_paths, lies_in
+from triton_plugin.drafting.triton_repository.notes import NAMED, Notes, names, place
 from triton_plugin.drafting.triton_repository.packages import is_foreign, packages
-from triton_plugin.drafting.triton_repository.told import NAMED, Told, names, place
+from triton_plugin.drafting.triton_repository.requested import below, imported
 from triton_plugin.reading.python_files import Modules, imports, used_names
 
 CLASS = "TritonPythonModel"
@@ -43,26 +43,28 @@ class Needs:
     """The absolute paths in it that a server can have."""
 
 
-def judge(model: ModelFiles, file: str, repository: Repository, told: Told) -> Needs:
+def judge(model: ModelFiles, file: str, repository: Repository, notes: Notes) -> Needs:
     """Tell what is known of the file at ``file`` below the source, and of the files next to it that it imports."""
     modules = repository.modules
     if file not in modules:
-        told.faults.append((model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it"))
+        notes.faults.append(
+            (model.name, f"{quoted(file)} is missing, or no Python that can be read: add or correct it")
+        )
         return Needs("", FixedPaths())
     own = imported(file, modules)
     others = (each.name for each in repository.models.values() if each.path != model.path)
     paths = fixed_paths(model, file, own, modules, others)
     used = frozenset(name for each in own for name in used_names(modules[each]))
     if CLASS not in used and not any(name == CLASS for name, _ in modules[file].definitions):
-        told.faults.append((model.name, f"{quoted(file)} defines no class {CLASS}: add it"))
+        notes.faults.append((model.name, f"{quoted(file)} defines no class {CLASS}: add it"))
     if "get_response_sender" in used:
         message = "it sends responses by itself (get_response_sender): return one response for each request"
-        told.faults.append((model.name, message))
-    told.doubts += ((model.name, each) for each in downloads(model, file, own, modules))
-    told.doubts += ((model.name, each) for each in _doubts(own, used, paths, modules))
-    told.doubts += ((model.name, each) for each in _hashes(own, modules))
-    told.doubts += ((model.name, each) for each in _absent(model, own, modules))
-    return Needs(_packages(model, file, repository, told), paths)
+        notes.faults.append((model.name, message))
+    notes.doubts += ((model.name, each) for each in downloads(model, file, own, modules))
+    notes.doubts += ((model.name, each) for each in _doubts(own, used, paths, modules))
+    notes.doubts += ((model.name, each) for each in _hashes(own, modules))
+    notes.doubts += ((model.name, each) for each in _absent(model, own, modules))
+    return Needs(_packages(model, file, repository, notes), paths)
 
 
 def needs_packages(modules: Modules, files: Iterable[str]) -> bool:
@@ -75,7 +77,7 @@ def needs_packages(modules: Modules, files: Iterable[str]) -> bool:
     return any(is_foreign(each, SERVERS, local) for file in files for each in imports(modules, file))
 
 
-def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) -> str:
+def _packages(model: ModelFiles, file: str, repository: Repository, notes: Notes) -> str:
     """Tell what the step imports that neither the server nor its folder has; return the path of its requirements."""
     folder, modules = PurePosixPath(file).parent, repository.modules
     local = {PurePosixPath(each).relative_to(folder).parts[0].removesuffix(".py") for each in below(folder, modules)}
@@ -84,13 +86,13 @@ def _packages(model: ModelFiles, file: str, repository: Repository, told: Told) 
     needed = {each.name.partition(".")[0] for each in foreign if not each.is_guarded}
     if gpu := sorted(needed & GPU_PACKAGES):
         message = f"it imports {names(gpu)}, but a step runs on the CPU: write it with NumPy"
-        told.faults.append((model.name, message))
+        notes.faults.append((model.name, message))
     elsewhere = {PurePosixPath(each).stem for each in modules}
     if outside := sorted((tops - GPU_PACKAGES) & elsewhere):
         message = f"it imports {names(outside)} from outside its folder: copy it into {quoted(str(folder))}"
-        told.missing.append((model.name, message))
+        notes.missing.append((model.name, message))
     known = GPU_PACKAGES | elsewhere
-    return packages(model, [each for each in foreign if each.name.partition(".")[0] not in known], repository, told)
+    return packages(model, [each for each in foreign if each.name.partition(".")[0] not in known], repository, notes)
 
 
 def _absent(model: ModelFiles, own: Iterable[str], modules: Modules) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from triton_converters.contract.text import quoted
 from triton_plugin.drafting.triton_repository.files import ModelFiles
-from triton_plugin.drafting.triton_repository.told import NAMED, names, place
+from triton_plugin.drafting.triton_repository.notes import NAMED, names, place
 from triton_plugin.reading.hub_names import HUB, Download
 from triton_plugin.reading.python_files import Modules, used_names
 

@@ -11,9 +11,9 @@ from triton_converters.contract.model_repository import CONFIG, VERSION
 from triton_converters.contract.repository_config import BACKENDS, LONGEST
 from triton_converters.found.batches import has_batch_dimension
 from triton_plugin.drafting.triton_repository import pbtxt, requirement_lines
-from triton_plugin.drafting.triton_repository.asked import asked
 from triton_plugin.drafting.triton_repository.pbtxt import Config
-from triton_plugin.drafting.triton_repository.requirement_lines import Line
+from triton_plugin.drafting.triton_repository.requested import requested_models
+from triton_plugin.drafting.triton_repository.requirement_lines import RequirementLine
 from triton_plugin.errors import FolderError
 from triton_plugin.reading.python_files import Modules, is_hidden, paths_below
 
@@ -95,7 +95,7 @@ class Repository:
     models: Mapping[str, ModelFiles]
     """The models by their paths."""
     modules: Modules
-    requirements: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    requirements: Mapping[str, tuple[RequirementLine, ...]] = field(default_factory=dict)
     """The lines of the models' requirements files, by their paths."""
     installed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The requirements that Dockerfiles of a Triton server install, each with what names it, by the package's name."""
@@ -131,7 +131,7 @@ class Repository:
         ``file``: path of that code below the source. Where a name is not written in the request, all texts of the
         code and all values of parameters that are the name of another model of the repository count.
         """
-        found, root = asked(file, self.modules), PurePosixPath(model.path).parent
+        found, root = requested_models(file, self.modules), PurePosixPath(model.path).parent
         words = found.words | (model.values if found.is_computed else frozenset())
         others = {word for word in words if word not in ("", model.name) and str(root / word) in self.models}
         return tuple(sorted({*found.names, *others}))

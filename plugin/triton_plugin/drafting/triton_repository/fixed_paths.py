@@ -9,7 +9,7 @@ from triton_converters.contract.model_repository import VERSION
 from triton_converters.contract.text import quoted
 from triton_operator.api.fixed_paths import is_free
 from triton_plugin.drafting.triton_repository.files import ModelFiles
-from triton_plugin.drafting.triton_repository.told import Words
+from triton_plugin.drafting.triton_repository.notes import Words
 from triton_plugin.reading.python_files import Modules
 
 MOST_SCRATCH = 4

@@ -12,8 +12,8 @@ from triton_converters.contract.text import quoted
 from triton_plugin.command_line import WRITE
 from triton_plugin.drafting.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 from triton_plugin.drafting.triton_repository.files import REQUIREMENTS, ModelFiles, Repository
-from triton_plugin.drafting.triton_repository.requirement_lines import Line
-from triton_plugin.drafting.triton_repository.told import NAMED, Made, Told, names, place
+from triton_plugin.drafting.triton_repository.notes import NAMED, Notes, RequirementsFile, names, place
+from triton_plugin.drafting.triton_repository.requirement_lines import RequirementLine
 from triton_plugin.reading.python_files import Import
 
 HEAD = """\
@@ -39,7 +39,7 @@ class _Chosen:
         return f"{quoted(self.name)} ({place(self.imported.path, self.imported.line)})"
 
 
-def packages(model: ModelFiles, foreign: Sequence[Import], repository: Repository, told: Told) -> str:
+def packages(model: ModelFiles, foreign: Sequence[Import], repository: Repository, notes: Notes) -> str:
     """Return the path of the step's requirements file, and tell what it lacks.
 
     ``foreign``: what the step imports that neither the server nor its folder has. Empty: the step needs none.
@@ -54,45 +54,47 @@ def packages(model: ModelFiles, foreign: Sequence[Import], repository: Repositor
     if not wanted:
         return ""
     if model.requirements:
-        _compare(model, wanted.items(), repository.requirements[model.requirements], told)
+        _compare(model, wanted.items(), repository.requirements[model.requirements], notes)
         return model.requirements
     for path in model.above:
         lines = repository.requirements[path]
         is_plain = all(each.name and not each.bounds_numpy for each in lines)
         if is_plain and all(_named(name, lines) for name in wanted):
             return path
-    return _lacking(model, [_choice(name, each, model, repository) for name, each in wanted.items()], told)
+    return _lacking(model, [_choice(name, each, model, repository) for name, each in wanted.items()], notes)
 
 
-def _lacking(model: ModelFiles, chosen: Sequence[_Chosen], told: Told) -> str:
+def _lacking(model: ModelFiles, chosen: Sequence[_Chosen], notes: Notes) -> str:
     """Tell what the requirements file that the step lacks has to hold, and return its path, as ``packages`` does."""
-    known = [each for each in chosen if each.text]
+    named = [each for each in chosen if each.text]
     unknown = [each for each in chosen if not each.text]
     required = [each for each in unknown if not each.imported.is_guarded]
     path = f"{model.path}/{REQUIREMENTS}"
-    if known:
-        listed = ", ".join(dict.fromkeys(_said(each) for each in known))
-        message = f"it imports {_imports(known)}: list the packages in {quoted(path)}: {listed} ({WRITE} does it)"
-        told.missing.append((model.name, message))
+    if named:
+        listed = ", ".join(dict.fromkeys(_said(each) for each in named))
+        message = f"it imports {_imports(named)}: list the packages in {quoted(path)}: {listed} ({WRITE} does it)"
+        notes.missing.append((model.name, message))
     for lacking in required[:NAMED]:
         message = (
             f"it imports {lacking.words}, and which package has it is not known: write the package's name into"
             f" {quoted(path)}"
         )
-        told.missing.append((model.name, message))
+        notes.missing.append((model.name, message))
     for lacking in [each for each in unknown if each not in required][:NAMED]:
         message = f"it goes on without {lacking.words}, whose package is not known"
-        told.doubts.append((model.name, message))
-    if OF_TORCH & {each.name for each in known}:
+        notes.doubts.append((model.name, message))
+    if OF_TORCH & {each.name for each in named}:
         message = (
             "PyTorch is installed with its libraries for GPUs, some gigabytes, which a step on the CPU never uses: name"
             " PyTorch's index of builds for CPUs in spec.conversion.indexSecretRef (docs/python-steps.md, Packages of a"
             " step)"
         )
-        told.doubts.append((model.name, message))
-    if not known and not required:
+        notes.doubts.append((model.name, message))
+    if not named and not required:
         return ""
-    told.made.append(Made(path, _text(known, required), tuple(dict.fromkeys(each.text for each in known))))
+    notes.requirements_files.append(
+        RequirementsFile(path, _text(named, required), tuple(dict.fromkeys(each.text for each in named)))
+    )
     return path
 
 
@@ -101,20 +103,22 @@ def is_foreign(imported: Import, servers: Iterable[str], local: Iterable[str]) -
     return imported.name.partition(".")[0] not in {*sys.stdlib_module_names, *servers, *local}
 
 
-def _compare(model: ModelFiles, wanted: Iterable[tuple[str, Import]], lines: Sequence[Line], told: Told) -> None:
+def _compare(
+    model: ModelFiles, wanted: Iterable[tuple[str, Import]], lines: Sequence[RequirementLine], notes: Notes
+) -> None:
     """Tell what the step's own file leaves open, and what it imports that no line names."""
     for line in [line for line in lines if not line.name][:NAMED]:
         where = place(model.requirements, line.number)
         message = f"{where}: {quoted(line.text)} is no plain requirement, such as timm==1.0.9: replace it"
         if line.is_open:
             message = f"{where} says what is to be filled in: replace it"
-        told.missing.append((model.name, message))
+        notes.missing.append((model.name, message))
     for line in [line for line in lines if line.bounds_numpy][:NAMED]:
         message = (
             f"{place(model.requirements, line.number)} asks for {quoted(line.text)}: a step gets the server's NumPy,"
             " and another version ends with PackageNotFound: leave its version open"
         )
-        told.doubts.append((model.name, message))
+        notes.doubts.append((model.name, message))
     lacking = [(name, each) for name, each in wanted if not each.is_guarded and not _named(name, lines)]
     # A line may bring what it does not name, as transformers brings tokenizers.
     for name, each in lacking[:NAMED] if not any(line.is_open for line in lines) else ():
@@ -123,10 +127,10 @@ def _compare(model: ModelFiles, wanted: Iterable[tuple[str, Import]], lines: Seq
             f"it imports {quoted(name)} ({place(each.path, each.line)}), which no line of {quoted(model.requirements)}"
             f" names: {advice}, unless a package of that file brings it"
         )
-        told.doubts.append((model.name, message))
+        notes.doubts.append((model.name, message))
 
 
-def _named(name: str, lines: Iterable[Line]) -> Line | None:
+def _named(name: str, lines: Iterable[RequirementLine]) -> RequirementLine | None:
     """Return the line with a package that has the module; None: no line names one."""
     packages = _packages(name)
     return next((each for each in lines if each.name in packages), None)
@@ -158,20 +162,20 @@ def _said(chosen: _Chosen) -> str:
     return f"{chosen.text} of {quoted(chosen.origin)}" if chosen.origin else chosen.text
 
 
-def _imports(known: Sequence[_Chosen]) -> str:
+def _imports(named: Sequence[_Chosen]) -> str:
     """Return the names of modules, and where the first of them is imported."""
-    first = known[0].imported
-    return f"{names(each.name for each in known)} ({place(first.path, first.line)})"
+    first = named[0].imported
+    return f"{names(each.name for each in named)} ({place(first.path, first.line)})"
 
 
-def _text(known: Iterable[_Chosen], unknown: Iterable[_Chosen]) -> str:
+def _text(named: Iterable[_Chosen], unknown: Iterable[_Chosen]) -> str:
     """Return the requirements file."""
-    return HEAD + "".join(f"{line}\n" for line in (*dict.fromkeys(_lines(known)), *_open_lines(unknown)))
+    return HEAD + "".join(f"{line}\n" for line in (*dict.fromkeys(_lines(named)), *_open_lines(unknown)))
 
 
-def _lines(known: Iterable[_Chosen]) -> Iterator[str]:
+def _lines(named: Iterable[_Chosen]) -> Iterator[str]:
     seen: set[str] = set()
-    for each in known:
+    for each in named:
         if each.text not in seen:
             origin = f", as {quoted(each.origin)} has it" if each.origin else ""
             yield f"{each.text}  # {each.name}: {place(each.imported.path, each.imported.line)}{origin}"

@@ -14,8 +14,8 @@ from triton_plugin.drafting.triton_repository.calls import called
 from triton_plugin.drafting.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.fixed_paths import keep_apart
 from triton_plugin.drafting.triton_repository.members import NEWEST, Entry, member
+from triton_plugin.drafting.triton_repository.notes import Notes, RequirementsFile, Words, judged, names
 from triton_plugin.drafting.triton_repository.pbtxt import PbtxtError
-from triton_plugin.drafting.triton_repository.told import Made, Told, Words, judged, names
 from triton_plugin.errors import FolderError
 
 OF_ENSEMBLES = frozenset(
@@ -52,7 +52,7 @@ class Pipeline:
     """What may fail on a server, by the folder's name."""
     missing: Words
     """What has to be added before it can run, by the folder's name."""
-    made: tuple[Made, ...] = ()
+    requirements_files: tuple[RequirementsFile, ...] = ()
     """The requirements files that steps lack."""
 
 
@@ -69,24 +69,24 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
 
     Raises FolderError, which names all models that cannot be served, each with what to do.
     """
-    told, chosen = Told(), repository.models[path]
+    notes, chosen = Notes(), repository.models[path]
     try:
         found = (
-            _of_ensemble(repository, chosen, told) if chosen.backend == ENSEMBLE else _alone(repository, chosen, told)
+            _of_ensemble(repository, chosen, notes) if chosen.backend == ENSEMBLE else _alone(repository, chosen, notes)
         )
     except PbtxtError as error:
-        told.faults.append((chosen.name, str(error)))
-    if told.faults:
-        lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(told.faults))
+        notes.faults.append((chosen.name, str(error)))
+    if notes.faults:
+        lines = "\n  ".join(f"{name}: {words}" for name, words in dict.fromkeys(notes.faults))
         raise FolderError(f"{path} cannot become an object:\n  {lines}")
     ensemble, models = found
-    told.doubts += keep_apart(models)
+    notes.doubts += keep_apart(models)
     taken = {path, *repository.members, *repository.called}
     others = sorted(each.name for each in repository.models.values() if each.path not in taken)
-    left_out = list(dict.fromkeys(told.left_out))
+    left_out = list(dict.fromkeys(notes.left_out))
     if others:
         left_out.append((names(others), "not in this pipeline: write another object to serve it"))
-    doubts, missing = (list(dict.fromkeys(each)) for each in (told.doubts, told.missing))
+    doubts, missing = (list(dict.fromkeys(each)) for each in (notes.doubts, notes.missing))
     return Pipeline(
         path,
         tuple(models),
@@ -94,54 +94,54 @@ def pipeline(repository: Repository, path: str) -> Pipeline:
         left_out,
         doubts,
         missing,
-        tuple({each.path: each for each in reversed(told.made)}.values()),
+        tuple({each.path: each for each in reversed(notes.requirements_files)}.values()),
     )
 
 
-def _alone(repository: Repository, model: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
+def _alone(repository: Repository, model: ModelFiles, notes: Notes) -> tuple[Entry, list[Entry]]:
     """Return the ensemble that has the Python model as its one step, under the model's name."""
     config = model.fields
-    inputs, outputs = (tensors.declared(model.name, config, side, Told()) for side in ("input", "output"))
+    inputs, outputs = (tensors.declared(model.name, config, side, Notes()) for side in ("input", "output"))
     required = {each.name for each in config.input if not each.optional}
     taken = [each for each in inputs if each["name"] in required] or inputs
-    entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository, told)
+    entry = member(model, model.name + STEP, NEWEST, 0, {each["name"] for each in taken}, repository, notes)
     if not inputs or not outputs:
         message = "config.pbtxt lists no input and output, which an ensemble has to declare: list both there"
-        told.faults.append((model.name, message))
+        notes.faults.append((model.name, message))
     if both := {each["name"] for each in taken} & {each["name"] for each in outputs}:
         message = f"{quoted(min(both))} is the name of an input and of an output: rename one, here and in the file"
-        told.faults.append((model.name, message))
+        notes.faults.append((model.name, message))
     step = {
         "model": entry["name"],
         "inputMap": [{"input": each["name"], "tensor": each["name"]} for each in taken],
         "outputMap": [{"output": each["name"], "tensor": each["name"]} for each in outputs],
     }
-    models = [entry, *called(repository, [(model, entry)], told)]
-    largest = largest_batch(repository, [(model, entry)], config.max_batch_size, told)
+    models = [entry, *called(repository, [(model, entry)], notes)]
+    largest = largest_batch(repository, [(model, entry)], config.max_batch_size, notes)
     return _ensemble(model.name, largest, taken, outputs, [step]), models
 
 
-def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tuple[Entry, list[Entry]]:
+def _of_ensemble(repository: Repository, chosen: ModelFiles, notes: Notes) -> tuple[Entry, list[Entry]]:
     config = chosen.fields
     for is_fault, words in judged(config, OF_ENSEMBLES, UNHEEDED):
-        (told.faults if is_fault else told.left_out).append((chosen.name, words))
+        (notes.faults if is_fault else notes.left_out).append((chosen.name, words))
     for each in config.input:
         if each.optional:
             words = f"input {quoted(each.name)} is optional: here every request has to have it"
-            told.left_out.append((chosen.name, words))
-    inputs, outputs = (tensors.declared(chosen.name, config, side, told) for side in ("input", "output"))
+            notes.left_out.append((chosen.name, words))
+    inputs, outputs = (tensors.declared(chosen.name, config, side, notes) for side in ("input", "output"))
     largest = config.max_batch_size
-    found = list(_steps(repository, chosen, told, (chosen.path,), count(1)))
+    found = list(_steps(repository, chosen, notes, (chosen.path,), count(1)))
     if len(found) > MODELS:
-        told.faults.append((chosen.name, f"it has {len(found)} steps; {FEWER}"))
-    steps = _ordered(chosen, found, {each["name"] for each in inputs}, told)
+        notes.faults.append((chosen.name, f"it has {len(found)} steps; {FEWER}"))
+    steps = _ordered(chosen, found, {each["name"] for each in inputs}, notes)
     # Of an ensemble within it, the outer one may leave outputs, which Triton takes of no step.
     used = {each["name"] for each in outputs}.union(*(each.inputs.values() for each in steps))
-    models, made = [], []
-    for step, name in zip(steps, _model_names(steps, told), strict=True):
+    models, mapped = [], []
+    for step, name in zip(steps, _model_names(steps, notes), strict=True):
         kept = {key: tensor for key, tensor in step.outputs.items() if tensor in used} or step.outputs
-        models.append(member(step.model, name, step.version, largest, step.inputs, repository, told))
-        made.append(
+        models.append(member(step.model, name, step.version, largest, step.inputs, repository, notes))
+        mapped.append(
             {
                 "model": name,
                 "inputMap": [{"input": key, "tensor": value} for key, value in step.inputs.items()],
@@ -149,9 +149,9 @@ def _of_ensemble(repository: Repository, chosen: ModelFiles, told: Told) -> tupl
             }
         )
     asking = [(step.model, entry) for step, entry in zip(steps, models, strict=True)]
-    models += called(repository, asking, told)
-    largest = largest_batch(repository, asking, largest, told)
-    return _ensemble(chosen.name, largest, inputs, outputs, made), models
+    models += called(repository, asking, notes)
+    largest = largest_batch(repository, asking, largest, notes)
+    return _ensemble(chosen.name, largest, inputs, outputs, mapped), models
 
 
 def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) -> Entry:
@@ -159,7 +159,7 @@ def _ensemble(name: str, largest: int, inputs: Any, outputs: Any, steps: Any) ->
 
 
 def _steps(
-    repository: Repository, chosen: ModelFiles, told: Told, within: tuple[str, ...], looked_at: Iterator[int]
+    repository: Repository, chosen: ModelFiles, notes: Notes, within: tuple[str, ...], looked_at: Iterator[int]
 ) -> Iterator[_Step]:
     """Yield the steps of an ensemble.
 
@@ -174,43 +174,43 @@ def _steps(
         inputs, outputs = (dict(sorted(side.items())) for side in (step.input_map, step.output_map))
         if found is None:
             words = "the repository has no folder of this model: add it, with config.pbtxt and the model's file"
-            told.faults.append((quoted(name), words))
+            notes.faults.append((quoted(name), words))
         elif found.backend != ENSEMBLE:
             yield _Step(found, step.model_version or NEWEST, inputs, outputs)
         elif found.path in within:
-            told.faults.append((found.name, "this ensemble is a step of itself: remove that step"))
+            notes.faults.append((found.name, "this ensemble is a step of itself: remove that step"))
         else:
             tensors_outside = {**inputs, **outputs}
-            told.left_out.append((found.name, "the ensemble within this one has no name here: its steps are listed"))
-            for each in _steps(repository, found, told, (*within, found.path), looked_at):
+            notes.left_out.append((found.name, "the ensemble within this one has no name here: its steps are listed"))
+            for each in _steps(repository, found, notes, (*within, found.path), looked_at):
                 yield _outside(each, tensors_outside, f"{found.name}_{number}_")
 
 
-def _outside(step: _Step, known: Mapping[str, str], prefix: str) -> _Step:
-    """Return a step of an ensemble within another with the tensors of the outer one; ``known``: those that it names."""
+def _outside(step: _Step, outer: Mapping[str, str], prefix: str) -> _Step:
+    """Return a step of an ensemble within another with the tensors of the outer one; ``outer``: those that it names."""
     inputs, outputs = (
-        {key: known.get(tensor, f"{prefix}{tensor}") for key, tensor in side.items()}
+        {key: outer.get(tensor, f"{prefix}{tensor}") for key, tensor in side.items()}
         for side in (step.inputs, step.outputs)
     )
     return replace(step, inputs=inputs, outputs=outputs)
 
 
-def _ordered(chosen: ModelFiles, steps: Sequence[_Step], known: set[str], told: Told) -> list[_Step]:
+def _ordered(chosen: ModelFiles, steps: Sequence[_Step], tensors_there: set[str], notes: Notes) -> list[_Step]:
     """Return the steps in the order in which data flows, which Triton finds by itself."""
     waiting, ordered = list(steps), []
-    while ready := [each for each in waiting if known.issuperset(each.inputs.values())]:
+    while ready := [each for each in waiting if tensors_there.issuperset(each.inputs.values())]:
         ordered.append(ready[0])
         waiting.remove(ready[0])
-        known |= set(ready[0].outputs.values())
-    for each in waiting if not told.faults else ():
-        lacking = min(set(each.inputs.values()) - known)
-        told.faults.append(
+        tensors_there |= set(ready[0].outputs.values())
+    for each in waiting if not notes.faults else ():
+        lacking = min(set(each.inputs.values()) - tensors_there)
+        notes.faults.append(
             (each.model.name, f"no step of {chosen.name} makes its tensor {quoted(lacking)}: connect it")
         )
     return [*ordered, *waiting]
 
 
-def _model_names(steps: Sequence[_Step], told: Told) -> list[str]:
+def _model_names(steps: Sequence[_Step], notes: Notes) -> list[str]:
     """Return a name for each step, the folder's if it can be; a model that is used twice is served twice."""
     given: list[str] = []
     for step in steps:
@@ -218,7 +218,7 @@ def _model_names(steps: Sequence[_Step], told: Told) -> list[str]:
         name = next(each for each in chain([plain], (f"{plain}_{number}" for number in count(2))) if each not in given)
         given.append(name)
         if step.model.name in [each.model.name for each in steps[: len(given) - 1]]:
-            told.left_out.append((step.model.name, f"it is used twice, so it is served twice, here as {name}"))
+            notes.left_out.append((step.model.name, f"it is used twice, so it is served twice, here as {name}"))
         elif name != step.model.name:
-            told.left_out.append((step.model.name, f"an object cannot name it so: it is called {name}"))
+            notes.left_out.append((step.model.name, f"an object cannot name it so: it is called {name}"))
     return given

@@ -32,7 +32,7 @@ _VALUED = frozenset(
 
 
 @dataclass(frozen=True)
-class Line:
+class RequirementLine:
     """A line that says something."""
 
     number: int
@@ -49,19 +49,19 @@ class Line:
         return self.name == NUMPY and bool(_BOUND.search(self.text.partition(";")[0]))
 
 
-def lines(text: str) -> Iterator[Line]:
+def lines(text: str) -> Iterator[RequirementLine]:
     """Yield the lines of a requirements file that say something, or are marked TODO."""
     joined, began = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         began = began if joined else number
         if line.lstrip().startswith("#") and TODO in line:
-            yield Line(number, line.strip("# \t"), "", True)
+            yield RequirementLine(number, line.strip("# \t"), "", True)
         if line.endswith("\\") and not _COMMENT.search(line):
             joined += f"{line[:-1]} "
             continue
         said, joined = (joined + _COMMENT.sub("", line)).strip(), ""
         if said:
-            yield Line(began, said, name_of(said))
+            yield RequirementLine(began, said, name_of(said))
 
 
 def name_of(text: str) -> str:

@@ -77,9 +77,9 @@ def _text(file: Path) -> str:
 def _name(body: Mapping[str, Any]) -> str:
     """The object's name, with its namespace if it has one: two of a repository may have the same name."""
     metadata = body.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    name = str(known.get("name", "(no name)"))
-    return f"{known['namespace']}/{name}" if known.get("namespace") else name
+    fields = metadata if isinstance(metadata, dict) else {}
+    name = str(fields.get("name", "(no name)"))
+    return f"{fields['namespace']}/{name}" if fields.get("namespace") else name
 
 
 def _is_valid(place: str, body: Mapping[str, Any], say: Callable[[str], None], *, is_open: bool) -> bool:

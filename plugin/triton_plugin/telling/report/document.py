@@ -387,8 +387,6 @@ def _preferred(model: Model) -> str:
 
 
 def _measurement(subject: Subject) -> str:
-    asked = subject.spec.performance.measurement
-    windows = (
-        f"windows of {asked.request_count} requests" if asked.mode == "CountWindows" else f"windows of {asked.interval}"
-    )
-    return f"{windows}, three within {asked.stability_percent} %"
+    how = subject.spec.performance.measurement
+    windows = f"of {how.request_count} requests" if how.mode == "CountWindows" else f"of {how.interval}"
+    return f"windows {windows}, three within {how.stability_percent} %"

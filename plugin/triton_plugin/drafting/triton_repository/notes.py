@@ -14,7 +14,7 @@ Words = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Made:
+class RequirementsFile:
     """A requirements file that a step lacks."""
 
     path: str
@@ -25,7 +25,7 @@ class Made:
 
 
 @dataclass
-class Told:
+class Notes:
     """Sentences, as they are found."""
 
     faults: Words = field(default_factory=list)
@@ -36,7 +36,7 @@ class Told:
     """What may fail on a server, with what to do: only the author can tell."""
     missing: Words = field(default_factory=list)
     """What has to be added before the object can run."""
-    made: list[Made] = field(default_factory=list)
+    requirements_files: list[RequirementsFile] = field(default_factory=list)
     """The requirements files that steps lack."""
 
 

@@ -11,7 +11,7 @@ EXECUTES = frozenset({"exec", "async_exec"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedModels:
     """The names of models in the code of a step."""
 
     names: tuple[str, ...]
@@ -22,18 +22,18 @@ class Asked:
     """Whether there are such requests."""
 
 
-def asked(file: str, modules: Modules) -> Asked:
+def requested_models(file: str, modules: Modules) -> RequestedModels:
     """Return what the file at ``file`` below the source asks, and the files next to it that it may import."""
     own = [modules[each] for each in imported(file, modules) if each in modules]
     used = frozenset(name for each in own for name in used_names(each))
     if REQUEST not in used or not used & EXECUTES:
-        return Asked((), frozenset(), False)
+        return RequestedModels((), frozenset(), False)
     requested = [request.model for each in own for request in each.requests]
     names = tuple(sorted({name for name in requested if name}))
     # A request may be made by a function that gets the class.
     is_computed = not names or not all(requested)
     words = frozenset(word for each in own for word in each.words) if is_computed else frozenset()
-    return Asked(names, words, is_computed)
+    return RequestedModels(names, words, is_computed)
 
 
 def asks_in_nested_loops(file: str, name: str, modules: Modules) -> bool:
