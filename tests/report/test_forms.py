@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from tests.report.subjects import HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
 from triton_converters.contract.results import Row
@@ -16,7 +17,7 @@ from triton_plugin.telling import columns
 from triton_plugin.telling.explain import explain
 from triton_plugin.telling.report.as_csv import as_csv
 from triton_plugin.telling.report.as_html import as_html
-from triton_plugin.telling.report.as_markdown import as_markdown, drawings
+from triton_plugin.telling.report.as_markdown import as_markdown, drawings, text
 from triton_plugin.telling.report.document import Report, report
 from triton_plugin.telling.report.plots import tradeoff
 from triton_plugin.telling.steps import lines
@@ -39,6 +40,20 @@ def every_row(subject: Subject) -> list[RowStatus]:
     for candidate in subject.status.candidates:
         rows += [*subject.rows(candidate, "Offline"), *subject.rows(candidate, "Online")]
     return rows
+
+
+@pytest.mark.parametrize("case", ["new-object", "newer-files", "soaking", "candidate-failed", "search-failed"])
+def test_pages_and_texts_say_what_the_document_says(case: str) -> None:
+    made = report(parse(*golden(case)))
+    page, words = as_html(made), as_markdown(made, with_plots=False)
+    assert list(made.remarks)
+    for each in made.remarks:
+        assert f"**{text(each.title)}**: {text(each.text)}." in words
+        assert f"<strong>{escape(each.title)}</strong> {escape(each.text)}</p>" in page
+    points = [point.cells for search in made.searches for point in search.points]
+    for row in [*(each.cells(made.signature) for each in made.candidates), *points]:
+        assert f"| {' | '.join(map(text, row))} |" in words
+        assert re.search("".join(f"<td[^>]*>{re.escape(escape(each))}</td>" for each in row), page)
 
 
 def test_request_rates_and_the_saturation_are_in_every_form() -> None:
@@ -200,10 +215,10 @@ def test_markdown_names_the_files_of_its_plots() -> None:
     files = drawings(made)
     named = re.findall(r"\]\((plots/[^)]+)\)", as_markdown(made, with_plots=True))
     assert sorted(named) == sorted(map(str, files))
-    for text in files.values():
-        assert text.startswith("<svg")
-        assert "var(--" not in text
-        assert not re.search("#0000[a-f][0-9a-f]", text), "every placeholder became a colour"
+    for drawing in files.values():
+        assert drawing.startswith("<svg")
+        assert "var(--" not in drawing
+        assert not re.search("#0000[a-f][0-9a-f]", drawing), "every placeholder became a colour"
     assert "plots/" not in as_markdown(made, with_plots=False)
 
 

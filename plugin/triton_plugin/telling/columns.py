@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from triton_operator.api.duration import amount, in_unit
-from triton_operator.api.measured_status import RowStatus, StepStatus
+from triton_operator.api.measured_status import AccuracyStatus, RowStatus, StepStatus
+from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus, ServingStatus, SignatureStatus
 from triton_plugin.telling.steps import REST, rest
 
@@ -23,6 +24,13 @@ class Column(NamedTuple):
     """The heading where a terminal leaves little room."""
     is_time: bool = False
     """Whether the field is a duration, which a table shows as a number of milliseconds."""
+
+
+class Cells(NamedTuple):
+    """A table that every form shows alike."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 class Component(NamedTuple):
@@ -130,17 +138,34 @@ def columns_with_values(columns: tuple[Column, ...], rows: list[RowStatus]) -> t
     return tuple(column for column in columns if any(getattr(row, column.field) not in ("", None) for row in rows))
 
 
-STEP_HEADINGS = ("Model", "Share (%)", "Queue (ms)", "Compute (ms)")
-"""The columns of the table of an ensemble's models."""
+def sweep(columns: tuple[Column, ...], rows: list[RowStatus]) -> Cells:
+    """Return the measurements of a sweep, under the headings of NVIDIA's tables."""
+    kept = columns_with_values(columns, rows)
+    return Cells([column.heading for column in kept], [cells(row, kept) for row in rows])
 
 
-def step_rows(steps: Sequence[StepStatus]) -> list[list[str]]:
-    """Return the cells of each model's times under STEP_HEADINGS, and of what no model takes."""
+def accuracy(rows: Sequence[AccuracyStatus]) -> Cells:
+    """Return each metric of what serves, beside the framework's own."""
+    lines = [
+        [row.metric, row.framework, row.served, str(row.samples), row.threshold or "none", cell(row.passed)]
+        for row in rows
+    ]
+    return Cells(("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
+
+
+def search_summary(search: SearchStatus) -> str:
+    """Return how far a search came, in words."""
+    return f"{search.ended or 'running'}, {search.measurements} measurements in a space of {search.size or '?'} points"
+
+
+def steps(found: Sequence[StepStatus]) -> Cells:
+    """Return where the time of a request to an ensemble goes: to each model, and to none."""
     models = [
         [each.model, each.share_percent, milliseconds(each.queue_time), milliseconds(each.compute_time)]
-        for each in steps
+        for each in found
     ]
-    return [*models, *([REST, share, "", ""] for share in rest(steps))]
+    rows = [*models, *([REST, share, "", ""] for share in rest(found))]
+    return Cells(("Model", "Share (%)", "Queue (ms)", "Compute (ms)"), rows)
 
 
 def max_error(candidate: CandidateStatus, signature: SignatureStatus | None) -> str:

@@ -12,7 +12,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
 from triton_plugin.reading.subject import Subject, one_line
 from triton_plugin.telling.advice import advice
-from triton_plugin.telling.columns import SWEEPS, load_of_figures
+from triton_plugin.telling.columns import SWEEPS, load_of_figures, search_summary
 from triton_plugin.telling.mixed_shapes import sentences
 from triton_plugin.telling.progress import STAGES, picture, unfinished_stage
 from triton_plugin.telling.report.document import environment_lines
@@ -267,9 +267,7 @@ def _sweep(subject: Subject) -> str:
 def _searches(subject: Subject) -> str:
     lines = []
     for each in subject.status.search:
-        outcome = each.ended or "running"
-        space = f"a space of {each.size or '?'} points"
-        lines.append(f"  {each.candidate}: {outcome}, {each.measurements} measurements in {space}")
+        lines.append(f"  {each.candidate}: {search_summary(each)}")
         if each.message:
             lines.append(f"    {each.message}")
         if each.config is not None:

@@ -16,18 +16,17 @@ from triton_operator.api.measured_status import AccuracyStatus, RowStatus, StepS
 from triton_operator.api.metrics import NAMES
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import CandidateStatus, SignatureStatus
+from triton_plugin.telling import columns
 from triton_plugin.telling.columns import (
     COMPONENT_LATENCIES,
     LATENCIES,
     LOAD,
-    STEP_HEADINGS,
     Column,
     cell,
     cells,
     columns_with_values,
     max_error,
     milliseconds,
-    step_rows,
 )
 
 LEAST_TEXT_WIDTH = 12
@@ -55,14 +54,14 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rendered by Console.print."""
-        columns = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
+        filled = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
         yield Text(f"\n{self.title}", "italic")
         for gap in (2, 1):
-            width = options.max_width - gap * (len(columns) - 1)
-            if sum(map(self._least_width, columns)) <= width:
-                yield self._table(self._widths(columns, width), gap)
+            width = options.max_width - gap * (len(filled) - 1)
+            if sum(map(self._least_width, filled)) <= width:
+                yield self._table(self._widths(filled, width), gap)
                 return
-        yield from self._records(columns)
+        yield from self._records(filled)
 
     def _least_width(self, number: int) -> int:
         """The width that a column needs for its figures and its heading's words, or to read its own words in."""
@@ -78,11 +77,11 @@ class Grid:
     def _is_figure(self, number: int) -> bool:
         return all(FIGURE.fullmatch(row[number]) for row in self.rows if row[number])
 
-    def _widths(self, columns: Sequence[int], width_of_cells: int) -> dict[int, int]:
-        """Width by column: what each needs, then room for whole cells, first for the columns that lack least."""
-        widths = {number: self._least_width(number) for number in columns}
+    def _widths(self, filled: Sequence[int], width_of_cells: int) -> dict[int, int]:
+        """Width by column: what each needs, then room for whole cells, first for the filled that lack least."""
+        widths = {number: self._least_width(number) for number in filled}
         missing = {number: max(0, self._longest_cell(number) - width) for number, width in widths.items()}
-        for number in sorted(columns, key=lambda number: missing[number]):
+        for number in sorted(filled, key=lambda number: missing[number]):
             widths[number] += min(missing[number], width_of_cells - sum(widths.values()))
         return widths
 
@@ -95,13 +94,13 @@ class Grid:
             table.add_row(*(Text(row[number]) for number in widths))
         return table
 
-    def _records(self, columns: Sequence[int]) -> RenderResult:
+    def _records(self, filled: Sequence[int]) -> RenderResult:
         for row in self.rows:
             yield Rule(style="dim")
             record = Table(box=None, show_header=False, pad_edge=False)
-            record.add_column(style="bold", width=max(len(self.headings[number]) for number in columns))
+            record.add_column(style="bold", width=max(len(self.headings[number]) for number in filled))
             record.add_column(overflow="fold")
-            for number in columns:
+            for number in filled:
                 if row[number]:
                     record.add_row(Text(self.headings[number]), Text(row[number]))
             yield record
@@ -127,22 +126,18 @@ def performance(scenario: str, rows: Sequence[RowStatus]) -> RenderableType:
     )
 
 
-def _measurements(title: str, columns: tuple[Column, ...], rows: Sequence[RowStatus]) -> Grid:
-    return Grid(title, [column.short for column in columns], [cells(row, columns) for row in rows])
+def _measurements(title: str, shown: tuple[Column, ...], rows: Sequence[RowStatus]) -> Grid:
+    return Grid(title, [column.short for column in shown], [cells(row, shown) for row in rows])
 
 
 def steps(rows: Sequence[StepStatus]) -> Grid:
     """Where the time of a request to an ensemble goes, by model."""
-    return Grid("Average latency by step of the ensemble", STEP_HEADINGS, step_rows(rows))
+    return Grid("Average latency by step of the ensemble", *columns.steps(rows))
 
 
 def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:
     """Each metric of what serves, beside the framework's own."""
-    lines = [
-        [row.metric, row.framework, row.served, str(row.samples), row.threshold or "none", cell(row.passed)]
-        for row in rows
-    ]
-    return Grid("Accuracy", ("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
+    return Grid("Accuracy", *columns.accuracy(rows))
 
 
 def by_rank(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:

@@ -8,12 +8,17 @@ from markupsafe import Markup, escape
 from triton_plugin.telling import columns
 from triton_plugin.telling.mixed_shapes import sentences
 from triton_plugin.telling.report import plots
-from triton_plugin.telling.report.document import CandidateReport, Report, environment_lines
+from triton_plugin.telling.report.document import (
+    CANDIDATE_HEADINGS,
+    POINT_HEADINGS,
+    CandidateReport,
+    Report,
+    environment_lines,
+)
 from triton_plugin.telling.report.page import render
 from triton_plugin.telling.report.palette import as_variables
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import MEANING
-from triton_plugin.telling.tables import margin
 
 
 def as_html(report: Report) -> str:
@@ -34,17 +39,15 @@ def as_html(report: Report) -> str:
         drawing=lambda plot: Markup(as_variables(plot.svg)),  # noqa: S704 - matplotlib escapes the names in it
         environment_lines=environment_lines,
         ALL=columns.ALL,
+        CANDIDATE_HEADINGS=CANDIDATE_HEADINGS,
+        POINT_HEADINGS=POINT_HEADINGS,
         STEPS=columns.STEPS,
         STEPS_MEANING=MEANING,
-        STEP_HEADINGS=columns.STEP_HEADINGS,
-        step_rows=columns.step_rows,
-        max_error=columns.max_error,
+        steps=columns.steps,
+        search_summary=columns.search_summary,
         heading=_heading,
-        cell=columns.cell,
-        milliseconds=columns.milliseconds,
-        margin=margin,
-        cells=columns.cells,
-        filled=columns.columns_with_values,
+        sweep=columns.sweep,
+        accuracy=columns.accuracy,
     )
 
 

@@ -8,29 +8,23 @@ from pathlib import Path
 from urllib.parse import quote
 
 from triton_operator.api.measured_status import RowStatus
+from triton_plugin.telling import columns
 from triton_plugin.telling.columns import (
     COMPONENTS,
     OFFLINE,
     ONLINE,
     REQUEST_RATE,
-    STEP_HEADINGS,
     STEPS,
+    Cells,
     Column,
-    cell,
-    cells,
-    columns_with_values,
     load_of_figures,
-    max_error,
-    milliseconds,
-    step_rows,
 )
 from triton_plugin.telling.mixed_shapes import sentences
 from triton_plugin.telling.report import plots
-from triton_plugin.telling.report.document import CandidateReport, PointReport, Report, environment_lines
+from triton_plugin.telling.report.document import CANDIDATE_HEADINGS, POINT_HEADINGS, Report, environment_lines
 from triton_plugin.telling.report.palette import as_light
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import MEANING
-from triton_plugin.telling.tables import margin
 
 FOLDER = "plots"
 _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
@@ -74,20 +68,18 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def escaped_table(cells: Cells) -> str:
+    """Return a table of cells that may have any text."""
+    return table(cells.headings, [[text(each) for each in row] for row in cells.rows])
+
+
 def _is_figure(word: str) -> bool:
     return word.replace(".", "", 1).isdigit()
 
 
 def _overview(report: Report) -> str:
     lines = ["## Solution overview", ""]
-    ready = report.condition("Ready")
-    if ready is not None:
-        lines.append(f"**{'Ready' if ready.status == 'True' else text(ready.reason)}**: {text(ready.message)}.")
-    newer = report.condition("UpToDate")
-    if newer is not None and newer.status != "True" and ready is not None and ready.status == "True":
-        lines += ["", f"**Not up to date**: {text(newer.reason)}: {text(newer.message)}."]
-    if report.rehearsed:
-        lines += ["", f"**Rehearsed**: {text(report.rehearsed)}."]
+    lines += "\n\n".join(f"**{text(each.title)}**: {text(each.text)}." for each in report.remarks).split("\n")
     if report.serving is not None:
         serving = report.serving
         name = code(f"{report.namespace}/{report.name}")
@@ -135,8 +127,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
     if measured.steps:
-        rows = [[text(each) for each in row] for row in step_rows(measured.steps)]
-        parts += ["### Latency by step", text(MEANING), table(STEP_HEADINGS, rows)]
+        parts += ["### Latency by step", text(MEANING), escaped_table(columns.steps(measured.steps))]
     if measured.saturation is not None:
         drawn = _saturation_plots(report) if with_plots else []
         parts += [
@@ -149,10 +140,8 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     return parts
 
 
-def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
-    kept = columns_with_values(columns, rows)
-    lines = [[text(each) for each in cells(row, kept)] for row in rows]
-    whole = table([column.heading for column in kept], lines)
+def _full(shown: tuple[Column, ...], rows: list[RowStatus]) -> str:
+    whole = escaped_table(columns.sweep(shown, rows))
     unstable = sum(not row.stable for row in rows)
     note = f"\n\n{unstable} of {len(rows)} measurements are unstable: no three windows agreed." if unstable else ""
     return f"<details>\n<summary>\nFull tabular data\n</summary>\n\n{whole}{note}\n\n</details>"
@@ -162,73 +151,33 @@ def _accuracy(report: Report) -> list[str]:
     said = [f"{text(report.verified)}."] if report.verified else []
     if not report.accuracy:
         return ["## Accuracy", *said] if said else []
-    rows = [
-        [
-            *(text(row.metric), text(row.framework), text(row.served), str(row.samples)),
-            *(text(row.threshold or "none"), cell(row.passed)),
-        ]
-        for row in report.accuracy
-    ]
-    return ["## Accuracy", *said, table(["Metric", "Framework", "Served", "Samples", "Threshold", "Passed"], rows)]
+    return ["## Accuracy", *said, escaped_table(columns.accuracy(report.accuracy))]
 
 
 def _candidates(report: Report) -> list[str]:
     if not report.candidates:
         return []
     rows = [
-        [
-            cell(each.status.rank),
-            text(each.status.name),
-            each.status.state,
-            text(each.status.throughput),
-            milliseconds(each.status.p99_latency),
-            text(each.status.load),
-            text(margin(each.status)),
-            cell(each.status.pareto),
-            text(max_error(each.status, report.signature)),
-            " ".join(filter(None, (code(each.status.reason or ""), *map(text, _words(each))))),
-        ]
+        [*map(text, each.cells(report.signature)), " ".join([code(each.status.reason or ""), *map(text, each.words)])]
         for each in report.candidates
     ]
-    headings = [
-        *("Rank", "Candidate", "State", "Inferences/second", "P99 Latency", "At"),
-        *("Margin", "Pareto", "Max error", "Reason"),
-    ]
-    return ["## Candidates", table(headings, rows)]
-
-
-def _words(candidate: CandidateReport) -> tuple[str, str, str]:
-    """Return what is said of a candidate: its message, what to do, and what an INT8 graph is like."""
-    status = candidate.status
-    return status.message, candidate.advice, f"{status.quantization.sentence()}." if status.quantization else ""
+    return ["## Candidates", table(CANDIDATE_HEADINGS, rows)]
 
 
 def _searches(report: Report) -> list[str]:
     parts = ["## Search"] if report.searches else []
     for each in report.searches:
         status = each.status
-        how = status.ended or "running"
-        words = f"{status.measurements} measurements in a space of {status.size or '?'} points; {how}"
-        parts.append(f"### {text(status.candidate)}: {text(words)}")
+        parts.append(f"### {text(status.candidate)}: {text(columns.search_summary(status))}")
         if status.config is not None:
             found = f"{status.throughput} inferences/second, P99 {status.p99_latency} at {status.load}"
             parts.append(f"Best: {text(str(status.config))}: {text(found)}.")
         if status.message:
             parts.append(text(status.message))
-        rows = [[text(word) for word in (str(point.config), *_point(point))] for point in each.points]
-        if rows:
-            headings = ["Configuration", "At", "Inferences/second", "P99 Latency", "Spread (%)"]
-            whole = table(headings, rows)
+        if each.points:
+            whole = escaped_table(Cells(POINT_HEADINGS, [point.cells for point in each.points]))
             parts.append(f"<details>\n<summary>\nAll points\n</summary>\n\n{whole}\n\n</details>")
     return parts
-
-
-def _point(point: PointReport) -> tuple[str, str, str, str]:
-    row = point.row
-    if row is None:
-        return f"not served: {point.refused}", "", "", ""
-    where, p99 = f"batch {row.batch_size}, concurrency {row.concurrency}", milliseconds(row.p99_latency)
-    return where, row.throughput, p99, row.spread_percent
 
 
 def _environment(report: Report) -> list[str]:

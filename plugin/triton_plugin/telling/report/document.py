@@ -1,6 +1,7 @@
 """The report as a document: everything that its forms show, in their order. Its JSON is `-o json`. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -19,7 +20,6 @@ from triton_operator.api.measured_status import (
     mixed_shapes_status,
     saturation_status,
 )
-from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigStatus, SearchStatus, config_status
 from triton_operator.api.selection import Constraints, Objective
@@ -30,18 +30,26 @@ from triton_operator.api.status import (
     SignatureStatus,
     SourceStatus,
 )
-from triton_plugin.reading.subject import Subject, member_parts
+from triton_plugin.reading.subject import Subject
 from triton_plugin.telling.advice import advice
-from triton_plugin.telling.tables import by_rank
+from triton_plugin.telling.columns import cell, max_error, milliseconds
+from triton_plugin.telling.report.parameters import Parameter, parameters
+from triton_plugin.telling.tables import by_rank, margin
+
+CANDIDATE_HEADINGS = (
+    *("Rank", "Candidate", "State", "Inferences/second", "P99 Latency", "At"),
+    *("Margin", "Pareto", "Max error", "Reason"),
+)
+POINT_HEADINGS = ("Configuration", "At", "Inferences/second", "P99 Latency", "Spread (%)")
 
 
-class Parameter(ApiType):
-    """A line of the table of parameters in NVIDIA's READMEs."""
+class Remark(NamedTuple):
+    """What is said first of an object."""
 
-    name: str
-    """The name of the parameter in NVIDIA's READMEs."""
-    value: str
-    """The value that was used."""
+    title: str
+    text: str
+    is_good: bool | None = None
+    """None: neither good nor bad."""
 
 
 class Measured(ApiType):
@@ -96,6 +104,20 @@ class CandidateReport(ApiType):
     measured: Measured | None
     """The candidate's sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
 
+    def cells(self, signature: SignatureStatus | None) -> list[str]:
+        """Return the cells under CANDIDATE_HEADINGS but for the last, which has ``words``."""
+        status = self.status
+        return [
+            *(cell(status.rank), status.name, status.state, status.throughput, milliseconds(status.p99_latency)),
+            *(status.load, margin(status), cell(status.pareto), max_error(status, signature)),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """The candidate's message, what to do, and what an INT8 graph is like."""
+        graph = f"{self.status.quantization.sentence()}." if self.status.quantization else ""
+        return list(filter(None, (self.status.message, self.advice, graph)))
+
 
 class PointReport(ApiType):
     """A point of a search."""
@@ -106,6 +128,15 @@ class PointReport(ApiType):
     """The measurement; null: this configuration cannot be served."""
     refused: str
     """Why the point cannot be served."""
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells under POINT_HEADINGS."""
+        row = self.row
+        if row is None:
+            return [str(self.config), f"not served: {self.refused}", "", "", ""]
+        load = f"batch {row.batch_size}, concurrency {row.concurrency}"
+        return [str(self.config), load, row.throughput, milliseconds(row.p99_latency), row.spread_percent]
 
 
 class SearchReport(ApiType):
@@ -173,29 +204,33 @@ class Report(ApiType):
         return found.message if found is not None and found.status == "True" else ""
 
     @property
-    def rehearsed(self) -> str:
-        """What ran on the CPU although it asked for a GPU; empty: nothing."""
-        found = self.condition("Rehearsed")
-        return found.message if found is not None else ""
+    def remarks(self) -> Iterator[Remark]:
+        """Whether the object is ready and up to date, and what its figures and this report are of."""
+        ready, newer, rehearsed = (self.condition(kind) for kind in ("Ready", "UpToDate", "Rehearsed"))
+        if ready is None:
+            yield Remark("Pending", "The operator has not seen this object yet", is_good=False)
+        else:
+            is_ready = ready.status == "True"
+            yield Remark("Ready" if is_ready else ready.reason, ready.message, is_good=is_ready)
+            if is_ready and newer is not None and newer.status != "True":
+                yield Remark(f"Not up to date: {newer.reason}", newer.message)
+        if rehearsed is not None:
+            yield Remark("Rehearsed", rehearsed.message)
+        if self.observed_generation != self.generation:
+            text = f"The operator has not processed generation {self.generation} of the spec yet"
+            yield Remark(
+                "Not processed yet",
+                f"{text}; this report describes generation {self.observed_generation}",
+                is_good=False,
+            )
 
 
 def report(subject: Subject) -> Report:
     """Return the document of one object."""
     status, spec = subject.status, subject.spec
     candidates = [_candidate(subject, each) for each in by_rank(status.candidates)]
-    measured = None
-    if status.performance is not None:
-        found = status.performance
-        measured = Measured(
-            offline=found.offline,
-            online=found.online,
-            request_rate=found.request_rate,
-            steps=found.steps,
-            saturation=found.saturation,
-            mixed_shapes=found.mixed_shapes,
-            environment=found.environment,
-            measured_at=found.measured_at,
-        )
+    found = status.performance
+    measured = Measured(**{each: getattr(found, each) for each in Measured.model_fields}) if found is not None else None
     shown = _shown(subject)
     return Report(
         name=subject.name,
@@ -207,7 +242,7 @@ def report(subject: Subject) -> Report:
         source=status.source,
         signature=status.signature,
         serving=status.active,
-        parameters=_parameters(shown, subject),
+        parameters=parameters(shown, subject),
         scenario=spec.selection.scenario,
         objectives=spec.selection.objectives or [Objective(metric="throughput")],
         constraints=spec.selection.constraints,
@@ -305,88 +340,3 @@ def _shown(subject: Subject) -> CandidateStatus | None:
 
 def _configuration(candidate: CandidateStatus | None) -> str:
     return " + ".join(candidate.members) if candidate else ""
-
-
-def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
-    formats, precisions, accelerators = _of_members(shown)
-    spec, models = subject.spec, subject.spec.models
-    tuned = shown.config if shown else None
-    lines = {
-        "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
-        "Export Format": _joined(each.format for each in models if each.format),
-        "Model Format": formats,
-        "Precision": precisions.upper(),
-        "Backend Accelerator": accelerators,
-        "GPU" if spec.gpu_count else "Device Kind": _device(subject),
-        "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
-        **(_found(tuned) if tuned else _given(subject)),
-        "Overrides of config.pbtxt": _joined(" ".join(each.config.overrides.split()) for each in models),
-        "Protocol": spec.performance.protocol,
-        "Shared memory (offline)": spec.performance.shared_memory,
-        "Measurement": _measurement(subject),
-    }
-    return [Parameter(name=name, value=value) for name, value in lines.items() if value]
-
-
-def _of_members(shown: CandidateStatus | None) -> tuple[str, str, str]:
-    """Return the formats, precisions and accelerators of a candidate's models."""
-    members = [member_parts(each) for each in shown.members] if shown else []
-    formats, precisions, accelerators = zip(*members, strict=True) if members else ((), (), ())
-    return " + ".join(formats), " + ".join(precisions), " + ".join(accelerators)
-
-
-def _device(subject: Subject) -> str:
-    """Return what the active revision was measured on, or else the GPU that the spec wants."""
-    performance, gpu = subject.status.performance, subject.spec.gpu
-    environment = performance.environment if performance else None
-    if environment:
-        return environment.gpu_product or environment.device
-    return gpu.product if gpu else ""
-
-
-def _given(subject: Subject) -> dict[str, str]:
-    """Return the spec's configuration."""
-    models = subject.spec.models
-    return {
-        "Max Batch Size": str(subject.spec.max_batch_size),
-        "Number of model instances": _joined(str(each.config.instances) for each in models),
-        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
-        "Triton Max Queue Delay": _joined(_delay(each) for each in models),
-        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
-        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
-    }
-
-
-def _found(tuned: ConfigStatus) -> dict[str, str]:
-    """Return the configuration that a search found."""
-    batching = tuned.dynamic_batching
-    return {
-        "Max Batch Size": str(tuned.max_batch_size),
-        "Number of model instances": str(tuned.instances),
-        "Dynamic batching": "yes" if batching else "no",
-        "Triton Max Queue Delay": batching.max_queue_delay if batching else "",
-        "Triton Preferred Batch Sizes": " ".join(map(str, batching.preferred_batch_sizes)) if batching else "",
-        "CUDA graphs": "yes" if tuned.cuda_graphs else "no",
-    }
-
-
-def _joined(words: Iterable[str]) -> str:
-    """Return one word for each model of an ensemble, or the word that they share; empty if there is none."""
-    found = list(words)
-    return found[0] if len(set(found)) == 1 else " + ".join(word or "none" for word in found)
-
-
-def _delay(model: Model) -> str:
-    batching = model.config.dynamic_batching
-    return batching.max_queue_delay if batching else ""
-
-
-def _preferred(model: Model) -> str:
-    batching = model.config.dynamic_batching
-    return " ".join(map(str, batching.preferred_batch_sizes)) if batching else ""
-
-
-def _measurement(subject: Subject) -> str:
-    how = subject.spec.performance.measurement
-    windows = f"of {how.request_count} requests" if how.mode == "CountWindows" else f"of {how.interval}"
-    return f"windows {windows}, three within {how.stability_percent} %"

@@ -1,0 +1,104 @@
+"""The table of parameters in NVIDIA's READMEs, of one candidate. Pure."""
+
+from collections.abc import Iterable
+
+from triton_operator.api.model import Model
+from triton_operator.api.schema import ApiType
+from triton_operator.api.search_status import ConfigStatus
+from triton_operator.api.status import CandidateStatus
+from triton_plugin.reading.subject import Subject, member_parts
+
+
+class Parameter(ApiType):
+    """A line of the table of parameters in NVIDIA's READMEs."""
+
+    name: str
+    """The name of the parameter in NVIDIA's READMEs."""
+    value: str
+    """The value that was used."""
+
+
+def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
+    """Return the parameters of the candidate that is shown."""
+    formats, precisions, accelerators = _of_members(shown)
+    spec, models = subject.spec, subject.spec.models
+    tuned = shown.config if shown else None
+    lines = {
+        "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
+        "Export Format": _joined(each.format for each in models if each.format),
+        "Model Format": formats,
+        "Precision": precisions.upper(),
+        "Backend Accelerator": accelerators,
+        "GPU" if spec.gpu_count else "Device Kind": _device(subject),
+        "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
+        **(_found(tuned) if tuned else _given(subject)),
+        "Overrides of config.pbtxt": _joined(" ".join(each.config.overrides.split()) for each in models),
+        "Protocol": spec.performance.protocol,
+        "Shared memory (offline)": spec.performance.shared_memory,
+        "Measurement": _measurement(subject),
+    }
+    return [Parameter(name=name, value=value) for name, value in lines.items() if value]
+
+
+def _of_members(shown: CandidateStatus | None) -> tuple[str, str, str]:
+    """Return the formats, precisions and accelerators of a candidate's models."""
+    members = [member_parts(each) for each in shown.members] if shown else []
+    formats, precisions, accelerators = zip(*members, strict=True) if members else ((), (), ())
+    return " + ".join(formats), " + ".join(precisions), " + ".join(accelerators)
+
+
+def _device(subject: Subject) -> str:
+    """Return what the active revision was measured on, or else the GPU that the spec wants."""
+    performance, gpu = subject.status.performance, subject.spec.gpu
+    environment = performance.environment if performance else None
+    if environment:
+        return environment.gpu_product or environment.device
+    return gpu.product if gpu else ""
+
+
+def _given(subject: Subject) -> dict[str, str]:
+    """Return the spec's configuration."""
+    models = subject.spec.models
+    return {
+        "Max Batch Size": str(subject.spec.max_batch_size),
+        "Number of model instances": _joined(str(each.config.instances) for each in models),
+        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
+        "Triton Max Queue Delay": _joined(_delay(each) for each in models),
+        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
+        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
+    }
+
+
+def _found(tuned: ConfigStatus) -> dict[str, str]:
+    """Return the configuration that a search found."""
+    batching = tuned.dynamic_batching
+    return {
+        "Max Batch Size": str(tuned.max_batch_size),
+        "Number of model instances": str(tuned.instances),
+        "Dynamic batching": "yes" if batching else "no",
+        "Triton Max Queue Delay": batching.max_queue_delay if batching else "",
+        "Triton Preferred Batch Sizes": " ".join(map(str, batching.preferred_batch_sizes)) if batching else "",
+        "CUDA graphs": "yes" if tuned.cuda_graphs else "no",
+    }
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Return one word for each model of an ensemble, or the word that they share; empty if there is none."""
+    found = list(words)
+    return found[0] if len(set(found)) == 1 else " + ".join(word or "none" for word in found)
+
+
+def _delay(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return batching.max_queue_delay if batching else ""
+
+
+def _preferred(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return " ".join(map(str, batching.preferred_batch_sizes)) if batching else ""
+
+
+def _measurement(subject: Subject) -> str:
+    how = subject.spec.performance.measurement
+    windows = f"of {how.request_count} requests" if how.mode == "CountWindows" else f"of {how.interval}"
+    return f"windows {windows}, three within {how.stability_percent} %"
