@@ -1,6 +1,7 @@
 """Requests whose answer never came, against a small server in this process: they are sent again, and judge nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
@@ -22,12 +23,13 @@ from triton_converters.measuring.server import Server
 from triton_converters.stages.profile import produce
 
 NAMES = tuple(tensor.name for tensor in SIGNATURE.outputs)
-SENDINGS = len(server.RESEND_PAUSES) + 1
+SENDINGS = len(server.SETTINGS.resend_pauses) + 1
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallServer]:
-    monkeypatch.setattr(server, "RESEND_PAUSES", (0.05,) * (SENDINGS - 1))
+    pauses = (0.05,) * (SENDINGS - 1)
+    monkeypatch.setattr(server, "SETTINGS", replace(server.SETTINGS, resend_pauses=pauses))
     with small_server.serving() as served:
         yield served
 
@@ -68,7 +70,7 @@ def test_a_request_that_is_never_answered_is_worth_another_run(small: SmallServe
 
 
 def test_a_server_that_hangs_is_not_waited_for_for_ever(small: SmallServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "SETTINGS", replace(server.SETTINGS, answer_seconds=0.2))
     small.hangs = True
     with pytest.raises(StageError, match="got no answer") as error:
         ask(small)

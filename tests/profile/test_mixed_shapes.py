@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from triton_converters.contract.results import Lengths, Mix, Row, Signature, Tensor
 from triton_converters.measuring.mixed_shapes import (
-    MOST_REQUESTS,
     Group,
     Picked,
     combined,
@@ -19,6 +18,7 @@ from triton_converters.measuring.mixed_shapes import (
     is_mixed,
     sent,
 )
+from triton_converters.measuring.settings import SETTINGS
 
 SIGNATURE = Signature((Tensor("IDS", "INT64", (-1,)), Tensor("MASK", "INT64", (-1,))), (), 8)
 LIMIT = 10**9
@@ -33,7 +33,7 @@ def lengths(found: Sequence[Picked]) -> list[int]:
     return [each.shapes[0][0] for each in found]
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=MOST_REQUESTS))
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=SETTINGS.most_mixed_samples))
 def test_each_sample_is_sent_once_so_shapes_keep_their_proportions(given_lengths: list[int]) -> None:
     assert Counter(lengths(sent(samples(given_lengths), LIMIT))) == Counter(given_lengths)
 
@@ -49,11 +49,13 @@ def test_the_order_is_by_chance_never_by_shape_and_always_the_same() -> None:
 @given(LENGTHS)
 def test_of_many_samples_those_are_sent_whose_sizes_are_spread_alike(given_lengths: list[int]) -> None:
     found, asked = sorted(lengths(sent(samples(given_lengths), LIMIT))), sorted(given_lengths)
-    assert len(found) == min(MOST_REQUESTS, len(asked))
+    assert len(found) == min(SETTINGS.most_mixed_samples, len(asked))
     assert (found[0], found[-1]) == (asked[0], asked[-1])
     for length in set(asked):
         share = sum(each <= length for each in asked) / len(asked)
-        assert sum(each <= length for each in found) / len(found) == pytest.approx(share, abs=2 / MOST_REQUESTS)
+        assert sum(each <= length for each in found) / len(found) == pytest.approx(
+            share, abs=2 / SETTINGS.most_mixed_samples
+        )
 
 
 def test_what_does_not_fit_is_left_out_whatever_its_size() -> None:

@@ -7,7 +7,7 @@ import pytest
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.results import Environment, Lengths, MeasureResult, Mix, ProfileResult, Row
 from triton_converters.contract.step_times import StepTimes
-from triton_converters.measuring.step_times import MOST_FIGURES
+from triton_converters.measuring.settings import SETTINGS
 
 COMMAND = (
     "perf_analyzer -m some-model-name -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 16"
@@ -41,7 +41,7 @@ def test_the_largest_sweeps_fit() -> None:
 
 @pytest.mark.parametrize("models", [8, 3, 2])
 def test_the_times_of_an_ensembles_models_fit_next_to_the_largest_sweep_that_has_them(models: int) -> None:
-    rows = tuple(row(100 + number) for number in range(min(24, MOST_FIGURES // models)))
+    rows = tuple(row(100 + number) for number in range(min(24, SETTINGS.most_figures // models)))
     times = (12345678,) * len(rows)
     steps = tuple(StepTimes(f"{number}{'m' * 62}", times, times) for number in range(models))
     environment = Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.0.1", "AMD EPYC 7742, 8 cores", (COMMAND,))

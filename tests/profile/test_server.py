@@ -15,7 +15,8 @@ from hack.imagebuild.pod import free_ports
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.measuring.environment import device
-from triton_converters.measuring.server import LOOKUP_PAUSES, Endpoint, Server, own_words
+from triton_converters.measuring.server import Endpoint, Server, own_words
+from triton_converters.measuring.settings import SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_a_name_without_address_says_nothing_of_the_server(monkeypatch: pytest.M
     with pytest.raises(StageError, match=r"no-such-host\.invalid has no address") as error:
         Endpoint.parse("no-such-host.invalid:8001").resolved()
     assert (error.value.reason, error.value.final) == (Reason.SERVER_UNREACHABLE, False)
-    assert paused == [*LOOKUP_PAUSES]
+    assert paused == [*SETTINGS.lookup_pauses]
 
 
 def test_a_server_that_is_not_there_is_worth_another_run(capsys: pytest.CaptureFixture[str]) -> None:

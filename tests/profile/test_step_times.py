@@ -6,7 +6,8 @@ import pytest
 
 from triton_converters.contract.results import Row
 from triton_converters.contract.step_times import StepTimes
-from triton_converters.measuring.step_times import MOST_FIGURES, step_times
+from triton_converters.measuring.settings import SETTINGS
+from triton_converters.measuring.step_times import step_times
 
 HEADINGS = (
     "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,"
@@ -50,8 +51,8 @@ def test_where_a_rows_file_cannot_be_read_there_are_no_times(tmp_path: Path, dam
 
 
 def test_more_figures_than_fit_into_a_message_are_left_out(tmp_path: Path) -> None:
-    rows = tuple(row(each) for each in range(1, MOST_FIGURES + 2))
+    rows = tuple(row(each) for each in range(1, SETTINGS.most_figures + 2))
     for each in rows:
         write(tmp_path, "name", each.concurrency, "10,1,69,880,375")
     assert step_times(tmp_path, rows) == ()
-    assert len(step_times(tmp_path, rows[1:])[0].queue) == MOST_FIGURES
+    assert len(step_times(tmp_path, rows[1:])[0].queue) == SETTINGS.most_figures

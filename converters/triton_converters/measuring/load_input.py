@@ -24,7 +24,8 @@ from triton_converters.contract.results import Mix, Signature, Tensor
 from triton_converters.incoming.files import unfit
 from triton_converters.measuring import mixed_shapes, perf_input
 from triton_converters.measuring.mixed_shapes import Group, Picked
-from triton_converters.measuring.perf_input import FILES_OF_SIZES, LIMIT_BYTES, file_name
+from triton_converters.measuring.perf_input import FILES_OF_SIZES, file_name
+from triton_converters.measuring.settings import SETTINGS
 from triton_converters.model_config.data_types import BYTES, numpy_type, objects, of_wire, strings
 from triton_converters.model_config.shapes import requested
 
@@ -144,7 +145,7 @@ def _mixed(reference: Path, shapes: Sequence[InputShape], signature: Signature, 
         return ()
     if not signature.max_batch_size and (batch_size > 1 or len(list(reference.glob(FILES_OF_SIZES))) > 1):
         return ()
-    chosen = mixed_shapes.sent([sample for sample, _ in _samples(reference, signature)], LIMIT_BYTES)
+    chosen = mixed_shapes.sent([sample for sample, _ in _samples(reference, signature)], SETTINGS.input_bytes)
     return chosen if mixed_shapes.is_mixed(chosen) else ()
 
 
@@ -166,7 +167,7 @@ def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen:
     (directory / MIXED_FILE).write_text(perf_input.to_json([steps[each] for each in chosen]), encoding="utf-8")
 
     def one_shape(number: int, group: Group) -> OneShape:
-        file, left = f"shape-{number}.json", LIMIT_BYTES // mixed_shapes.MOST_SHAPES
+        file, left = f"shape-{number}.json", SETTINGS.input_bytes // SETTINGS.most_shapes
         taken: list[dict[str, Any]] = []
         for each in chosen:
             if each.shapes == group.shapes and (not taken or each.size <= left):

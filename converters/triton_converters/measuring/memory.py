@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-POLL_SECONDS = 0.5
-"""Pause between two readings; Triton updates its figures every two seconds by default (--metrics-interval-ms)."""
+from triton_converters.measuring.settings import SETTINGS
+
 _MEBIBYTE = 2**20
 """Unit of the peak: smaller steps say nothing."""
 _SAMPLE = re.compile(r"^nv_(gpu|cpu)_memory_used_bytes(?:\{.*\})? (\S+)$", re.MULTILINE)
@@ -54,5 +54,5 @@ class MemoryWatch:
         assert self._used_memory is not None
         while True:
             self._peak = max(self._peak, self._used_memory())
-            if self._stop.wait(POLL_SECONDS):
+            if self._stop.wait(SETTINGS.memory_poll_seconds):
                 return

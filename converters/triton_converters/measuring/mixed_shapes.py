@@ -13,19 +13,9 @@ from math import ceil, prod
 from random import Random
 
 from triton_converters.contract.results import Lengths, Mix, Row, Signature
+from triton_converters.measuring.settings import SETTINGS
 
 Shape = tuple[int, ...]
-MOST_REQUESTS = 100
-"""Most samples that are sent in turn. A window holds all of them, so that windows can agree."""
-MOST_SHAPES = 3
-"""Most shapes that are measured for a request of several samples."""
-PARTS = (50, 90, 100)
-"""If samples have more shapes: the percentiles of their size whose shapes are measured. A sample counts as
-the next larger of these, so none counts as smaller than it is."""
-MOST_LENGTHS = 4
-"""Dimensions that a result tells of: it has to fit into a termination message."""
-SEED = 2026
-"""Any number, as long as it stays: another order makes other figures."""
 PERCENTILES = (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
 MEANS = ("client_send", "network", "queue", "compute_input", "compute_infer", "compute_output", "client_receive")
 
@@ -65,10 +55,10 @@ def sent(samples: Sequence[Picked], limit_bytes: int) -> tuple[Picked, ...]:
     Those at the end that do not fit into ``limit_bytes`` together are left out, but for the first.
     """
     ordered = sorted(samples, key=lambda each: (_elements(each.shapes), each.shapes))
-    if len(ordered) > MOST_REQUESTS:
-        last = len(ordered) - 1
-        ordered = [ordered[number * last // (MOST_REQUESTS - 1)] for number in range(MOST_REQUESTS)]
-    Random(SEED).shuffle(ordered)  # noqa: S311 - the same order each time, and no secret
+    if len(ordered) > SETTINGS.most_mixed_samples:
+        last, most = len(ordered) - 1, SETTINGS.most_mixed_samples
+        ordered = [ordered[number * last // (most - 1)] for number in range(most)]
+    Random(SETTINGS.seed).shuffle(ordered)  # noqa: S311 - the same order each time, and no secret
     taken, left = ordered[:1], limit_bytes - sum(each.size for each in ordered[:1])
     for each in ordered[1:]:
         left -= each.size
@@ -79,13 +69,13 @@ def sent(samples: Sequence[Picked], limit_bytes: int) -> tuple[Picked, ...]:
 
 
 def groups(samples: Sequence[Picked]) -> tuple[Group, ...]:
-    """Return at most MOST_SHAPES shapes, from small to large, and how many of the samples each stands for."""
+    """Return at most ``most_shapes`` shapes, from small to large, and how many of the samples each stands for."""
     ordered = sorted((each.shapes for each in samples), key=lambda shapes: (_elements(shapes), shapes))
-    if len(set(ordered)) <= MOST_SHAPES:
+    if len(set(ordered)) <= SETTINGS.most_shapes:
         return tuple(Group(shapes, ordered.count(shapes)) for shapes in dict.fromkeys(ordered))
     found: dict[tuple[Shape, ...], int] = {}
     start = 0
-    for percent in PARTS:
+    for percent in SETTINGS.shape_percentiles:
         end = ceil(len(ordered) * percent / 100)
         if end > start:
             found[ordered[end - 1]] = found.get(ordered[end - 1], 0) + end - start
@@ -101,7 +91,7 @@ def describe(samples: Sequence[Picked], signature: Signature) -> Mix:
             if len(set(sizes)) > 1 and sizes not in columns:
                 columns[sizes] = _lengths(tensor.name, dimension, sorted(sizes))
     shapes = len({each.shapes for each in samples})
-    return Mix(len(samples), shapes, tuple(columns.values())[:MOST_LENGTHS])
+    return Mix(len(samples), shapes, tuple(columns.values())[: SETTINGS.most_lengths])
 
 
 def combined(rows: Sequence[Row], counts: Sequence[int]) -> Row:

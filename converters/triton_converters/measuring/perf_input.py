@@ -12,12 +12,9 @@ from typing import Any
 
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.results import Tensor
+from triton_converters.measuring.settings import SETTINGS
 from triton_converters.model_config.data_types import wire, wire_bytes
 from triton_converters.model_config.shapes import requested
-
-LIMIT_BYTES = 32 * 2**20
-"""Largest file: perf_analyzer keeps it decoded in memory, and once more for each shared memory region."""
-
 
 FILES_OF_SIZES = "perf-*.json"
 """The files of a model without a batch dimension, one for each size of its requests."""
@@ -34,7 +31,7 @@ class PerfInput:
     If there are others, ``load_input`` makes another file, of the reference's batches.
     """
 
-    def __init__(self, batched: bool, declared: Sequence[Tensor] = (), limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, batched: bool, declared: Sequence[Tensor] = (), limit_bytes: int = SETTINGS.input_bytes) -> None:
         """``declared``: the inputs whose shape in requests is declared."""
         self.batched = batched
         self.declared = {each.name: each for each in declared}

@@ -11,9 +11,6 @@ from triton_converters.contract.results import Row
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.settings import SETTINGS
 
-LAST_LINES = 5
-"""Lines of output that a message quotes: the error is among the last."""
-
 _PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)
 _OVERHEAD = re.compile(r"^\s*Avg client overhead: ([0-9.]+)%", re.MULTILINE)
 _DELAYED = re.compile(r"([0-9.]+)% of the requests were delayed")
@@ -56,7 +53,7 @@ def is_unstable(output: str) -> bool:
 def last_lines(output: str) -> str:
     """Return the end of the output on one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return " | ".join(lines[-LAST_LINES:])[-600:] or "it printed nothing"
+    return " | ".join(lines[-SETTINGS.last_lines :])[-600:] or "it printed nothing"
 
 
 class ReportError(ValueError):

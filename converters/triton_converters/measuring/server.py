@@ -21,24 +21,11 @@ from triton_converters.contract.measurement_requests import Load
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring.memory import used_bytes
+from triton_converters.measuring.settings import SETTINGS
 from triton_converters.model_config.data_types import strings, triton_type
 
-READY_SECONDS = 120
-"""How long to wait for a model that was ready before."""
-LOOKUP_PAUSES = (1.0, 2.0, 4.0)
-"""Seconds before a name is looked up again. Some network plugins let a pod out only seconds after its start."""
-POLL_SECONDS, TOLD_SECONDS = 0.2, 60
-"""Seconds between two looks at a model that is not ready, and between two lines of the log about it."""
-HTTP_SECONDS = 10
-ANSWER_SECONDS = 300.0
-"""How long to wait for an answer before the request is sent again. A server that hangs never answers."""
-LOAD_SECONDS = 600
-"""How long a model may take to load; TensorRT inside ONNX Runtime builds an engine while loading."""
 LOST_STUB = "Stub process"
 """Triton's words if the process of a Python-based backend died or got no processor time for seconds."""
-RESEND_PAUSES = (0.5, 2, 5)
-"""Seconds before a request without an answer is sent again. The channel reconnects by itself; if that is refused, it
-waits a second before it tries again."""
 ANSWER_CODES = frozenset(
     str(code)
     for code in (
@@ -61,10 +48,6 @@ RAISED = re.compile(
     r"Failed to process the request\(s\) for model '[^']*', message: (?:\w+: )?(.*?)(?:\n\nAt:\n.*)?", re.DOTALL
 )
 """How Triton's Python backend answers for a model that raised an exception."""
-METRICS_SECONDS = 2
-"""How long to wait for the metrics endpoint, which a Service or a NetworkPolicy may block."""
-LARGEST_BYTES = 16 * 2**20
-"""Most that is read of an answer about the server or a model, or of its metrics. Real ones are below 1 MiB."""
 GRPC_PORT, METRICS_PORT = 8001, 8002
 """tritonserver's default ports: even if HTTP is measured, the gates send inference requests through gRPC."""
 
@@ -95,7 +78,7 @@ class Endpoint:
         return Endpoint(str(first[4][0]), self.port)
 
     def _addresses(self) -> list[Any]:
-        pauses = iter(LOOKUP_PAUSES)
+        pauses = iter(SETTINGS.lookup_pauses)
         while True:
             try:
                 return list(socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM))
@@ -131,7 +114,7 @@ class Server:
         metrics = load.metrics_url or str(Endpoint(self.http.host, METRICS_PORT))
         self._metrics = Endpoint.parse(metrics).resolved()
 
-    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+    def wait_ready(self, seconds: float = SETTINGS.ready_seconds) -> None:
         """Return once the model's ready URL answers 200; the server's would do so even with an empty repository.
 
         Raises StageError(ServerCrashed) if it does not within ``seconds``.
@@ -148,9 +131,9 @@ class Server:
             if time.monotonic() >= deadline:
                 raise _gone(f"http://{self.http}{path} {answer} after {seconds:g} s; see the server's log")
             if time.monotonic() >= told:
-                told += TOLD_SECONDS
+                told += SETTINGS.told_seconds
                 print(f"waiting for model {self.model}: http://{self.http}{path} {answer}", flush=True)
-            time.sleep(POLL_SECONDS)
+            time.sleep(SETTINGS.poll_seconds)
 
     def version(self) -> str:
         """Return tritonserver's version, such as 2.51.0."""
@@ -181,7 +164,7 @@ class Server:
     def used_memory(self, device: str) -> int:
         """Return the bytes of ``device``, gpu or cpu, in use now by the server's metrics; 0 if they are unknown."""
         try:
-            _, body = _ask(self._metrics, "GET", "/metrics", METRICS_SECONDS)
+            _, body = _ask(self._metrics, "GET", "/metrics", SETTINGS.metrics_seconds)
         except OSError:
             return 0
         return used_bytes(body.decode(errors="replace"), device)
@@ -193,11 +176,11 @@ class Server:
 
         Raises StageError: ServerCrashed if the server ended while it loaded the model, ServerUnreachable if it hangs.
         """
-        body = json.dumps({"parameters": {"config": config}})
+        body, seconds = json.dumps({"parameters": {"config": config}}), SETTINGS.load_seconds
         try:
-            status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", LOAD_SECONDS, body)
+            status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", seconds, body)
         except TimeoutError as error:
-            message = f"the server hangs: it did not load {self.model} within {LOAD_SECONDS} s; see the server's log"
+            message = f"the server hangs: it did not load {self.model} within {seconds} s; see the server's log"
             raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
         except OSError as error:
             raise _gone(f"the server ended while it loaded {self.model} ({error}); see the server's log") from error
@@ -231,10 +214,10 @@ class Server:
 
     def _answer(self, inputs: list[InferInput], outputs: list[InferRequestedOutput]) -> InferResult:
         """Return the server's answer; if none comes, send the request again, since inference changes nothing."""
-        pauses = iter(RESEND_PAUSES)
+        pauses = iter(SETTINGS.resend_pauses)
         while True:
             try:
-                return self._client.infer(self.model, inputs, outputs=outputs, client_timeout=ANSWER_SECONDS)
+                return self._client.infer(self.model, inputs, outputs=outputs, client_timeout=SETTINGS.answer_seconds)
             except InferenceServerException as error:
                 words = error.message() or ""
                 if self._is_gone() or LOST_STUB in words:
@@ -246,7 +229,7 @@ class Server:
                     ) from error
                 pause = next(pauses, None)
                 if pause is None:
-                    times = len(RESEND_PAUSES) + 1
+                    times = len(SETTINGS.resend_pauses) + 1
                     message = f"a request to model {self.model} was sent {times} times and got no answer: {words}"
                     raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
                 print(f"a request got no answer ({words}); it is sent again in {pause:g} s", flush=True)
@@ -271,7 +254,7 @@ class Server:
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """Return status and body; raises OSError if nothing answers."""
-        return _ask(self.http, "GET", path, HTTP_SECONDS)
+        return _ask(self.http, "GET", path, SETTINGS.http_seconds)
 
 
 def own_words(message: str) -> str:
@@ -286,13 +269,13 @@ def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str |
     try:
         connection.request(method, path, body)
         response = connection.getresponse()
-        answer = response.read(LARGEST_BYTES + 1)
+        answer = response.read(SETTINGS.largest_answer_bytes + 1)
     except http.client.HTTPException as error:
         raise OSError(str(error)) from error
     finally:
         connection.close()
-    if len(answer) > LARGEST_BYTES:
-        raise OSError(f"the answer is longer than {LARGEST_BYTES} bytes")
+    if len(answer) > SETTINGS.largest_answer_bytes:
+        raise OSError(f"the answer is longer than {SETTINGS.largest_answer_bytes} bytes")
     return response.status, answer
 
 

@@ -90,6 +90,48 @@ class Settings:
     200 ms at first, so that windows were to hold 3 requests instead of 50."""
     alone_seconds: float = 10.0
     """Time after which no further request is timed alone, so that a slow model's Job takes little longer."""
+    memory_poll_seconds: float = 0.5
+    """Pause between two readings; Triton updates its figures every two seconds by default (--metrics-interval-ms)."""
+    most_mixed_samples: int = 100
+    """Most samples that are sent in turn. A window holds all of them, so that windows can agree."""
+    most_shapes: int = 3
+    """Most shapes that are measured for a request of several samples."""
+    shape_percentiles: tuple[int, ...] = (50, 90, 100)
+    """If samples have more shapes: the percentiles of their size whose shapes are measured. A sample counts as the next
+    larger of these, so none counts as smaller than it is."""
+    most_lengths: int = 4
+    """Dimensions that a result tells of: it has to fit into a termination message."""
+    seed: int = 2026
+    """Any number, as long as it stays: another order makes other figures."""
+    input_bytes: int = 32 * 2**20
+    """Largest file: perf_analyzer keeps it decoded in memory, and once more for each shared memory region."""
+    last_lines: int = 5
+    """Lines of output that a message quotes: the error is among the last."""
+    most_figures: int = 60
+    """Rows times models of which a result tells: it has to fit into a termination message."""
+    longest_file_bytes: int = 64 * 1024
+    """Bytes of a file that are read: it has two lines."""
+    ready_seconds: float = 120.0
+    """How long to wait for a model that was ready before."""
+    lookup_pauses: tuple[float, ...] = (1.0, 2.0, 4.0)
+    """Seconds before a name is looked up again. Some network plugins let a pod out only seconds after its start."""
+    poll_seconds: float = 0.2
+    """Between two looks at a model that is not ready."""
+    told_seconds: float = 60.0
+    """Between two lines of the log about it."""
+    http_seconds: float = 10.0
+    """How long to wait for any other answer over HTTP."""
+    answer_seconds: float = 300.0
+    """How long to wait for an answer before the request is sent again. A server that hangs never answers."""
+    load_seconds: int = 600
+    """How long a model may take to load; TensorRT inside ONNX Runtime builds an engine while loading."""
+    resend_pauses: tuple[float, ...] = (0.5, 2.0, 5.0)
+    """Seconds before a request without an answer is sent again. The channel reconnects by itself; if that is refused,
+    it waits a second before it tries again."""
+    metrics_seconds: float = 2.0
+    """How long to wait for the metrics endpoint, which a Service or a NetworkPolicy may block."""
+    largest_answer_bytes: int = 16 * 2**20
+    """Most that is read of an answer about the server or a model, or of its metrics. Real ones are below 1 MiB."""
 
     @property
     def unsettled(self) -> float:

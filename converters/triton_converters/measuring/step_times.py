@@ -12,11 +12,8 @@ from pathlib import Path
 from triton_converters.contract.results import Row
 from triton_converters.contract.step_times import StepTimes, by_model
 from triton_converters.measuring.perf_analyzer import Point
+from triton_converters.measuring.settings import SETTINGS
 
-MOST_FIGURES = 60
-"""Rows times models of which a result tells: it has to fit into a termination message."""
-LONGEST_FILE = 64 * 1024
-"""Bytes of a file that are read: it has two lines."""
 COMPUTE = ("Server Compute Input", "Server Compute Infer", "Server Compute Output")
 
 
@@ -24,18 +21,18 @@ def step_times(directory: Path, rows: Sequence[Row]) -> tuple[StepTimes, ...]:
     """Return the times of each model in an online sweep, sorted by the models' names.
 
     Empty for a model that is no ensemble, if a point's files are missing, as where samples of several shapes are
-    measured one after the other, and if there are more than MOST_FIGURES.
+    measured one after the other, and if there are more than ``most_figures``.
     """
     of_rows = [dict(_of_point(directory, Point("online", row.batch_size, row.concurrency).name)) for row in rows]
     found = by_model(of_rows)
-    return found if len(found) * len(rows) <= MOST_FIGURES else ()
+    return found if len(found) * len(rows) <= SETTINGS.most_figures else ()
 
 
 def _of_point(directory: Path, point: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each model's name, and its times in its queue and computing, in microseconds."""
     for file in directory.glob(f"*_v*.{point}.csv"):
         with file.open(encoding="utf-8", errors="replace") as opened:
-            lines = list(csv.DictReader(io.StringIO(opened.read(LONGEST_FILE))))
+            lines = list(csv.DictReader(io.StringIO(opened.read(SETTINGS.longest_file_bytes))))
         try:
             (line,) = lines
             times = int(line["Server Queue"]), sum(int(line[column]) for column in COMPUTE)

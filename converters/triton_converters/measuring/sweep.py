@@ -26,6 +26,10 @@ from triton_converters.measuring.perf_output import ReportError
 from triton_converters.measuring.settings import SETTINGS
 
 UNSTABLE = ", unstable: its windows differ by {:.0f} %"
+TOO_LARGE = (
+    "because it keeps the inputs and outputs of a point's requests; raise the limit in spec.conversion.pod.resources,"
+    " or lower spec.performance.measurement.requestCount"
+)
 NEEDED = {False: "after it", True: "after it that are measured in any case"}
 
 
@@ -264,10 +268,10 @@ def _measure(plan: Plan, run: Run, invoke: Invoke) -> tuple[Row, tuple[str, ...]
         run, attempt = following, _attempt(plan, following, invoke)
     if attempt.row is not None:
         return attempt.row, attempt.argv
+    words, reason = str(attempt.excess or "found no window with a request in it"), Reason.MEASUREMENT_FAILED
     if isinstance(attempt.excess, MemoryError):
-        raise _out_of_memory(run.point, str(attempt.excess)) from attempt.excess
-    words = str(attempt.excess) if attempt.excess else "found no window with a request in it"
-    raise _failed(run.point, words) from attempt.excess
+        words, reason = f"{words}, {TOO_LARGE}", Reason.OUT_OF_MEMORY
+    raise _failed(run.point, words, reason) from attempt.excess
 
 
 def _attempt(plan: Plan, run: Run, invoke: Invoke) -> Attempt:
@@ -309,16 +313,6 @@ def _attempt(plan: Plan, run: Run, invoke: Invoke) -> Attempt:
     return Attempt(argv, rate=rate)
 
 
-def _failed(point: Point, message: str) -> StageError:
+def _failed(point: Point, message: str, reason: Reason = Reason.MEASUREMENT_FAILED) -> StageError:
     """Return a StageError that is not final: another run may find a quieter machine, or the server back."""
-    return StageError(Reason.MEASUREMENT_FAILED, f"perf_analyzer at {point} ({point.scenario}) {message}", final=False)
-
-
-def _out_of_memory(point: Point, message: str) -> StageError:
-    """Return a StageError for a perf_analyzer that took too much memory."""
-    what = (
-        f"perf_analyzer at {point} ({point.scenario}) {message}, because it keeps the inputs and outputs of a point's"
-        " requests; raise the limit in spec.conversion.pod.resources, or lower"
-        " spec.performance.measurement.requestCount"
-    )
-    return StageError(Reason.OUT_OF_MEMORY, what, final=False)
+    return StageError(reason, f"perf_analyzer at {point} ({point.scenario}) {message}", final=False)

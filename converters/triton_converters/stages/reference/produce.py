@@ -42,18 +42,13 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     """
     source = published_source(request.source)
     with hub_files.offered(source, [request.model]):
-        _produce(request, source, incoming)
-
-
-def _produce(request: ReferenceRequest, source: Path, incoming: Path) -> None:
-    started = time.monotonic()
-    model = framework.load(source, request.model, request.model.format)
-    _check_length(model, request)
-    record(model, request, source, incoming)
-    members: tuple[Names, ...] = ()
-    if isinstance(model, Ensemble):
-        _record_members(model, request, incoming)
-        members = tuple(map(_names, model.models))
+        started = time.monotonic()
+        model = framework.load(source, request.model, request.model.format)
+        _check_length(model, request)
+        record(model, request, source, incoming)
+        if isinstance(model, Ensemble):
+            _record_members(model, request, incoming)
+    members = tuple(map(_names, model.models)) if isinstance(model, Ensemble) else ()
     seconds = round(time.monotonic() - started, 3)
     documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used(), gpu.used()))
 
