@@ -4,11 +4,11 @@ import copy
 
 import pytest
 
-from hack.docs import advice as generate_advice
 from tests.report.subjects import golden
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_operator.jobs.passing import PASSING
 from triton_plugin.reading.subject import parse
+from triton_plugin.telling.advice import advice
 from triton_plugin.telling.explain import explain
 
 VERSION, RETRY = "set a new spec.source.version", "kubectl triton retry NAME"
@@ -46,7 +46,7 @@ not look again by itself."""
 
 @pytest.mark.parametrize("reason", LASTING)
 def test_the_advice_says_how_it_is_tried_again(reason: Reason) -> None:
-    text = generate_advice.advice()[str(reason)]
+    text = advice(str(reason))
     assert VERSION in text or reason in OUTSIDE | SPEC, text
     assert RETRY in text or reason not in OUTSIDE | EITHER, text
 
