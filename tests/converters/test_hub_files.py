@@ -13,11 +13,11 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.load import hub_files
-from triton_converters.python_backend import environment, user_step
+from triton_converters.python_backend import user_step
 
 source, clean, step = test_python_ensemble.source, test_triton_python.clean, test_triton_python.step
 SNAPSHOT = "snapshots/" + "0123456789" * 4
-VARIABLES = (*environment.HUB_PLACES, *environment.OFFLINE)
+VARIABLES = (*user_step.HUB_PLACES, *user_step.OFFLINE)
 READ = """
 import os
 from pathlib import Path
@@ -54,14 +54,14 @@ def test_one_step_reads_its_own_folder(tmp_path: Path) -> None:
     cache(tmp_path / "a", "me--net", "words")
     with hub_files.offered(tmp_path, given("a/step.py", "b/step.py")):
         assert {name: os.environ[name] for name in VARIABLES} == {
-            **dict.fromkeys(environment.HUB_PLACES, str(tmp_path / "a/huggingface")),
-            **environment.OFFLINE,
+            **dict.fromkeys(user_step.HUB_PLACES, str(tmp_path / "a/huggingface")),
+            **user_step.OFFLINE,
         }
 
 
 def test_a_step_without_a_folder_asks_nobody_either(tmp_path: Path) -> None:
     with hub_files.offered(tmp_path, given("a/step.py")):
-        assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == environment.OFFLINE
+        assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == user_step.OFFLINE
 
 
 def test_without_a_step_nothing_changes(tmp_path: Path) -> None:

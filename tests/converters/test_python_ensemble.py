@@ -250,7 +250,7 @@ def test_the_revision_holds_what_a_server_loads(source: Path) -> None:
     assert sorted(path.name for path in models.iterdir()) == ["count", "double", "label", "words"]
     files = [path.relative_to(models / "count").as_posix() for path in (models / "count").rglob("*") if path.is_file()]
     assert sorted(files) == [
-        "1/_triton_step.py", "1/_triton_step_environment.py", "1/guard.py", "1/model.py",
+        "1/_triton_step.py", "1/guard.py", "1/model.py",
         "1/source/count/near.py", "1/source/count/step.py", "1/step.json",
         "config.pbtxt", "warmup/word",
     ]  # fmt: skip

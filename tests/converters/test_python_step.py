@@ -31,7 +31,6 @@ def test_a_step_has_our_program_and_the_folder_of_its_file(source: Path, tmp_pat
     assert found == (
         "model.py",
         "guard.py",
-        "_triton_step_environment.py",
         "_triton_step.py",
         "source/steps/data/words.txt",
         "source/steps/decode.py",

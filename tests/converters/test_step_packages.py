@@ -19,7 +19,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import PackagesRequest, RequirementsFile
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import environment
+from triton_converters.python_backend import user_step
 from triton_converters.stages.packages import prepare
 
 index, source = test_packages.index, test_python_ensemble.source
@@ -88,9 +88,7 @@ def test_a_revision_holds_the_packages_of_its_step(source: Path) -> None:
     count, *others = whole.members
     run_convert(replace(whole, members=(replace(count, step_packages="a" * 16), *others)))
     models = layout.model_repository("f" * 16)
-    found = {
-        each.relative_to(models).as_posix() for each in models.rglob("*") if environment.PACKAGES in each.parts[:-1]
-    }
+    found = {each.relative_to(models).as_posix() for each in models.rglob("*") if user_step.PACKAGES in each.parts[:-1]}
     assert found == {
         "count/1/packages/reader.py",
         "count/1/packages/reader-1.0.dist-info",

@@ -10,7 +10,7 @@ from triton_converters.claim_store.publish import link_or_copy, write_file
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.python_backend import environment, user_step
+from triton_converters.python_backend import user_step
 
 MODEL = "model.py"
 """The file that Triton's Python backend loads."""
@@ -18,7 +18,6 @@ HOME = Path(user_step.__file__).parent
 PROGRAMS = {
     MODEL: HOME / "model.py",
     "guard.py": HOME / "guard.py",
-    "_triton_step_environment.py": HOME / "environment.py",
     "_triton_step.py": HOME / "user_step.py",
 }
 """What of ours a server runs, by the name that it has there."""
@@ -58,9 +57,9 @@ def write(source: Path, file: str, directory: Path, packages: Path | None = None
         raise StageError(Reason.SOURCE_INVALID, f"{message}: require fewer packages, or smaller ones")
     for name, program in PROGRAMS.items():
         shutil.copyfile(program, directory / name)
-    linked = {f"{environment.SOURCE}/{path.as_posix()}": source / path for path in taken}
+    linked = {f"{user_step.SOURCE}/{path.as_posix()}": source / path for path in taken}
     if packages:
-        linked |= {f"{environment.PACKAGES}/{path.as_posix()}": packages / path for path in packaged}
+        linked |= {f"{user_step.PACKAGES}/{path.as_posix()}": packages / path for path in packaged}
     for name, path in linked.items():
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -95,6 +94,6 @@ def write_settings(
     the outputs that are served with others, by their names; the step's code is told these. ``completes``: the file
     declares its tensors itself, and its code is told those.
     """
-    settings = {"file": file, "threads": threads} | ({environment.DECLARED: dict(declared)} if declared else {})
-    settings |= {environment.COMPLETES: True} if completes else {}
-    write_file(directory / environment.STEP, json.dumps(settings).encode())
+    settings = {"file": file, "threads": threads} | ({user_step.DECLARED: dict(declared)} if declared else {})
+    settings |= {user_step.COMPLETES: True} if completes else {}
+    write_file(directory / user_step.STEP, json.dumps(settings).encode())

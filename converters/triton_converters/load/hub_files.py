@@ -11,8 +11,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
-from triton_converters.python_backend.environment import HUB_PLACES, OFFLINE, read_hub
-from triton_converters.python_backend.user_step import HUB
+from triton_converters.python_backend.user_step import HUB, HUB_PLACES, OFFLINE, read_hub
 
 REFS = "refs"
 """Folder of a model with the commit of each branch."""

@@ -24,6 +24,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+STEP, SOURCE, PACKAGES = "step.json", "source", "packages"
+"""Names next to this file: what is run, the user's folder, and the step's packages."""
+DECLARED = "declared"
+"""In ``step.json``: the sizes that the spec declares of outputs whose answers have others, by their names."""
+COMPLETES = "completes"
+"""In ``step.json``: whether the file declares its tensors itself, by ``auto_complete_config``."""
 MISSING = "a step sees NumPy, its folder and the packages of its model's requirements: add what is missing to these"
 BACKEND = "triton_python_backend_utils"
 NUMPY_TYPES = {
@@ -46,6 +52,9 @@ HUB = "huggingface"
 """Folder next to the user's file with what it loads from the Hugging Face hub, as that hub's libraries keep it."""
 NOT_FOUND = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
 """What these libraries raise for what is not in the folder."""
+HUB_PLACES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
+"""Variables that name such a folder to these libraries, new and old. HF_HOME would hold the user's token too."""
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
 class StepError(Exception):
@@ -167,6 +176,13 @@ class Loaded:
         sys.modules.setdefault(file.stem, module)
         specification.loader.exec_module(module)
         return module
+
+
+def read_hub(folder: Path) -> None:
+    """Let the hub's libraries read a folder, if there is one, and ask no server, which they give up after a minute."""
+    os.environ.update(OFFLINE)
+    if folder.is_dir():
+        os.environ.update(dict.fromkeys(HUB_PLACES, str(folder)))
 
 
 class RunningStep:
