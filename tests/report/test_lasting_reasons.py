@@ -5,7 +5,8 @@ import copy
 import pytest
 
 from tests.report.subjects import golden
-from triton_converters.contract.reasons import FAILURES, Reason
+from triton_converters.contract.failure_reasons import FAILURES
+from triton_converters.contract.reasons import Reason
 from triton_operator.jobs.passing import PASSING
 from triton_plugin.reading.subject import parse
 from triton_plugin.telling.advice import advice

@@ -3,40 +3,20 @@
 Shared by the Jobs and the controller; standard library only.
 """
 
-from enum import Flag, StrEnum, auto
+from enum import StrEnum
 from typing import Self
-
-
-class Finder(Flag):
-    """The containers of Jobs that may find out a reason; a Job that tells of another one is not believed."""
-
-    OUR_CODE = auto()
-    """Only containers with our programs alone: they find what is wrong with the source, the claim or the server's
-    release, on which the operator and people act."""
-    PIP = auto()
-    """Containers `run` with pip: no other one asks an index."""
-    USER_CODE = auto()
-    """Containers `run` with the user's code."""
-    CLIENT = auto()
-    """Containers `run` with a client of a server."""
-    ANY_RUN = PIP | USER_CODE | CLIENT
-
-
-NO_JOB = Finder(0)
-"""The finder of what only the operator finds, such as a pod that no node takes."""
 
 
 class Reason(StrEnum):
     """A CamelCase reason; ``reason.doc`` is its sentence (source of docs/reasons.md)."""
 
     doc: str
-    finder: Finder
 
-    def __new__(cls, value: str, doc: str, finder: Finder = NO_JOB) -> Self:
-        """Attach the sentence and the finder to the value."""
+    def __new__(cls, value: str, doc: str) -> Self:
+        """Attach the sentence to the value."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.doc, member.finder = doc, finder
+        member.doc = doc
         return member
 
     # Progress: conditions show these while work goes on or once it is done.
@@ -176,29 +156,24 @@ class Reason(StrEnum):
     SOURCE_NOT_FOUND = (
         "SourceNotFound",
         "The URI names nothing on the claim, in the ConfigMap or on the server; the operator tries again.",
-        Finder.OUR_CODE,
     )
     SOURCE_UNREACHABLE = (
         "SourceUnreachable",
         "The server of the source, or the package index, does not answer or stopped sending; the operator tries again.",
-        Finder.PIP,
     )
     SOURCE_TRUNCATED = (
         "SourceTruncated",
         "The server of the source sent less or more than it had announced; the operator tries again.",
-        Finder.OUR_CODE,
     )
     SOURCE_CHANGED = (
         "SourceChanged",
         "The source changed again and again while it was copied to the claim; the operator tries again.",
-        Finder.OUR_CODE,
     )
 
     # Failures that last until somebody changes something.
     INVALID_SPEC = (
         "InvalidSpec",
         "A value or an argument is refused, fields do not go together, or there are too many labels.",
-        Finder.USER_CODE | Finder.CLIENT,
     )
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = (
@@ -210,104 +185,69 @@ class Reason(StrEnum):
     SOURCE_INVALID = (
         "SourceInvalid",
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
-        Finder.ANY_RUN,
     )
     SOURCE_ACCESS_DENIED = (
         "SourceAccessDenied",
         "The server of the source, or the package index, refused the credentials, or asks for some or for terms.",
-        Finder.PIP,
     )
     SOURCE_CERTIFICATE_INVALID = (
         "SourceCertificateInvalid",
         "The certificate of the source's server is not one that the source Job trusts.",
-        Finder.OUR_CODE,
     )
-    DIGEST_MISMATCH = (
-        "DigestMismatch",
-        "The SHA-256 of the source, or of a package, is not the one that is asked for.",
-        Finder.PIP,
-    )
+    DIGEST_MISMATCH = "DigestMismatch", "The SHA-256 of the source, or of a package, is not the one that is asked for."
     ENTRYPOINT_INVALID = (
         "EntrypointInvalid",
         "The entrypoint's file is missing, lacks the function or class, or does not return what is required.",
-        Finder.USER_CODE,
     )
     REQUIREMENTS_INVALID = (
         "RequirementsInvalid",
         "The requirements file is missing, or holds a line that is not a plain requirement; the message names it.",
-        Finder.PIP,
     )
     PACKAGE_NOT_FOUND = (
         "PackageNotFound",
         "The package index has no wheels of the packages that fit each other and the image, and that pip installs.",
-        Finder.PIP,
     )
     INDEX_UNTRUSTED = (
         "IndexUntrusted",
         "The certificate of the package index is not one that the packages Job trusts, or the index redirects to plain"
         " http.",
-        Finder.PIP,
     )
-    USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception, or ended the process.", Finder.ANY_RUN
-    CHECKPOINT_INVALID = (
-        "CheckpointInvalid",
-        "The checkpoint, or the model's own file, is missing or cannot be read.",
-        Finder.USER_CODE,
-    )
+    USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception, or ended the process."
+    CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
     FORMAT_NOT_FOUND = (
         "FormatNotFound",
         "The spec leaves out the model's format, and its content, such as weights alone, is of no such format.",
-        Finder.USER_CODE,
     )
     MODEL_CONFIG_REFUSED = (
         "ModelConfigRefused",
         "config.pbtxt cannot be read, does not fit the model's file, or asks for what the operator does not serve.",
-        Finder.USER_CODE | Finder.CLIENT,
     )
-    PICKLE_REFUSED = (
-        "PickleRefused",
-        "The checkpoint is a pickle that holds more than weights; it was not executed.",
-        Finder.USER_CODE,
-    )
+    PICKLE_REFUSED = "PickleRefused", "The checkpoint is a pickle that holds more than weights; it was not executed."
     DATALOADER_INVALID = (
         "DataloaderInvalid",
         "The dataloader yields no batch, no labels for a threshold, or names, shapes or types that do not fit.",
-        Finder.USER_CODE,
     )
     INPUTS_NOT_GENERATED = (
         "InputsNotGenerated",
         "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
-        Finder.USER_CODE,
     )
-    FRAMEWORK_FAILED = (
-        "FrameworkFailed",
-        "The model, or a Python step, failed, crashed, or gave what cannot be served.",
-        Finder.USER_CODE,
-    )
+    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, crashed, or gave what cannot be served."
     GPU_UNAVAILABLE = (
         "GpuUnavailable",
         "The user's code, PyTorch or TensorFlow should use a GPU, but the Job has none or its image does not see it.",
-        Finder.USER_CODE,
     )
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",
         "The framework's model, or a Python step, gives different outputs for the same samples.",
-        Finder.USER_CODE,
     )
     BATCHING_UNSUPPORTED = (
         "BatchingUnsupported",
         "The framework's model, or a Python step, answers a sample in a batch otherwise than alone, or not at all.",
-        Finder.USER_CODE,
     )
-    REFERENCE_NOT_FINITE = (
-        "ReferenceNotFinite",
-        "The outputs of the model, or a Python step, hold NaN or infinity.",
-        Finder.USER_CODE,
-    )
+    REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The outputs of the model, or a Python step, hold NaN or infinity."
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample, so agreement would prove nothing.",
-        Finder.USER_CODE,
     )
     APPROVAL_INVALID = (
         "ApprovalInvalid",
@@ -315,64 +255,36 @@ class Reason(StrEnum):
     )
 
     # A candidate's own failures; the others go on.
-    CONVERSION_FAILED = (
-        "ConversionFailed",
-        "The exporter failed or crashed, or the file does not fit the signature.",
-        Finder.USER_CODE,
-    )
+    CONVERSION_FAILED = "ConversionFailed", "The exporter failed or crashed, or the file does not fit the signature."
     CONVERSION_UNSUPPORTED = (
         "ConversionUnsupported",
         "The format cannot hold the model or its tensors' names, or no server the Python step.",
-        Finder.USER_CODE,
     )
     GAINS_NOTHING = (
         "GainsNothing",
         "No INT8 graph is both faster than fp32 and close to it, or TensorRT inside ONNX Runtime built no engine.",
-        Finder.USER_CODE | Finder.CLIENT,
     )
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
         "The converted file's data types are not those of the requested precision.",
-        Finder.USER_CODE | Finder.CLIENT,
     )
-    TENSORRT_UNAVAILABLE = (
-        "TensorRtUnavailable",
-        "The Job's image has no TensorRT, or the Job has no GPU to build for.",
-        Finder.USER_CODE,
-    )
+    TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
     FORMAT_NOT_SERVED = (
         "FormatNotServed",
         "The server's release has no backend for the format, or reads no such ONNX operator set or TensorRT engine.",
-        Finder.OUR_CODE,
     )
     GPU_PRODUCT_MISSING = (
         "GpuProductMissing",
         "The candidate, or the comparison of several, needs one GPU product, but none is set or no node has it.",
     )
-    MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model.", Finder.USER_CODE | Finder.CLIENT
-    SIGNATURE_MISMATCH = (
-        "SignatureMismatch",
-        "The server's metadata differs from the signature.",
-        Finder.USER_CODE | Finder.CLIENT,
-    )
-    OUTPUTS_NOT_FINITE = (
-        "OutputsNotFinite",
-        "The served outputs hold NaN or infinity where the reference has none.",
-        Finder.USER_CODE | Finder.CLIENT,
-    )
-    OUTPUTS_DIFFER = (
-        "OutputsDiffer",
-        "The served outputs are outside the tolerance of the reference.",
-        Finder.USER_CODE | Finder.CLIENT,
-    )
-    INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error.", Finder.CLIENT
-    METRIC_FAILED = (
-        "MetricFailed",
-        "The metrics entrypoint raised an exception, or computed no metric of that name.",
-        Finder.USER_CODE,
-    )
+    MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model."
+    SIGNATURE_MISMATCH = "SignatureMismatch", "The server's metadata differs from the signature."
+    OUTPUTS_NOT_FINITE = "OutputsNotFinite", "The served outputs hold NaN or infinity where the reference has none."
+    OUTPUTS_DIFFER = "OutputsDiffer", "The served outputs are outside the tolerance of the reference."
+    INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error."
+    METRIC_FAILED = "MetricFailed", "The metrics entrypoint raised an exception, or computed no metric of that name."
     THRESHOLD_NOT_MET = "ThresholdNotMet", "A metric is outside its threshold."
-    MEASUREMENT_FAILED = "MeasurementFailed", "perf_analyzer ended without a measurement.", Finder.CLIENT
+    MEASUREMENT_FAILED = "MeasurementFailed", "perf_analyzer ended without a measurement."
     CONSTRAINTS_NOT_MET = "ConstraintsNotMet", "No measurement meets every constraint."
     NOT_BEST = "NotBest", "Another candidate's best measurement is better."
     PASSED = "Passed", "The candidate passed every gate."
@@ -403,47 +315,25 @@ class Reason(StrEnum):
     CLAIM_UNUSABLE = (
         "ClaimUnusable",
         "The claim is mounted read-only or for one pod at a time, or its directory belongs to another user.",
-        Finder.OUR_CODE,
     )
     REPOSITORY_DAMAGED = (
         "RepositoryDamaged",
         "A revision on the claim is not what was published; it is published anew, and running servers stay.",
-        Finder.OUR_CODE,
     )
-    REPOSITORY_UNKNOWN = (
-        "RepositoryUnknown",
-        "The claim's .triton-operator is not this operator's, or holds more.",
-        Finder.OUR_CODE,
-    )
-    STORAGE_FULL = "StorageFull", "No space is left on the claim.", Finder.ANY_RUN
-    OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit.", Finder.ANY_RUN
+    REPOSITORY_UNKNOWN = "RepositoryUnknown", "The claim's .triton-operator is not this operator's, or holds more."
+    STORAGE_FULL = "StorageFull", "No space is left on the claim."
+    OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
     DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."
-    CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines.", Finder.ANY_RUN
-    RESULT_MISSING = (
-        "ResultMissing",
-        "The Job left no valid result, or the claim lacks the revision of a server.",
-        Finder.ANY_RUN,
-    )
-    INPUT_MISSING = (
-        "InputMissing",
-        "The claim lacks what an earlier Job published there, which is made again.",
-        Finder.OUR_CODE,
-    )
-    SERVER_CRASHED = (
-        "ServerCrashed",
-        "tritonserver ended with an error, or hung as it loaded; the message says which.",
-        Finder.CLIENT,
-    )
+    CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
+    RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks the revision of a server."
+    INPUT_MISSING = "InputMissing", "The claim lacks what an earlier Job published there, which is made again."
+    SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error, or hung as it loaded; the message says which."
     SERVER_UNREACHABLE = (
         "ServerUnreachable",
         "tritonserver's name has no address, or a request got no answer although it was sent several times.",
-        Finder.CLIENT,
     )
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded", "The server was not ready in time."
 
-
-FAILURES = frozenset(reason for reason in Reason if reason.finder)
-"""The failures that a Job may end with."""
 
 _BY_VALUE = {str(reason): reason for reason in Reason}
 
@@ -456,8 +346,3 @@ def known_reason(value: str) -> Reason | None:
 def reason_of(value: str) -> Reason:
     """Return the reason with that value; raises KeyError if there is none."""
     return _BY_VALUE[value]
-
-
-def found_by(finder: Finder) -> frozenset[Reason]:
-    """Return the failures that such a container, or one of several, may end with."""
-    return frozenset(reason for reason in Reason if reason.finder & finder)

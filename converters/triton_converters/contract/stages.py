@@ -16,13 +16,14 @@ from triton_converters.contract.conversion_requests import (
     SourceRequest,
 )
 from triton_converters.contract.document import Document
+from triton_converters.contract.failure_reasons import OF_CLIENTS, OF_PACKAGES, OF_USER_CODE
 from triton_converters.contract.measurement_requests import (
     MeasureRequest,
     MetricsRequest,
     ProfileRequest,
     SearchRequest,
 )
-from triton_converters.contract.reasons import Finder, Reason, found_by
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CleanResult,
     ConvertResult,
@@ -76,7 +77,7 @@ STAGES: Mapping[str, Stage] = {
         layout.packages_directory,
         boxed=True,
         deadline=CONVERSION,
-        told_by_run=found_by(Finder.PIP),
+        told_by_run=OF_PACKAGES,
         log_lines=("download ", "resolve "),
     ),
     "reference": Stage(
@@ -86,7 +87,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=found_by(Finder.USER_CODE),
+        told_by_run=OF_USER_CODE,
         log_lines=("reference: ",),
     ),
     "convert": Stage(
@@ -96,7 +97,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=found_by(Finder.USER_CODE),
+        told_by_run=OF_USER_CODE,
     ),
     "profile": Stage(
         ProfileRequest,
@@ -104,7 +105,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=found_by(Finder.CLIENT),
+        told_by_run=OF_CLIENTS,
         log_lines=("gates: ", "offline ", "online ", "request rate "),
     ),
     "metrics": Stage(
@@ -114,7 +115,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=found_by(Finder.USER_CODE),
+        told_by_run=OF_USER_CODE,
     ),
     "search": Stage(
         SearchRequest,
@@ -122,7 +123,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=found_by(Finder.CLIENT),
+        told_by_run=OF_CLIENTS,
         log_lines=("search ",),
     ),
     "measure": Stage(
@@ -131,7 +132,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=found_by(Finder.CLIENT),
+        told_by_run=OF_CLIENTS,
         log_lines=("online ",),
     ),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),

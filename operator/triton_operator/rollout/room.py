@@ -33,7 +33,7 @@ class Room(Enum):
     NONE = auto()
     """The active revision has all of its replicas."""
     BARRED = auto()
-    """The active revision has all of its replicas only while the spec is suspended; the target gets its own then."""
+    """The active revision keeps its replicas until the suspension ends. The target gets some then, and time anew."""
     BEGINS = auto()
     """The active revision is about to have fewer replicas."""
     MADE = auto()
