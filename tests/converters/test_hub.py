@@ -7,6 +7,7 @@ import pytest
 
 from tests.converters.https_server import Server
 from tests.converters.hub_server import COMMIT, Hub
+from tests.converters.onnx_models import graph
 from triton_converters.claim_store.digest import is_published
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
@@ -67,6 +68,14 @@ def test_only_what_include_names_is_downloaded(hub: Hub, server: Server) -> None
     error = failure(include=("*.bin",))
     assert error.reason is Reason.SOURCE_NOT_FOUND
     assert "spec.source.include" in error.message
+
+
+def test_a_model_is_downloaded_with_the_weights_that_it_names(hub: Hub, server: Server) -> None:
+    hub.files |= {"onnx/a.onnx": graph("a.onnx_data"), "onnx/a.onnx_data": b"a", "onnx/b.onnx_data": b"b"}
+    assert set(files(download(paths=("onnx/a.onnx",)))) == {"onnx/a.onnx", "onnx/a.onnx_data"}
+    asked = [each["path"].rpartition("/")[2] for each in server.behaviour.seen if "resolve" in each["path"]]
+    assert asked == ["a.onnx", "a.onnx_data"]
+    assert set(files(download(paths=("a.onnx",)))) == set(hub.files)
 
 
 def test_files_that_came_are_not_asked_for_again_unless_the_branch_has_moved(hub: Hub, server: Server) -> None:

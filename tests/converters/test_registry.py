@@ -20,6 +20,7 @@ from tests.conftest import Attack
 from tests.converters import https_server
 from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Behaviour, Server, proxying
+from tests.converters.onnx_models import graph
 from tests.converters.registry_server import (
     PASSWORD,
     TITLE,
@@ -103,6 +104,17 @@ def test_only_what_include_names_is_downloaded(models: Registry, capfd: pytest.C
     error = failure(models.uri(), include=("*.bar",))
     assert error.reason is Reason.SOURCE_NOT_FOUND
     assert "spec.source.include" in error.message
+
+
+def test_a_model_is_downloaded_with_the_weights_that_it_names(
+    models: Registry, capfd: pytest.CaptureFixture[str]
+) -> None:
+    named = {"a.onnx": graph("a.onnx_data"), "a.onnx_data": b"a"}
+    models.push("v1", FILES | named)
+    result = download(models.uri(), paths=("a.onnx",))
+    assert files(result) == named
+    assert begun(capfd) == [("a.onnx", True), ("a.onnx_data", True)]
+    assert download(models.uri(), paths=("a.onnx",)) == result
 
 
 def test_a_broken_connection_is_gone_on_with(

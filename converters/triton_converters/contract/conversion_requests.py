@@ -41,6 +41,9 @@ class SourceRequest(Document):
     """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
     include: tuple[str, ...] = ()
     """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
+    paths: tuple[str, ...] = ()
+    """Paths of the files and folders that are taken, with the weights that ONNX graphs among them name; empty, or if
+    none of them is there: all that is included."""
     graphs: tuple[str, ...] = ()
     """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
     batch dimension."""
@@ -49,7 +52,7 @@ class SourceRequest(Document):
     step_requirements: tuple[str, ...] = ()
     """Paths below the source of the other requirements files, of Python steps; their SHA-256 are answered too."""
     field: str = "spec.source"
-    """The field of the spec with the URI, which messages name; no part of the key."""
+    """The field of the spec with the URI, which messages name."""
 
 
 @dataclass(frozen=True)

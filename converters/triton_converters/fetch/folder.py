@@ -7,12 +7,13 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
 from triton_converters.fetch.partial import check_room
-from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, below, wanted
 
 MOST_FILES = 20_000
 LEFT_OUT = ("lost+found", ".triton-operator")
@@ -55,6 +56,9 @@ class File:
             raise ValueError("a size that no file has")
 
 
+F = TypeVar("F", bound=File)
+
+
 def clash(names: Iterable[str]) -> str:
     """Return in words why no folder can hold files of these paths; empty: one can."""
     # What lies below a path follows it at once, sorted by parts.
@@ -66,12 +70,13 @@ def clash(names: Iterable[str]) -> str:
     return ""
 
 
-def chosen(remote: Remote, files: Sequence[File], what: str) -> list[File]:
-    """Return the files that the spec includes. ``what``: the folder in words. Raises StageError(SourceNotFound)."""
+def chosen(remote: Remote, files: Sequence[F], what: str) -> list[F]:
+    """Return the files that the spec names. ``what``: the folder in words. Raises StageError(SourceNotFound)."""
     found = [each for each in files if wanted(each.name, remote.include)]
     if not found:
         raise nothing_chosen(what)
-    return found
+    names = below([each.name for each in found], remote.paths)
+    return [each for each in found if each.name in names]
 
 
 def nothing_chosen(what: str) -> StageError:

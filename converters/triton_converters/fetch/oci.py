@@ -17,7 +17,7 @@ from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.docker_config import account
-from triton_converters.fetch.folder import MOST_FILES, File, clash, missing, nothing_chosen
+from triton_converters.fetch.folder import MOST_FILES, File, chosen, clash, missing, nothing_chosen
 from triton_converters.fetch.http_file import download
 from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Repository
 from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, wanted
@@ -47,10 +47,10 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     repository = Repository(remote.uri.host, name, account(remote.credentials, remote.uri.host, name))
     manifest, version = _manifest(repository, reference, f"{remote.uri.host}/{name}")
     what = f"{remote.uri.host}/{name} at {version}"
-    layers = [each for each in _read(manifest, what) if each.is_folder or wanted(each.name, remote.include)]
-    if not layers:
-        raise nothing_chosen(what)
+    layers = _read(manifest, what)
     files, folders = ([each for each in layers if each.is_folder is kind] for kind in (False, True))
+    # What an archive holds is known once it is here, so with one all is taken.
+    files = [each for each in files if wanted(each.name, remote.include)] if folders else chosen(remote, files, what)
     hashes = {each.name: each.sha256 for each in files}
     # The manifest alone proves nothing: whoever runs a registry writes any digest into one.
     if not folders and (digest := sources.find(hashes, single=False)) and sources.is_received(digest):

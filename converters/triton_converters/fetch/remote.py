@@ -1,6 +1,6 @@
 """What is asked of a scheme's module, and what it answers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -22,6 +22,8 @@ class Remote:
     revision: str = ""
     """Branch, tag or commit; empty: the scheme's default."""
     include: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Paths of the wanted files and folders; empty: all."""
     service_account: str = ""
     """The ServiceAccount by which a cloud knows the pod; empty: it does not."""
 
@@ -45,3 +47,9 @@ class Fetched:
 def wanted(name: str, include: tuple[str, ...]) -> bool:
     """Whether a file is part of the source: one of the patterns matches its path; ``*`` matches slashes too."""
     return not include or any(fnmatchcase(name, each) for each in include)
+
+
+def below(names: Collection[str], paths: Collection[str]) -> set[str]:
+    """Return the files that the paths name or that lie below them; all files if there are no such."""
+    found = {name for name in names if any(name == path or name.startswith(f"{path}/") for path in paths)}
+    return found or set(names)

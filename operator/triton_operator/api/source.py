@@ -84,7 +84,7 @@ class Source(ApiType):
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected digest of the files, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
-    Default: not checked."""
+    All files are then taken, or those that `include` names. Default: not checked."""
     secret_ref: LocalReference | None = None
     """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
     Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Key for `oci`:
@@ -95,7 +95,7 @@ class Source(ApiType):
     used."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
-    characters, slashes too. Default: all files."""
+    characters, slashes too. Default: all files; of `spec.source`, what the object names (docs/source.md)."""
 
     @property
     def version_names_files(self) -> bool:

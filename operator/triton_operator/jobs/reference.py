@@ -15,7 +15,7 @@ from triton_operator.api.source import Source, UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
-from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.jobs.source import data_digest, source_paths, weights_digest
 from triton_operator.resources import fixed_paths
 from triton_operator.resources.pod import JOB_TEMPORARY, claim_volume, input_mount
 from triton_operator.resources.work import UserCode, Work
@@ -66,7 +66,7 @@ def basis(spec: TritonDeploymentSpec) -> str:
     # A file that moves from `conversion` to a step is installed elsewhere.
     steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
     files = [*filter(None, [spec.conversion.requirements]), *steps]
-    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files]
+    others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files, *source_paths(spec)]
     return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
 
 

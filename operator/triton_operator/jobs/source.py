@@ -1,7 +1,9 @@
 """The Jobs that read or download spec.source, spec.weights and spec.dataset."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from posixpath import dirname, normpath
 from typing import Any, TypeVar
 
 from triton_converters.contract import layout, uris
@@ -10,6 +12,7 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_operator import names
 from triton_operator.api.source import Source
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.resources.pod import claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
@@ -17,6 +20,10 @@ from triton_operator.resources.work import Download, Plain, Work
 T = TypeVar("T")
 
 SourceWork = Work[SourceRequest, SourceResult]
+_PATH = re.compile(r"(?!\$\().*(/|\.[A-Za-z])")
+"""An argument that may name a file or folder of the source; a number or a word does not."""
+MESSAGES = ("field",)
+"""The field of a request that messages alone name: the same files have one result, whichever fields name them."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +71,39 @@ def source_works(context: Context) -> list[SourceWork]:
     """Return the work of each Job, that of spec.source first; the same files are read once."""
     works = [source_work(context)]
     for field, files in (("spec.weights", context.spec.weights), ("spec.dataset", context.spec.published_dataset)):
-        if files is not None and (work := _work(context, files)).key not in {each.key for each in works}:
-            works.append(replace(work, request=replace(work.request, field=field)))
+        if files is not None and (work := _work(context, files, field=field)).key not in {each.key for each in works}:
+            works.append(work)
     return works
 
 
 def source_work(context: Context) -> SourceWork:
     """Return the work of the source's Job, which also finds formats and batch dimensions."""
-    requirements = context.spec.conversion.requirements
-    sought_paths, graph_paths = (
+    models, graphs = (
         tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
     )
-    others = context.spec.other_requirements
-    return _work(context, context.spec.source, sought_paths, graph_paths, requirements, others)
+    return _work(
+        context,
+        context.spec.source,
+        models=models,
+        graphs=graphs,
+        paths=source_paths(context.spec),
+        requirements=context.spec.conversion.requirements,
+        step_requirements=context.spec.other_requirements,
+    )
+
+
+def source_paths(spec: TritonDeploymentSpec) -> tuple[str, ...]:
+    """Return the paths that a spec names in the source; none: all of it is taken.
+
+    Python code reads what lies in its file's folder, and what its arguments name: all of the source if that is the
+    root. All is taken too if the spec has the digest of all, or says itself what belongs to the source.
+    """
+    code = [each for each in (*spec.models, spec.dataloader, spec.metrics) if each is not None and each.entrypoint]
+    paths = {each.path for each in spec.models if each.path} | {*spec.requirements, *spec.step_requirements}
+    paths |= {dirname(each.entrypoint or "") for each in code}
+    paths |= {normpath(value) for each in code for value in each.arguments.values() if _PATH.match(value)}
+    takes_all = spec.source.sha256 or spec.source.include or not paths.isdisjoint({"", "."})
+    return () if takes_all else tuple(sorted(paths))
 
 
 def weights_digest(context: Context) -> str:
@@ -101,14 +128,7 @@ def recorded_source(context: Context, work: SourceWork) -> SourceResult | None:
     return result if isinstance(result, SourceResult) else None
 
 
-def _work(
-    context: Context,
-    source: Source,
-    models: tuple[str, ...] = (),
-    graphs: tuple[str, ...] = (),
-    requirements: str = "",
-    step_requirements: tuple[str, ...] = (),
-) -> SourceWork:
+def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
     """Return a Job's work. Its key does not cover the content: the user changes ``version`` to have it read again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
@@ -118,12 +138,9 @@ def _work(
         sha256=source.sha256,
         revision=source.version if uris.SCHEMES[uri.scheme].has_revisions else "",
         include=tuple(source.include),
-        models=models,
-        graphs=graphs,
-        requirements=requirements,
-        step_requirements=step_requirements,
+        **fields,
     )
-    request = names.request_with_key("source", request, source.version, context.triton_deployment.uid)
+    request = names.request_with_key("source", request, source.version, context.triton_deployment.uid, without=MESSAGES)
     given = _volumes(source)
     return Work(
         stage="source",

@@ -1,0 +1,203 @@
+"""What is taken of a source: just the files that a stage can read are published, mounted and keyed."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.converters.onnx_models import graph
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_spec, an_ensemble, candidate
+from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
+from triton_converters.contract.results import ReferenceResult, Signature, SourceResult, Tensor
+from triton_converters.stages import source
+from triton_operator.api.triton_deployment import parse
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import combinations
+from triton_operator.context import Context
+from triton_operator.jobs.convert import convert_work
+from triton_operator.jobs.metrics import metrics_work
+from triton_operator.jobs.packages import packages_works
+from triton_operator.jobs.reference import Dump, basis, reference_work
+from triton_operator.jobs.source import source_work
+from triton_operator.observed.history import History
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.pins import pinned_images
+from triton_operator.resources.job import job
+from triton_operator.resources.work import AnyWork
+
+Body = dict[str, Any]
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+ANOTHER = b"\x32\x01x"
+"""What makes any file another one, and of a graph one with another doc_string."""
+CODE = ("loader.py", "ocr/loader.py", "ocr/deep/metrics.py", "shared/metrics.py")
+LOOSE = ("weights.bin", "ocr/weights.bin", "ocr.txt", "ocr/labels.txt", "data/train/x.csv", "data/y.csv", "README.md")
+FOLDERS = ("asr/config.pbtxt", "asr/1/model.onnx", "asr/1/weights.bin", "asr/labels.txt", "asr-2/config.pbtxt")
+GRAPHS = ("a.onnx", "b.onnx", "ocr/a.onnx", "ocr/b.onnx", "requirements.txt")
+PLACES = ("weights.bin", "../weights.bin", "deep/metrics.py", "absent.bin", "/etc/hosts")
+
+
+class Pass(NamedTuple):
+    """A pass over an object whose stages all go well."""
+
+    keys: Sequence[str]
+    """Of everything that is made from the source."""
+    readable: set[str]
+    """The files of the source that a container with code of others, or a server, can read."""
+
+
+def a_model(path: str, name: str = "m") -> Body:
+    return {
+        "name": name,
+        "format": "onnx",
+        "path": path,
+        "config": {"maxBatchSize": 4},
+        "candidates": [candidate("onnx-fp32")],
+    }
+
+
+def an_object(*paths: str, **fields: Any) -> Body:
+    """The spec of an object that serves the models at these paths, without a dataloader."""
+    if len(paths) == 1:
+        spec = a_spec(models=[a_model(*paths)], accuracy={})
+    else:
+        spec = an_ensemble("onnx-fp32") | {"accuracy": {}}
+        spec["models"] = [a_model(path, name) for path, name in zip(paths, ("sparse", "dense"), strict=True)]
+    for name in ("dataloader", "metrics"):
+        del spec[name]
+    return spec | {"source": {"uri": "pvc://models"}} | fields
+
+
+def put(files: Mapping[str, bytes]) -> None:
+    """Replace the files of the volume that holds the source."""
+    shutil.rmtree(layout.SOURCE_MOUNT, ignore_errors=True)
+    for name, content in files.items():
+        (layout.SOURCE_MOUNT / name).parent.mkdir(parents=True, exist_ok=True)
+        (layout.SOURCE_MOUNT / name).write_bytes(content)
+
+
+def passed(spec: Body) -> Pass:
+    """What follows from the spec and the files that are there now."""
+    deployment = parse(Cluster(spec).body())
+    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned_images(deployment, History(), SETTINGS))
+    found = list(works(context, source.run(source_work(context).request)))
+    mounts = [mount for work in found for mount in mounted(job(context, work))]
+    roots = {Path(each["mountPath"]) for each in mounts if "/sources/" in each.get("subPath", "")}
+    files = {path.relative_to(root).as_posix() for root in roots for path in root.rglob("*") if path.is_file()}
+    return Pass([each.key for each in found], files)
+
+
+def works(context: Context, result: SourceResult) -> Iterator[AnyWork]:
+    """The work of each stage that is made from the source; what is made from its revision depends on that alone."""
+    yield from (work for _, work in packages_works(context, result))
+    reference = reference_work(context, result)
+    yield reference
+    tensor = Tensor("x", "FP32", (1,))
+    dump = Dump(result, reference.key, ReferenceResult(Signature((tensor,), (tensor,), 4), 64, 8, 1.0))
+    for each in combinations(context.spec):
+        work = convert_work(context, dump, each)
+        yield work
+        if context.spec.metrics is not None:
+            yield metrics_work(context, dump, [Attempt(each, work.key, profile_key="0" * 16)])
+
+
+def mounted(body: Body) -> Iterator[Body]:
+    """The mounts of a Job's containers, but for those of ours that look after the claim, which mount all of it."""
+    pod = body["spec"]["template"]["spec"]
+    for container in (*pod.get("initContainers", ()), *pod["containers"]):
+        if container["name"] == "run":
+            yield from container["volumeMounts"]
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> tuple[Body, Mapping[str, bytes]]:
+    """An object, and a source with models of it and of others, code, and loose files."""
+    names = draw(st.sets(st.sampled_from([*CODE, *LOOSE, *FOLDERS, *GRAPHS]), min_size=1))
+    places = st.lists(st.sampled_from(PLACES), max_size=2)
+    files = {name: graph(*draw(places)) if name.endswith(".onnx") else name.encode() for name in sorted(names)}
+    paths = draw(st.lists(st.sampled_from([*GRAPHS[:4], "asr", "ocr", "absent"]), min_size=1, max_size=2))
+    code = st.fixed_dictionaries(
+        {"entrypoint": st.sampled_from(CODE)},
+        optional={"arguments": st.fixed_dictionaries({"at": st.sampled_from(["data/train", "./data/", "y.csv", "7"])})},
+    )
+    fields = {name: each for name in ("dataloader", "metrics") if (each := draw(st.none() | code)) is not None}
+    read = {"uri": "pvc://models", "include": draw(st.just([]) | st.just(["*"]))}
+    conversion = {"requirements": "requirements.txt"} if "requirements.txt" in files else {}
+    return an_object(*paths, source=read, conversion=conversion, **fields), files
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(objects())
+def test_a_file_that_changes_changes_a_key_if_and_only_if_a_stage_can_read_it(
+    mount: Path, drawn: tuple[Body, Mapping[str, bytes]]
+) -> None:
+    spec, files = drawn
+    put(files)
+    before = passed(spec)
+    changed = set()
+    for name, content in files.items():
+        put({**files, name: content + ANOTHER})
+        if passed(spec).keys != before.keys:
+            changed.add(name)
+    assert changed == before.readable
+
+
+def a_folder(name: str, *others: str) -> set[str]:
+    return {f"{name}/{file}" for file in ("config.pbtxt", "labels.txt", "1/model.onnx", "1/weights", *others)}
+
+
+TEN = {"README.md", "loader.py", "code/loader.py", "code/labels.txt", "data/x.csv", "data/y.csv"}.union(
+    *map(a_folder, "abcdefghij")
+)
+"""A repository of ten models, and loose files."""
+CODE_OF_C = {"entrypoint": "code/loader.py", "arguments": {"at": "data/x.csv", "size": "224"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "taken"),
+    [
+        (an_object("c"), a_folder("c")),
+        (an_object("c/1/model.onnx"), {"c/1/model.onnx", "c/1/weights"}),
+        (an_object("c", "d/1/model.onnx"), a_folder("c") | {"d/1/model.onnx", "d/1/weights"}),
+        (an_object("c", dataloader=CODE_OF_C), a_folder("c") | {"code/loader.py", "code/labels.txt", "data/x.csv"}),
+        (an_object("c", dataloader={"entrypoint": "loader.py"}), TEN),
+        (an_object("c", metrics={"entrypoint": "loader.py"}), TEN),
+        (an_object("absent"), TEN),
+        (an_object("c", source={"uri": "pvc://models", "include": ["c/*", "d/*"]}), a_folder("c") | a_folder("d")),
+    ],
+)
+def test_an_object_takes_what_it_names_of_a_repository_of_ten(mount: Path, spec: Body, taken: set[str]) -> None:
+    put({name: graph("weights", "labels.txt") if name.endswith(".onnx") else name.encode() for name in TEN})
+    assert passed(spec).readable == taken
+
+
+def test_an_edit_by_which_other_files_are_taken_converts_again_as_the_pinned_images_know() -> None:
+    specs = [an_object("c"), an_object("c", metrics=CODE_OF_C), an_object("c", metrics={"entrypoint": "d/m.py"})]
+    assert len({basis(parse(Cluster(spec).body()).spec) for spec in specs}) == len(specs)
+
+
+def take(*paths: str) -> set[str]:
+    """What is taken of the source that is there."""
+    digest = source.run(SourceRequest("0" * 16, "pvc://models", "", "", paths=paths)).digest
+    root = layout.source_directory(digest)
+    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+
+
+def test_weights_are_taken_that_a_graph_names_anywhere(mount: Path) -> None:
+    put(dict.fromkeys(("1/a", "1/deep/b", "c", "1/other", "w/x"), b"") | {"1/m": graph("a", "./deep/b", deep="../c")})
+    assert take("1/m") == {"1/m", "1/a", "1/deep/b", "c"}
+    assert take("1/m", "w") == {"1/m", "1/a", "1/deep/b", "c", "w/x"}
+
+
+@pytest.mark.parametrize(
+    "content", [graph("a")[:-9], b"PK\x03\x04", b"", graph("/a", "../../a", "x" * 5000), b"\x3a\xff\xff\xff\xff\x0f\n"]
+)
+def test_what_is_no_graph_names_nothing(mount: Path, content: bytes) -> None:
+    put({"m": content, "a": b""})
+    assert take("m") == {"m"}
