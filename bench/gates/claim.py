@@ -53,5 +53,5 @@ def write_config(directory: Path, made: Reference, dynamic_batching: bool) -> No
     """Write config.pbtxt of the ONNX file in ``directory``/1, for one instance on the CPU."""
     signature = as_served(made.signature, directory / "1" / "model.onnx", "onnx")
     config = ModelConfig(1, "KIND_CPU", dynamic_batching, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    text = render(directory.name, signature, config, Execution("onnx", "none", 0, ""), {})
+    text = render(signature, config, Execution("onnx", "none", 0, ""), {})
     (directory / "config.pbtxt").write_text(text, encoding="utf-8")

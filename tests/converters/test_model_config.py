@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Signature, ModelConfig, Execution, dict[str, tuple[int, .
 @pytest.mark.parametrize("name", CASES)
 def test_config_is_the_golden_one(name: str) -> None:
     signature, config, candidate, shapes = CASES[name]
-    assert render("resnet50", signature, config, candidate, shapes) == (GOLDEN / f"{name}.pbtxt").read_text()
+    assert render(signature, config, candidate, shapes) == (GOLDEN / f"{name}.pbtxt").read_text()
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.pbtxt")), ids=lambda path: path.stem)
@@ -115,7 +115,7 @@ def test_accelerators_are_those_that_the_backend_knows(format_name: str) -> None
         "tensorflow": {"amp": ["auto_mixed_precision"]},
     }
     for accelerator in FORMATS[format_name].accelerators:
-        text = render("m", IMAGE, configuration(), execution(format_name, accelerator), {})
+        text = render(IMAGE, configuration(), execution(format_name, accelerator), {})
         read = text_format.Parse(text, model_config_pb2.ModelConfig())
         expected = backend_s.get(FORMATS[format_name].backend, {}).get(accelerator, [])
         found = read.optimization.execution_accelerators.gpu_execution_accelerator
@@ -124,13 +124,13 @@ def test_accelerators_are_those_that_the_backend_knows(format_name: str) -> None
 
 
 def test_without_a_cache_tensorrt_inside_onnx_runtime_keeps_nothing() -> None:
-    text = render("m", IMAGE, configuration(), execution("onnx", "trt"), {})
+    text = render(IMAGE, configuration(), execution("onnx", "trt"), {})
     assert "trt_engine_cache" not in text
 
 
 def test_tensorrt_inside_onnx_runtime_takes_the_types_from_the_graph() -> None:
     """A precision_mode makes TensorRT's network weakly typed, though the graph is cast already."""
-    text = render("m", IMAGE, configuration(), execution("onnx", "trt"), {})
+    text = render(IMAGE, configuration(), execution("onnx", "trt"), {})
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     (accelerator,) = read.optimization.execution_accelerators.gpu_execution_accelerator
     assert set(accelerator.parameters) == {"max_workspace_size_bytes"}
@@ -153,7 +153,7 @@ def test_what_is_printed_is_what_triton_reads(
 ) -> None:
     signature = Signature(tuple(inputs), tuple(outputs), max_batch_size)
     shapes = {tensor.name: tuple(abs(dim) for dim in tensor.dims) for tensor in inputs}
-    text = render("m", signature, configuration(parameters=parameters), execution("onnx", "none"), shapes)
+    text = render(signature, configuration(parameters=parameters), execution("onnx", "none"), shapes)
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, t.served_dims) for t in inputs]
     assert [each.HasField("reshape") for each in read.output] == [t.dims == () for t in outputs]
@@ -170,7 +170,7 @@ def test_what_is_printed_is_what_triton_reads(
 def test_torchscript_is_warmed_up_until_pytorch_has_optimized(format_name: str, largest: int, sizes: list[int]) -> None:
     """In the second and third call of each of two shapes, and of a third one for all others."""
     signature = replace(IMAGE, max_batch_size=largest)
-    text = render("m", signature, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
+    text = render(signature, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     assert [(each.batch_size, each.count) for each in read.model_warmup] == [(size, 3) for size in sizes]
 
@@ -178,20 +178,20 @@ def test_torchscript_is_warmed_up_until_pytorch_has_optimized(format_name: str, 
 @pytest.mark.parametrize("kind", ["KIND_CPU", "KIND_AUTO"])
 def test_without_a_gpu_torchscript_is_warmed_up_once(kind: str) -> None:
     made = configuration(instance_group_kind=kind)
-    text = render("m", IMAGE, made, execution("ts-trace"), {"INPUT__0": (3, 224, 224)})
+    text = render(IMAGE, made, execution("ts-trace"), {"INPUT__0": (3, 224, 224)})
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     assert [(each.batch_size, each.count) for each in read.model_warmup] == [(1, 0), (IMAGE.max_batch_size, 0)]
 
 
 @pytest.mark.parametrize("format_name", [name for name, each in FORMATS.items() if each.backend != "pytorch"])
 def test_other_backends_are_warmed_up_once(format_name: str) -> None:
-    text = render("m", IMAGE, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
+    text = render(IMAGE, configuration(), execution(format_name), {"INPUT__0": (3, 224, 224)})
     assert "count" not in text.partition("model_warmup")[2]
 
 
 def test_a_search_warms_up_an_older_file_as_it_would_be_served_now() -> None:
     signature, config, candidate, shapes = CASES["ts-script-fp16"]
-    older = render("m", signature, config, candidate, shapes).replace("count: 3\n", "")
+    older = render(signature, config, candidate, shapes).replace("count: 3\n", "")
     tuning = Tuning(8, 1, False, (), 0, False)
     loaded = json_format.Parse(retuned(older, tuning), model_config_pb2.ModelConfig())
     assert [(each.batch_size, each.count) for each in loaded.model_warmup] == [(1, 3), (2, 3), (8, 3)]
@@ -200,7 +200,7 @@ def test_a_search_warms_up_an_older_file_as_it_would_be_served_now() -> None:
 @pytest.mark.parametrize(("cpus", "threads"), [(0, "4"), (4, "2"), (1, "1")])
 def test_a_search_divides_the_cpus_among_the_instances_that_it_tries(cpus: int, threads: str) -> None:
     config = replace(configuration(), parameters={"intra_op_thread_count": "4"})
-    text = render("m", IMAGE, config, execution("onnx"), {})
+    text = render(IMAGE, config, execution("onnx"), {})
     loaded = json_format.Parse(retuned(text, Tuning(8, 2, False, (), 0, False), cpus), model_config_pb2.ModelConfig())
     assert loaded.parameters["intra_op_thread_count"].string_value == threads
 
@@ -228,7 +228,7 @@ def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) 
     if not signature.max_batch_size:
         tuning = replace(tuning, max_batch_size=0, dynamic_batching=False)
     loaded = json_format.Parse(
-        retuned(render("m", signature, config, execution_, shapes), tuning), model_config_pb2.ModelConfig()
+        retuned(render(signature, config, execution_, shapes), tuning), model_config_pb2.ModelConfig()
     )
     served = replace(
         config,
@@ -239,7 +239,7 @@ def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) 
         max_queue_delay_microseconds=tuning.max_queue_delay_microseconds,
         cuda_graphs=tuning.cuda_graphs,
     )
-    expected = text_format.Parse(render("m", signature, served, execution_, shapes), model_config_pb2.ModelConfig())
+    expected = text_format.Parse(render(signature, served, execution_, shapes), model_config_pb2.ModelConfig())
     # Without graphs, render leaves out a message that says so.
     if not loaded.optimization.cuda.ListFields():
         loaded.optimization.ClearField("cuda")
@@ -250,7 +250,7 @@ def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) 
 
 def overridden(text: str, **changes: object) -> model_config_pb2.ModelConfig:
     config = configuration(overrides=text, **changes)
-    return text_format.Parse(render("m", IMAGE, config, execution("onnx", "trt"), {}), model_config_pb2.ModelConfig())
+    return text_format.Parse(render(IMAGE, config, execution("onnx", "trt"), {}), model_config_pb2.ModelConfig())
 
 
 def test_overrides_are_merged_and_the_operators_own_settings_stay() -> None:

@@ -52,7 +52,8 @@ def test_what_somebody_serves_already_is_served_as_the_file_says(deploy: Deploy,
     folder, config = served(ran)
     names = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
     assert [each for each in names if not each.startswith("warmup/")] == ["1/model.onnx", "config.pbtxt"]
-    assert (config.name, config.max_batch_size, config.instance_group[0].count) == ("reader", 8, 2)
+    assert (folder.name, config.name) == ("reader", "")
+    assert (config.max_batch_size, config.instance_group[0].count) == (8, 2)
     assert list(config.dynamic_batching.preferred_batch_size) == [4]
     assert config.dynamic_batching.max_queue_delay_microseconds == 500
     assert config.dynamic_batching.default_queue_policy.max_queue_size == 16

@@ -43,7 +43,7 @@ def test_config_pbtxt_is_the_tables(convert: dict[str, Any]) -> None:
         request.tensorrt.workspace_bytes,
         request.engine_cache,
     )
-    text = render(request.model_name, SIGNATURE, request.config, execution, {"INPUT__0": (3, 224, 224)})
+    text = render(SIGNATURE, request.config, execution, {"INPUT__0": (3, 224, 224)})
     message = text_format.Parse(text, model_config_pb2.ModelConfig())
     (group,) = message.instance_group
     (provider,) = message.optimization.execution_accelerators.gpu_execution_accelerator

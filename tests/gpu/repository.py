@@ -27,7 +27,7 @@ def write(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for name, form in FORMS.items():
         (folder / "models" / name / "1").mkdir(parents=True)
-        text = render(name, SIGNATURE, CONFIG, Execution(form, "none", 0, ""), {})
+        text = render(SIGNATURE, CONFIG, Execution(form, "none", 0, ""), {})
         (folder / "models" / name / "config.pbtxt").write_text(text)
     path = folder / "models/graph/1" / FORMATS["onnx"].file
     onnx.save(MODELS[MODEL](), str(path))

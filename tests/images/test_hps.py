@@ -53,7 +53,7 @@ def write_repository(root: Path) -> None:
     embedding_tables.write_tables(TABLES, version)
     signature = embedding_tables.signature(64)
     shapes = {"KEYS": (6,), "NUMKEYS": (2,)}
-    (sparse / "config.pbtxt").write_text(render("sparse", signature, CONFIG, Execution("hps", "none", 0, ""), shapes))
+    (sparse / "config.pbtxt").write_text(render(signature, CONFIG, Execution("hps", "none", 0, ""), shapes))
     (sparse / "warmup").mkdir()
     KEYS.tofile(sparse / "warmup" / warmup_file("KEYS"))
     COUNTS.tofile(sparse / "warmup" / warmup_file("NUMKEYS"))
@@ -66,7 +66,7 @@ def write_repository(root: Path) -> None:
     onnx.save(dense(), root / "dense" / "1" / "model.onnx")
     flat = Signature((Tensor("vectors", "FP32", (-1,)),), (Tensor("doubled", "FP32", (-1,)),), 0)
     execution = Execution("onnx", "none", 0, "")
-    (root / "dense" / "config.pbtxt").write_text(render("dense", flat, CONFIG, execution, {}))
+    (root / "dense" / "config.pbtxt").write_text(render(flat, CONFIG, execution, {}))
 
     (root / "both" / "1").mkdir(parents=True)
     steps = (
@@ -76,7 +76,7 @@ def write_repository(root: Path) -> None:
     code = EnsembleCode(
         (Tensor("A", "INT64", (1, -1)), Tensor("N", "INT32", (1, 2))), (Tensor("Y", "FP32", (-1,)),), steps
     )
-    (root / "both" / "config.pbtxt").write_text(ensemble.render_ensemble("both", code, 0))
+    (root / "both" / "config.pbtxt").write_text(ensemble.render_ensemble(code, 0))
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, start: Callable[..., Server
         overrides=overrides(),
     )
     signature = Signature((Tensor("x", "FP32", (4,)),), (Tensor("y", "FP32", (4,)),), BATCH)
-    text = render(MODEL, signature, config, Execution("onnx", "none", 0, ""), {})
+    text = render(signature, config, Execution("onnx", "none", 0, ""), {})
     (version.parent / "config.pbtxt").write_text(text)
     for path in (repository, *repository.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

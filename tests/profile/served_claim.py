@@ -135,4 +135,4 @@ def _model(root: Path, name: str, content: bytes, signature: Signature) -> None:
     (directory / "1" / "model.onnx").write_bytes(content)
     batching = signature.max_batch_size > 1
     config = ModelConfig(1, "KIND_AUTO", batching, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    (directory / "config.pbtxt").write_text(render(name, signature, config, Execution("onnx", "none", 0, ""), {}))
+    (directory / "config.pbtxt").write_text(render(signature, config, Execution("onnx", "none", 0, ""), {}))

@@ -20,7 +20,7 @@ def repository(folder: Path, cache: str, accelerator: str = "trt") -> Path:
     """A repository with the model that a convert Job writes."""
     for name, each in {"digits": accelerator, "plain": "none"}.items():
         (folder / name).mkdir(parents=True)
-        text = render(name, SIGNATURE, CONFIG, Execution("onnx", each, 2**30, cache), {})
+        text = render(SIGNATURE, CONFIG, Execution("onnx", each, 2**30, cache), {})
         (folder / name / "config.pbtxt").write_text(text)
     return folder
 

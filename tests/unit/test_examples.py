@@ -137,7 +137,7 @@ def config_of(request: ConvertRequest, signature: Signature) -> Any:
     """config.pbtxt of a request, read with NVIDIA's own message."""
     execution = Execution(request.format, request.accelerator, request.tensorrt.workspace_bytes, "")
     shapes = {tensor.name: tuple(2 if dim == -1 else dim for dim in tensor.dims) for tensor in signature.inputs}
-    text = model.render(request.model_name, signature, request.config, execution, shapes)
+    text = model.render(signature, request.config, execution, shapes)
     return text_format.Parse(text, model_config_pb2.ModelConfig())
 
 

@@ -43,7 +43,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Built], signature:
         # Triton wants a version directory of an ensemble too, which stays empty.
         (ensemble / layout.VERSION).mkdir(parents=True)
         code = replace(request.model.ensemble, outputs=signature.outputs)
-        text = render_ensemble(request.model_name, code, request.model.max_batch_size)
+        text = render_ensemble(code, request.model.max_batch_size)
         (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
         served = [_served(request.key, part) for part in parts if part.request.format == HPS]
         if served:

@@ -97,7 +97,7 @@ def write_model_directory(
     sample = _first_sample(example, signature) if warms_up else {}
     shapes = {name: array.shape for name, array in sample.items()}
     execution = Execution(request.format, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache)
-    text = render(request.model_name, signature, config, execution, shapes)
+    text = render(signature, config, execution, shapes)
     (model / "config.pbtxt").write_text(text, encoding="utf-8")
     _write_warmup(model / "warmup", sample)
 

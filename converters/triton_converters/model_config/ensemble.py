@@ -10,7 +10,7 @@ LATEST = -1
 """model_version of a step; a revision has one version of each model."""
 
 
-def render_ensemble(name: str, code: EnsembleCode, max_batch_size: int) -> str:
+def render_ensemble(code: EnsembleCode, max_batch_size: int) -> str:
     """Return the text of config.pbtxt. An ensemble has neither file nor instances; its version directory is empty."""
     steps = [
         model_config_pb2.ModelEnsembling.Step(
@@ -19,7 +19,6 @@ def render_ensemble(name: str, code: EnsembleCode, max_batch_size: int) -> str:
         for step in code.steps
     ]
     message = model_config_pb2.ModelConfig(
-        name=name,
         platform="ensemble",
         max_batch_size=max_batch_size,
         input=[input_message(tensor) for tensor in code.inputs],

@@ -41,20 +41,18 @@ class Execution:
 
 
 def render(
-    name: str,
     signature: Signature,
     config: ModelConfig,
     execution: Execution,
     warmup_shapes: Mapping[str, tuple[int, ...]],
 ) -> str:
-    """Return the text of config.pbtxt.
+    """Return the text of config.pbtxt. It has no name, so Triton takes the directory's.
 
     ``warmup_shapes``: shapes of one real sample by input name, without the batch dimension; empty: no warm-up.
     """
     form = FORMATS[execution.format]
     max_batch_size = config.max_batch_size or signature.max_batch_size
     message = model_config_pb2.ModelConfig(
-        name=name,
         backend=form.backend,
         platform=form.platform,
         max_batch_size=max_batch_size,
