@@ -31,7 +31,7 @@ What `kubectl get td` prints of each object, and from where.
 |---|---|---|
 """
 _ESCAPED = "\\|"
-LARGE = 5
+LARGE = 2
 """An object with more fields than this has one table; other places refer to it."""
 
 
@@ -84,24 +84,24 @@ def _section(path: str, schema: Schema, described: dict[str, str]) -> str:
         message = f"{path} has no example in hack/docs/api_examples.yaml"
         raise NoExampleError(f"{message}: add a document that begins with `# {path}`")
     required = "; required" if schema["required_here"] else ""
-    head = f"\n## {path}\n\n{schema['description']} (*{_type(schema)}{required}*)\n\n```yaml\n{example}```\n"
     section = f"{path}[]" if schema["type"] == "array" else path
-    rows = "".join(_rows(_inner(schema), section, "", described))
+    first = _described_at(_inner(schema), section, described)
+    meaning = f"{schema['description']} The fields are those of `{first}`." if first else schema["description"]
+    head = f"\n## {path}\n\n{meaning} (*{_type(schema)}{required}*)\n\n```yaml\n{example}```\n"
+    rows = "" if first else "".join(_rows(_inner(schema), section, "", described))
     columns = SPEC_COLUMNS if path.startswith("spec") else STATUS_COLUMNS
     return f"{head}\n{columns}{rows}" if rows else head
 
 
 def _rows(schema: Schema, section: str, prefix: str, described: dict[str, str]) -> Iterator[str]:
     """Return a row for each field below a schema. ``described``: the place of every large object that has rows."""
-    # What Kubernetes describes has no description.
-    found = {name: field for name, field in schema.get("properties", {}).items() if "description" in field}
-    for name, field in found.items():
+    for name, field in schema.get("properties", {}).items():
         place, below = f"{prefix}{name}", _inner(field)
         meaning, _, default = field["description"].partition("Default: ")
         default = "required" if name in schema.get("required", ()) else default.removesuffix(".")
         first = _described_at(below, f"{section}.{place}", described)
         if first:
-            meaning += f" The fields are those of `{first}`."
+            meaning = f"{meaning.strip()} The fields are those of `{first}`."
         # No user sets a field of the status: none has a default.
         defaults = (default,) if section.startswith("spec") else ()
         cells = (f"`{place}`", _type(field), *defaults, meaning.strip())

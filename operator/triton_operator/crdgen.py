@@ -52,9 +52,6 @@ def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
         if len(options) != 1:
             raise NotStructuralError(f"{path} is a union; give the field one type")
         return structural(options[0] | _without(schema, "anyOf"), definitions, path)
-    if "properties" in schema and schema.get("additionalProperties") is True:
-        # A dict whose fields the API server alone checks.
-        schema = _without(schema, "additionalProperties")
     result: Schema = {}
     for keyword in (each for each in schema if each not in DROPPED):
         result |= _translated(keyword, schema[keyword], definitions, path)

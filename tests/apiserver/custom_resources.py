@@ -131,8 +131,7 @@ FULL: JSON = {
         "serving": {
             "replicas": 1,
             "image": "nvcr.io/nvidia/tritonserver:26.04-py3",
-            "backendConfig": [{"backend": "onnxruntime", "name": "default-max-batch-size", "value": "4"}],
-            "flags": {"http-thread-count": "16"},
+            "arguments": ["--backend-config=onnxruntime,default-max-batch-size=4", "--http-thread-count=16"],
             "networkPolicy": {
                 "from": [
                     {
@@ -143,8 +142,6 @@ FULL: JSON = {
                     {"ipBlock": {"cidr": "10.0.0.0/8"}},
                 ]
             },
-            "pinnedMemoryPool": "256Mi",
-            "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",
             "progressDeadlineSeconds": 600,
             "soak": {"duration": "5m", "minRequests": 100},

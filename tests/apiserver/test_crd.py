@@ -12,11 +12,10 @@ from tests.conftest import Attack
 from tests.printed_columns import columns
 from tests.simulation.answers import repository
 from tests.simulation.deployments import a_step, an_ensemble
+from tests.unit.test_server_arguments import TAKEN
 from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES, TRITON_PYTHON
-from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.resolved import FromRepository
-from triton_operator.api.server_flags import NUMBERS, WORDS
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE)]
@@ -437,23 +436,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.repository.volumeClaimTemplate.spec.resources.requests.storage": "20 GB"},
         "storage in body should match",
     ),
-    "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
-    "a directory of backends": (
-        {"spec.serving.backendConfig.0": {"name": "backend-directory", "value": "models"}},
-        "Allowed are default-max-batch-size; onnxruntime,default-max-batch-size;",
-    ),
-    "libraries of plugins": (
-        {"spec.serving.backendConfig.0": {"backend": "tensorrt", "name": "plugins", "value": "a.so"}},
-        "backend and name must be an allowed setting: remove or correct it",
-    ),
-    "an option of another backend": (
-        {"spec.serving.backendConfig.0": {"backend": "python", "name": "shm-default-byte-size", "value": "1"}},
-        "tensorrt,coalesce-request-input; tensorrt,execution-policy",
-    ),
-    "a path in a backend's option": (
-        {"spec.serving.backendConfig.0.value": "../models"},
-        "spec.serving.backendConfig[0].value in body should match",
-    ),
     "a Python environment": (
         {f"{MODEL}.config.parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}},
         "config.parameters must be parameters of the backends that serve the model's candidates",
@@ -554,7 +536,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "must have at most 16 items",
     ),
     "an affinity that is a list": (
-        {"spec.serving.pod.affinity": {"podAffinity": [[[[]]]]}},
+        {"spec.serving.pod.affinity": [[[[]]]]},
         "must be of type object",
     ),
     "an annotation that lifts AppArmor": (
@@ -581,10 +563,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a variable twice": ({"spec.pod.env": [{"name": "A"}, {"name": "A", "value": "1"}]}, "Duplicate value"),
     "a variable of two words": ({"spec.pod.env": [{"name": "A B"}]}, "spec.pod.env[0].name in body should match"),
     "root": ({"spec.pod.runAsUser": 0}, "runAsUser in body should be greater than or equal to 1"),
-    "a spread over nothing": (
-        {"spec.serving.pod.topologySpreadConstraints": [{"maxSkew": 1}]},
-        "topologySpreadConstraints[0].topologyKey: Required value",
-    ),
     "pull secret": ({"spec.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
 }
 
@@ -721,41 +699,38 @@ def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
     assert kubectl.get("td", "digits")["status"]["resolved"] == resolved
 
 
-def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
-    given = [
-        {"backend": backend, "name": name, "value": "1"} if backend else {"name": name, "value": "1"}
-        for backend, names in OPTIONS.items()
-        for name in names
-    ]
-    body = changed(MINIMAL, {"spec.serving": {"backendConfig": given}})
-    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
-
-
-FLAGS: dict[str, tuple[dict[str, str], str]] = {
-    "a file": ({"log-file": "/dev/shm/x"}, "flags must be allowed flags of tritonserver"),
-    "a directory of backends": ({"backend-directory": "/models"}, "Allowed are http-thread-count, 1 to 256; grpc-"),
-    "a port": ({"metrics-port": "8000"}, "flags must be allowed flags"),
-    "another repository": ({"model-store": "/tmp"}, "flags must be allowed flags"),
-    "control of models": ({"model-control-mode": "explicit"}, "flags must be allowed flags"),
-    "open interfaces": ({"http-restricted-api": "health:a=b"}, "flags must be allowed flags"),
-    "traces to a URL": ({"trace-config": "opentelemetry,url=http://evil.example"}, "flags must be allowed flags"),
-    "traces to a file": ({"trace-config": "triton,file=/tmp/x"}, "flags must be allowed flags"),
-    "a cache of answers": ({"cache-config": "local,size=1048576"}, "flags must be allowed flags"),
-    "a second flag in a value": ({"http-thread-count": "8 --log-file=/tmp/x"}, "from 1 to 256"),
-    "a second flag in a name": ({"http-thread-count=8\n--log-file": "/tmp/x"}, "flags must be allowed flags"),
-    "no thread": ({"http-thread-count": "0"}, "flags.http-thread-count must be a whole number from 1 to 256"),
-    "too many threads": ({"http-thread-count": "257"}, "flags.http-thread-count must be a whole number from 1 to 256"),
-    "more than a number holds": ({"http-thread-count": "9" * 20}, "must be a whole number from 1 to 256"),
-    "another word": ({"rate-limit": "on"}, "flags.rate-limit must be one of off, execution_count"),
+ALLOWED = "must be an allowed argument of tritonserver: remove or correct it. Allowed are --http-thread-count=1 to 999;"
+ARGUMENTS: dict[str, str] = {
+    "a file": "--log-file=/dev/shm/x",
+    "a directory of backends": "--backend-directory=/models",
+    "a directory of backends, as a setting": "--backend-config=backend-directory=models",
+    "libraries of plugins": "--backend-config=tensorrt,plugins=a.so",
+    "a setting of another backend": "--backend-config=python,shm-default-byte-size=1",
+    "a path in a backend's setting": "--backend-config=onnxruntime,default-max-batch-size=../models",
+    "a blank in a backend's setting": "--backend-config=onnxruntime,default-max-batch-size=a b",
+    "a file of tables": "--backend-config=hps,ps=ps.json",
+    "a port": "--metrics-port=8000",
+    "another repository": "--model-store=/tmp",
+    "control of models": "--model-control-mode=explicit",
+    "open interfaces": "--http-restricted-api=health:a=b",
+    "traces to a URL": "--trace-config=opentelemetry,url=http://evil.example",
+    "traces to a file": "--trace-config=triton,file=/tmp/x",
+    "a cache of answers": "--cache-config=local,size=1048576",
+    "a second flag in a value": "--http-thread-count=8 --log-file=/tmp/x",
+    "a second line": "--http-thread-count=8\n--log-file=/tmp/x",
+    "no thread": "--http-thread-count=0",
+    "too many threads": "--http-thread-count=1000",
+    "another word": "--rate-limit=on",
+    "a pool of a petabyte": "--pinned-memory-pool-byte-size=1125899906842624000",
 }
 
 
-@pytest.mark.parametrize("what", FLAGS)
-def test_flags_that_open_something_are_refused(kubectl_shared: Kubectl, attack: Attack, what: str) -> None:
-    flags, words = FLAGS[what]
-    message = refusal(kubectl_shared, changed(MINIMAL, {"spec.serving": {"flags": flags}}))
-    attack("a spec", f"a flag of tritonserver: {what}", message.rpartition("Invalid value")[2][:100] or message[:100])
-    assert words in message
+@pytest.mark.parametrize("what", ARGUMENTS)
+def test_arguments_that_open_something_are_refused(kubectl_shared: Kubectl, attack: Attack, what: str) -> None:
+    message = refusal(kubectl_shared, changed(MINIMAL, {"spec.serving": {"arguments": [ARGUMENTS[what]]}}))
+    attack("a spec", f"an argument of tritonserver: {what}", message.rpartition("Invalid value")[2][:100])
+    assert "spec.serving.arguments[0]" in message
+    assert ALLOWED in message
 
 
 PEERS: dict[str, tuple[list[Any], str]] = {
@@ -782,10 +757,10 @@ def test_peers_that_no_policy_could_have_are_refused(kubectl_shared: Kubectl, wh
     assert words in message
 
 
-@pytest.mark.parametrize("which", [0, -1])
-def test_every_allowed_flag_is_taken_at_its_bounds(kubectl_shared: Kubectl, which: int) -> None:
-    flags = {name: str(bounds[which]) for name, bounds in {**NUMBERS, **WORDS}.items()}
-    body = changed(MINIMAL, {"spec.serving": {"flags": flags}})
+@pytest.mark.parametrize("which", [0, 1])
+def test_every_allowed_argument_is_taken_at_its_bounds(kubectl_shared: Kubectl, which: int) -> None:
+    arguments = [f"{name}={bounds[which]}" for name, bounds in TAKEN.items()]
+    body = changed(MINIMAL, {"spec.serving": {"arguments": arguments}})
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 

@@ -48,7 +48,7 @@ VARIANTS: dict[str, JSON] = {
             "spec.source.version": "",
             "spec.serving": {
                 "image": "",
-                "backendConfig": [],
+                "arguments": [],
                 "pod": {"labels": {}, "tolerations": [{"operator": "Exists", "effect": ""}], "affinity": {}},
             },
             "spec.conversion": {"pod": {"resources": {}, "nodeSelector": {}, "imagePullSecrets": []}},
@@ -224,7 +224,7 @@ def test_an_edited_spec_is_followed_and_the_old_server_goes(operator: Operator, 
         eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
         (old,) = kubectl.items("deployments")
         measured = len(node.ended)
-        patch = '{"spec": {"serving": {"pinnedMemoryPool": "1Mi"}}}'
+        patch = '{"spec": {"serving": {"arguments": ["--pinned-memory-pool-byte-size=1048576"]}}}'
         kubectl("patch", "td", "digits", "--type=merge", "-p", patch)
 
         def replaced() -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.apiserver import test_crd, test_crd_ensemble
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
-from triton_operator.api.server_flags import NUMBERS, WORDS
+from triton_operator.api.server_arguments import ARGUMENTS
 from triton_plugin.drafting.validation.validate import schema
 
 JSON = dict[str, Any]
@@ -53,10 +53,10 @@ def objects() -> dict[str, JSON]:
 
 
 def _servings() -> Iterator[tuple[str, JSON]]:
-    """Every flag with a value that it does not take, and what else a server's flags and peers may not be."""
-    every = {f"--{name} of no value": ({name: "-1"}, "") for name in [*NUMBERS, *WORDS]}
-    for case, (flags, _) in {**test_crd.FLAGS, **every}.items():
-        yield f"flags: {case}", changed(MINIMAL, {"spec.serving": {"flags": flags}})
+    """Every argument with a value that it does not take, and what else a server's arguments and peers may not be."""
+    every = {f"{name} of no value": f"{name}=-1" for name in ARGUMENTS}
+    for case, argument in {**test_crd.ARGUMENTS, **every}.items():
+        yield f"arguments: {case}", changed(MINIMAL, {"spec.serving": {"arguments": [argument]}})
     for case, (peers, _) in test_crd.PEERS.items():
         yield f"peers: {case}", changed(MINIMAL, {"spec.serving": {"networkPolicy": {"from": peers}}})
 

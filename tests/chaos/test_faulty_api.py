@@ -22,7 +22,7 @@ REQUESTS_A_SECOND = 40
 """Nine watches and one object that fails; a busy loop makes hundreds."""
 AT_REST = 20
 """Requests in three seconds: room for one round of full lists, and of watches that end; a busy loop makes hundreds."""
-EDIT = '{"spec": {"serving": {"pinnedMemoryPool": %d}}}'
+EDIT = '{"spec": {"serving": {"arguments": ["--pinned-memory-pool-byte-size=%d"]}}}'
 WRITES = {"PATCH", "POST", "PUT", "DELETE"}
 _numbers = itertools.count(1)
 

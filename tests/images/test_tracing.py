@@ -49,7 +49,7 @@ def collector() -> Iterator[tuple[str, "Queue[Any]"]]:
 def arguments(endpoint: str) -> list[str]:
     """What the operator adds to the arguments of a server that is to tell of its requests."""
     cluster = Cluster(
-        a_spec(serving={"tracing": {"sampleRate": 1}, "logVerbose": 1}),
+        a_spec(serving={"tracing": True, "arguments": ["--trace-config=rate=1", "--log-verbose=1"]}),
         settings=replace(SETTINGS, tracing_endpoint=endpoint),
     )
     cluster.settle()

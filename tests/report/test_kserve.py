@@ -139,13 +139,13 @@ def test_a_server_on_gpus_with_a_range_of_replicas() -> None:
     assert "# - predictor.scaleTarget: the load at which one replica is saturated is measured" in comments(text)
 
 
-def test_options_of_the_server_that_have_a_field() -> None:
+def test_arguments_of_the_server_that_a_spec_may_have() -> None:
     found, text = written(service("triton-older"), "bert")
     assert found["spec"]["models"] == [{"name": "bert", "path": "bert"}], "clients know it by its folder"
-    assert found["spec"]["serving"]["logVerbose"] == 1
-    assert found["spec"]["serving"]["flags"] == {"http-thread-count": "16"}
-    assert found["spec"]["serving"]["backendConfig"] == [
-        {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
+    assert sorted(found["spec"]["serving"]["arguments"]) == [
+        "--backend-config=onnxruntime,enable-global-threadpool=1",
+        "--http-thread-count=16",
+        "--log-verbose=1",
     ]
     assert found["spec"]["gpu"] == {"count": 1, "resourceName": "nvidia.com/mig-1g.10gb"}
     left = "\n".join(comments(text))

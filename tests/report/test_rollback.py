@@ -69,8 +69,7 @@ def server_image(cluster: Cluster) -> str:
 
 def test_an_edit_of_serving_alone_is_taken_back_by_default(cluster: Cluster) -> None:
     key, server = active(cluster), cluster.serving()
-    setting = {"backend": "onnxruntime", "name": "enable-global-threadpool", "value": "1"}
-    cluster.edit(serving={"backendConfig": [setting]})
+    cluster.edit(serving={"arguments": ["--backend-config=onnxruntime,enable-global-threadpool=1"]})
     cluster.settle()
     assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", ""]
     roll_back(cluster, rollback_revision(seen(cluster), None))
@@ -128,7 +127,7 @@ def test_a_revision_that_is_soaked_is_gone_back_from(soaked_once: Cluster) -> No
 def test_a_server_that_is_soaked_under_the_same_key_is_gone_back_from(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key, server = active(cluster), cluster.serving()
-    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
+    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"arguments": ["--log-verbose=1"]})
     cluster.run(5)
     assert (soaked(cluster)[1], active(cluster)) == ("Soaking", key)
     roll_back(cluster, rollback_revision(seen(cluster), None))
@@ -176,7 +175,7 @@ def test_a_server_that_does_not_answer_is_gone_back_from(cluster: Cluster) -> No
 def test_a_key_of_several_servers_is_refused_because_it_would_keep_the_bad_one(soaked_once: Cluster) -> None:
     cluster = copy.deepcopy(soaked_once)
     key = active(cluster)
-    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"logVerbose": 1})
+    promoted(cluster, a_wider_batch(), serving=asking()["serving"] | {"arguments": ["--log-verbose=1"]})
     cluster.run(5)
     new, old = (each for each in keys(cluster) if each.partition(".")[0] == key)
     with pytest.raises(SubjectError) as refused:

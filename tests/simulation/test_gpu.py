@@ -192,7 +192,13 @@ SHARED = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
 OF_SERVERS = {
     "nodeSelector": {"pool": "gpu"},
     "tolerations": [{"key": "dedicated", "operator": "Exists"}],
-    "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    "affinity": {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+            ]
+        }
+    },
 }
 
 

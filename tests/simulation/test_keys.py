@@ -121,9 +121,13 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
-    "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
-    "serving.flags": ({}, {"http-thread-count": "4"}, {"rate-limit": "execution_count"}),
-    "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
+    "serving.arguments": (
+        [],
+        ["--backend-config=default-max-batch-size=4"],
+        ["--http-thread-count=4"],
+        ["--http-thread-count=4", "--rate-limit=execution_count"],
+        ["--pinned-memory-pool-byte-size=1048576"],
+    ),
     "serving.networkPolicy": (None, {"from": [{"podSelector": {}}]}),
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.soak": (None, {}, {"duration": "60s", "maxErrorPercent": 0.1}),
@@ -335,7 +339,6 @@ EQUAL: Mapping[str, tuple[Any, ...]] = {
     "conversion.pod.resources.limits": ({"cpu": 2}, {"cpu": "2"}, {"cpu": "2000m"}),
     "serving.pod.resources.limits": ({"memory": "1Gi"}, {"memory": "1024Mi"}, {"memory": 2**30}),
     "serving.sharedMemorySize": ("2Gi", "2048Mi", 2**31),
-    "serving.pinnedMemoryPool": ("1Gi", "1024Mi", 2**30),
     f"{TENSOR_RT}.workspace": ("2Gi", "2048Mi", 2**31),
 }
 """Fields of the spec with one value in several forms."""

@@ -8,7 +8,7 @@ from tests.states.deployment import a_deployment
 
 OTLP = {"ports": [{"protocol": "TCP", "port": 4318}]}
 INSTALLED = replace(SETTINGS, tracing_endpoint="http://collector:4318/v1/traces", tracing_egress=(OTLP,))
-OBSERVED = {"tracing": {"sampleRate": 10}, "logVerbose": 1}
+OBSERVED = {"tracing": True, "arguments": ["--trace-config=rate=10", "--log-verbose=1"]}
 
 
 def arguments(pod: dict[str, Any], name: str) -> list[str]:
@@ -21,11 +21,11 @@ def test_only_servers_behind_a_service_tell_of_their_requests() -> None:
     cluster = a_deployment().asking(serving=OBSERVED).where(settings=INSTALLED).settled().cluster()
     (deployment,) = cluster.of_kind("Deployment")
     assert arguments(deployment["spec"]["template"]["spec"], "tritonserver") == [
+        "--trace-config=rate=10",
         "--log-verbose=1",
         "--log-format=ISO8601",
         "--trace-config=mode=opentelemetry",
         "--trace-config=level=TIMESTAMPS",
-        "--trace-config=rate=10",
         "--trace-config=opentelemetry,url=http://collector:4318/v1/traces",
         "--trace-config=opentelemetry,resource=service.name=digits",
         "--trace-config=opentelemetry,resource=service.namespace=vision",
@@ -48,7 +48,7 @@ def test_only_servers_that_send_traces_are_let_out() -> None:
         return found
 
     assert egress(OBSERVED) == [OTLP]
-    assert egress({"logVerbose": 1}) == []
+    assert egress({"arguments": ["--log-verbose=1"]}) == []
 
 
 def test_an_object_that_is_to_be_observed_is_rolled_out_and_measured_and_not_profiled_again() -> None:

@@ -222,7 +222,7 @@ def test_other_demands_do_nothing_again(serving: Cluster) -> None:
 
 
 def test_traces_need_a_collector_of_the_installations() -> None:
-    cluster = a_deployment().asking(serving={"tracing": {"sampleRate": 10}}).settled().cluster()
+    cluster = a_deployment().asking(serving={"tracing": True}).settled().cluster()
     stalled = cluster.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
     assert "set the Helm value tracing.endpoint" in stalled["message"]

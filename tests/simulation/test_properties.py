@@ -57,7 +57,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"serving": {"replicas": 0}},
     {"serving": {"soak": {"duration": "10s"}}, "rollout": {"onInconclusive": "Continue"}},
     {"serving": {"soak": {"duration": "10s"}}, "rollout": {"onInconclusive": "Undo"}},
-    {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
+    {"serving": {"arguments": ["--backend-config=default-max-batch-size=4"]}},
     {"suspend": True},
     {"suspend": False},
 )

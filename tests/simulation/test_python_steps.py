@@ -136,7 +136,7 @@ def test_no_pod_with_a_step_has_a_token_or_reaches_anything() -> None:
     [
         ({"serving": {"pod": {"runtimeClassName": "runc"}}}, "has runtimeClassName runc, but servers with a model"),
         ({"pod": {"runtimeClassName": "runc"}}, "has runtimeClassName runc, but servers with a model"),
-        ({"serving": {"tracing": {}}}, "spec.serving.tracing lets the server reach a collector"),
+        ({"serving": {"tracing": True}}, "spec.serving.tracing lets the server reach a collector"),
     ],
 )
 def test_what_would_open_the_box_is_refused(fields: Body, words: str) -> None:
@@ -173,7 +173,7 @@ def test_a_step_that_a_spec_no_longer_names_reaches_no_collector_either() -> Non
     cluster.settle()
     (server,) = cluster.of_kind("Deployment")
     step, key = server["metadata"]["name"], server["metadata"]["labels"]["triton-operator.dev/key"]
-    cluster.edit(models=an_ensemble("onnx-fp32")["models"], serving={"tracing": {}})
+    cluster.edit(models=an_ensemble("onnx-fp32")["models"], serving={"tracing": True})
     for _ in cluster.passes(until=lambda each: each.active("profile")):
         assert let_out(cluster) == set(), "the step still serves"
     cluster.settle()

@@ -105,7 +105,7 @@ def test_the_one_before_serves_again_though_its_source_is_gone(cluster: Cluster)
 def test_it_is_served_as_it_was_made(cluster: Cluster) -> None:
     """Images, arguments and all else of its pods are the record's, whatever the spec says by now."""
     first = a_deployment().one_candidate().asking(**version(1)).settled().cluster()
-    cluster.edit(serving={"logVerbose": 1, "image": "example/server:9"})
+    cluster.edit(serving={"arguments": ["--log-verbose=1"], "image": "example/server:9"})
     roll_back(cluster, keys(cluster)[-1])
     cluster.settle()
     assert made(cluster) == made(first)

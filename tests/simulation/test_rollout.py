@@ -257,7 +257,7 @@ def test_a_first_revision_that_breaks_a_constraint_serves_and_the_status_says_so
 
 
 ONE_GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
-OTHER_SERVER = {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}
+OTHER_SERVER = {"arguments": ["--backend-config=default-max-batch-size=4"]}
 
 
 @pytest.fixture

@@ -211,7 +211,7 @@ def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
     """The revision on the claim is the same; its server is not."""
     told = cluster.status["serving"], cluster.status["performance"]
     clients(cluster).failing = 0.5
-    other = asking(backendConfig=[{"name": "default-max-batch-size", "value": "4"}])
+    other = asking(arguments=["--backend-config=default-max-batch-size=4"])
     old, new = promoted(cluster, the_usual_batch(), **other)
     cluster.settle()
     assert (cluster.serving(), summary(cluster), new in servers(cluster)) == (old, UNDONE, False)

@@ -234,7 +234,7 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
         ({"serving": {"replicas": 3}}, False),
         ({"serving": {}, "pod": {}}, False),
         ({"suspend": True}, False),
-        ({"serving": {"logVerbose": 1}}, True),
+        ({"serving": {"arguments": ["--log-verbose=1"]}}, True),
         ({"source": {"uri": "pvc://models/digits", "version": "v2"}}, False),
         ({"source": {"uri": "pvc://models/others"}}, True),
         ({"selection": {"approval": "Manual", "approvedRevision": "0" * 16}}, True),

@@ -166,7 +166,7 @@ def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
     "fields",
     [
         {"serving": {"replicas": 2}},
-        {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
+        {"serving": {"arguments": ["--backend-config=default-max-batch-size=4"]}},
         {"serving": {"image": "example/triton:1"}},
         {"selection": {"constraints": {"p99Latency": "9999us"}}},
         {"selection": {"search": {"mode": "Quick"}}},

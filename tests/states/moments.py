@@ -166,7 +166,7 @@ MOMENTS: dict[str, State] = {
     "several-servers": ONE.asking(serving={"replicas": 2}, repository=SEVERAL_NODES).until_has("Ready"),
     "flags-and-clients": ONE.asking(
         serving={
-            "flags": {"http-thread-count": "16"},
+            "arguments": ["--http-thread-count=16"],
             "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "shop"}}}]},
         }
     ).until_has("Ready"),

@@ -66,8 +66,8 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
     assert (sparse.config.max_batch_size, sparse.hps.gpu_cache_percent) == (65536, 10)
     assert [model.config.instances for model in spec.models] == [1, 1]
     assert dense.config.cuda_graphs
-    assert spec.serving.pinned_memory_pool == "4G"
-    assert [(pool.device, pool.size) for pool in spec.serving.cuda_memory_pools] == [(0, "2G")]
+    pools = ["--pinned-memory-pool-byte-size=4000000000", "--cuda-memory-pool-byte-size=0:2000000000"]
+    assert spec.serving.arguments == pools
     measurement = spec.performance.measurement
     assert (measurement.mode, measurement.request_count, measurement.interval) == (
         "CountWindows",

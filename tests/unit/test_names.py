@@ -27,5 +27,5 @@ def test_a_field_that_is_added_changes_no_key_while_nobody_sets_it() -> None:
 
 
 def test_a_default_and_the_same_value_written_out_are_one() -> None:
-    assert names.digest(Serving(), 10) == names.digest(Serving(replicas=1, pinned_memory_pool="256Mi"), 10)
+    assert names.digest(Serving(), 10) == names.digest(Serving(replicas=1, shared_memory_size="1Gi"), 10)
     assert names.digest(Serving(), 10) != names.digest(Serving(replicas=2), 10)

@@ -33,6 +33,7 @@ POD = {
     "annotations": {"prometheus.io/scrape": "true", "container.apparmor.security.beta.kubernetes.io/convert": "none"},
     "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
 }
+AWAY = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
 POOLS = ("conversion", "serving")
 USER_CODE = ("reference", "convert", "metrics")
 IN_A_BOX = (*USER_CODE, "profile", "measure")
@@ -221,7 +222,7 @@ def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
         "tolerations": [{"key": "all", "operator": "Exists"}],
         "priorityClassName": "low",
         "runtimeClassName": "gvisor",
-        "affinity": {"nodeAffinity": {"x": []}},
+        "affinity": {"nodeAffinity": {}},
         "labels": {"team": "vision", "tier": "all"},
         "env": [{"name": "A", "value": "all"}, {"name": "B", "value": "all"}],
     }
@@ -229,7 +230,7 @@ def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
         "nodeSelector": {"pool": "servers"},
         "tolerations": [],
         "priorityClassName": "high",
-        "affinity": {"podAntiAffinity": {"y": []}},
+        "affinity": {"podAntiAffinity": AWAY},
         "labels": {"tier": "servers"},
         "env": [{"name": "B", "value": "servers"}],
     }
@@ -243,7 +244,7 @@ def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
     assert (job["spec"]["tolerations"], "tolerations" in server["spec"]) == (common["tolerations"], False)
     assert [each["spec"]["priorityClassName"] for each in (job, server)] == ["low", "high"]
     assert "nodeAffinity" not in server["spec"]["affinity"]
-    assert server["spec"]["affinity"]["podAntiAffinity"] == {"y": []}
+    assert server["spec"]["affinity"]["podAntiAffinity"] == AWAY
     (container,) = server["spec"]["containers"]
     assert container["env"][:2] == [{"name": "A", "value": "all"}, {"name": "B", "value": "servers"}]
 
@@ -561,19 +562,3 @@ def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[
     waits = next(each for each in server["args"] if each.startswith("--exit-timeout-secs="))
     assert int(age.partition("=")[2]) * 1.1 < drain * 1000, "gRPC lets a connection live up to a tenth longer"
     assert drain + int(waits.partition("=")[2]) < pod["terminationGracePeriodSeconds"]
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (
-            {"backend": "tensorflow", "name": "gpu-memory-fraction", "value": "0.5"},
-            "--backend-config=tensorflow,gpu-memory-fraction=0.5",
-        ),
-        ({"name": "default-max-batch-size", "value": "4"}, "--backend-config=default-max-batch-size=4"),
-    ],
-)
-def test_backend_settings_are_as_tritonserver_takes_them(given: Body, expected: str) -> None:
-    cluster = a_deployment().asking(serving={"backendConfig": [given]}).settled().cluster()
-    (deployment,) = cluster.of_kind("Deployment")
-    assert expected in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -15,6 +15,7 @@ from triton_operator.api.triton_deployment import LONGEST_SPEC_BYTES, InvalidSpe
 CONFIG = "spec.models.0.config"
 STEP = {"name": "step", "format": "triton-python", "entrypoint": "step.py"}
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}
+WRONG = {"key": "zone", "operator": "Is"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LONGEST_ARGUMENT = 128 * 1024
 """MAX_ARG_STRLEN of Linux, in bytes: no program starts with a longer argument."""
@@ -82,24 +83,16 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.models.0.config.parameters.gpu_mem_limit: String should match pattern",
     ),
     "a directory of backends": (
-        {"spec.serving": {"backendConfig": [{"name": "backend-directory", "value": "models"}]}},
-        "spec.serving.backendConfig.0: backend-directory must not be set",
-    ),
-    "a file of tables": (
-        {"spec.serving": {"backendConfig": [{"backend": "hps", "name": "ps", "value": "ps.json"}]}},
-        "spec.serving.backendConfig.0: hps,ps must not be set: docs/formats.md lists what may be",
+        {"spec.serving": {"arguments": ["--backend-config=backend-directory=models"]}},
+        "spec.serving.arguments.0: must be an allowed argument of tritonserver: remove or correct it. Allowed are",
     ),
     "a flag that opens a file": (
-        {"spec.serving": {"flags": {"log-file": "/dev/stdout"}}},
-        "spec.serving.flags: flags must be allowed flags of tritonserver: remove or correct the others. Allowed are",
+        {"spec.serving": {"arguments": ["--http-thread-count=8", "--log-file=/dev/stdout"]}},
+        "spec.serving.arguments.1: must be an allowed argument of tritonserver: remove or correct it. Allowed are",
     ),
     "no workspace": (
         {"spec.models.0.tensorrt": {"workspace": 0}},
         "spec.models.0.tensorrt.workspace: must be from 1Mi to 1Ti: correct it",
-    ),
-    "a pool of a petabyte": (
-        {"spec.serving": {"pinnedMemoryPool": "1Pi"}},
-        "spec.serving.pinnedMemoryPool: must be from 0 to 1Ti: correct it",
     ),
     "cores below zero": (
         {"spec.serving": {"pod": {"resources": {"limits": {"cpu": "-1"}}}}},
@@ -135,11 +128,39 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an affinity to no pods": (
         {"spec.serving": {"pod": {"affinity": {"podAffinity": "node-1"}}}},
-        "spec.serving.pod.affinity: podAffinity must hold lists of terms, as in a pod's spec: correct it",
+        "spec.serving.pod.affinity.podAffinity: must be an object: correct it",
     ),
     "an affinity to one pod": (
         {"spec.serving": {"pod": {"affinity": {"podAffinity": {REQUIRED: {"topologyKey": "zone"}}}}}},
-        "spec.serving.pod.affinity: podAffinity must hold lists of terms",
+        f"spec.serving.pod.affinity.podAffinity.{REQUIRED}: must be a list: correct it",
+    ),
+    "a misspelt affinity": (
+        {"spec.pod": {"affinity": {"nodeAfinity": {}}}},
+        "spec.pod.affinity.nodeAfinity: Kubernetes has no such field: correct it",
+    ),
+    "a misspelt field within an affinity": (
+        {"spec.serving": {"pod": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "a", "labels": {}}]}}}}},
+        f"spec.serving.pod.affinity.podAntiAffinity.{REQUIRED}.0.labels: Kubernetes has no such field: correct it",
+    ),
+    "an operator of no affinity": (
+        {"spec.pod": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [WRONG]}]}}}}},
+        "nodeSelectorTerms.0.matchFields.0.operator: Input should be 'In', 'NotIn', 'Exists'",
+    ),
+    "a misspelt toleration": (
+        {"spec.conversion": {"pod": {"tolerations": [{"Key": "gpu"}]}}},
+        "spec.conversion.pod.tolerations.0.Key: Kubernetes has no such field: correct it",
+    ),
+    "a toleration in Python's spelling": (
+        {"spec.pod": {"tolerations": [{"toleration_seconds": 5}]}},
+        "spec.pod.tolerations.0.toleration_seconds: Kubernetes has no such field: correct it",
+    ),
+    "a spread over nothing": (
+        {"spec.serving": {"pod": {"topologySpreadConstraints": [{"maxSkew": 1}]}}},
+        "spec.serving.pod.topologySpreadConstraints.0.topologyKey: Field required",
+    ),
+    "a spread over others' pods": (
+        {"spec.pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "labelSelector": {}}]}},
+        "spec.pod.topologySpreadConstraints.0.labelSelector: Kubernetes has no such field: correct it",
     ),
     "a label of a kilobyte": (
         {"spec.serving": {"pod": {"labels": {"team": "x" * 1024}}}},
@@ -171,7 +192,8 @@ def test_no_setting_that_names_a_file_or_lets_code_in_is_allowed() -> None:
 
 
 def test_the_longest_spec_fits_into_everything_that_is_made_of_it() -> None:
-    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"x": "y" * 15_000}]}}}
+    expression = {"key": "zone", "operator": "In", "values": ["y" * 15_000]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}
     spec = an_ensemble("onnx-fp32", "ts-trace-fp32")
     spec["models"][1]["arguments"] = spec["dataloader"]["arguments"] = long_arguments(22)
     spec |= {"serving": {"pod": {"affinity": affinity}}}

@@ -55,10 +55,7 @@ def test_a_torchscript_file_has_the_parameter_of_its_backend() -> None:
             {"intra_op_thread_count": "1"},
         ),
         (
-            {
-                "serving": a_limit("4")
-                | {"backendConfig": [{"backend": "onnxruntime", "name": "intra_op_thread_count", "value": "2"}]}
-            },
+            {"serving": a_limit("4") | {"arguments": ["--backend-config=onnxruntime,intra_op_thread_count=2"]}},
             {},
         ),
     ],

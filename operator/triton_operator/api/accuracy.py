@@ -31,9 +31,8 @@ class MetricThreshold(ApiType):
     max: Number | None = None
     """Maximum value of the metric of the served outputs, at least `min`. Default: no bound."""
     max_degradation: PositiveOrZero | None = None
-    """Maximum absolute difference between the metric of the served outputs and that of the reference. It counts
-    in both directions: a metric that is better by more than this fails too. A model that is as wrong in its
-    framework meets it: only `min` and `max` bound the metric itself. Default: no bound."""
+    """Maximum absolute difference, in both directions, between the metric of the served outputs and that of the
+    reference. It says nothing of the metric itself. Default: no bound."""
 
     def asked(self) -> Threshold:
         """Return the threshold as the gate takes it."""
@@ -44,12 +43,10 @@ class AccuracyGate(ApiType):
     """The accuracy gate, which a candidate must pass before it can serve."""
 
     max_samples: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Maximum number of samples to take from the dataloader, for the reference, the agreement gate and the accuracy
-    gate. Default: 256."""
+    """Maximum number of samples to take from the dataloader. Default: 256."""
     thresholds: Annotated[
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Bounds on metrics, all of which a candidate must meet. Each needs `min`, `max` or `maxDegradation`,
-    and all need `spec.metrics`. Without thresholds only the agreement gate compares outputs, and the condition Verified
-    has the reason NumericalOnly. Default: none."""
+    """Bounds on metrics, all of which a candidate must meet. They need `spec.metrics`. Default: none; only outputs are
+    compared with the reference."""

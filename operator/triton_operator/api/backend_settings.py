@@ -1,4 +1,4 @@
-"""The settings of Triton's backends that a spec may have, and the CEL rules that refuse all others.
+"""The settings of Triton's backends that a spec may have, and the CEL rule that refuses all other parameters.
 
 These are allow-lists, because a setting may name a file or directory, and what a server loads from there is code: a
 library of backends (`backend-directory`), of batching (`TRITON_BATCH_STRATEGY_PATH`) or of plugins, a Python
@@ -26,7 +26,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("default-max-batch-size", "allow-soft-placement", "gpu-memory-fraction"),
     "tensorrt": ("coalesce-request-input", "execution-policy"),
 }
-"""Names in serving.backendConfig, by backend; an empty backend stands for all backends."""
+"""Names in arguments `--backend-config`, by backend; an empty backend stands for all backends."""
 
 _ALLOWED_PARAMETERS = "; ".join(f"{backend}: {', '.join(keys)}" for backend, keys in PARAMETERS.items())
 
@@ -46,24 +46,10 @@ def parameter_rule() -> tuple[str, str]:
     )
 
 
-def option_rule() -> tuple[str, str]:
-    """Return the rule of an item of serving.backendConfig: it is a known option of its backend."""
-    allowed = [option(backend, name) for backend, names in OPTIONS.items() for name in names]
-    return (
-        f"((has(self.backend) && self.backend != '' ? self.backend + ',' : '') + self.name) in {cel_list(allowed)}",
-        f"backend and name must be an allowed setting: remove or correct it. Allowed are {'; '.join(allowed)}",
-    )
-
-
 def refused_parameters(parameters: Iterable[str], formats: Iterable[str]) -> list[str]:
     """Return the parameters that are allowed for no backend of these formats."""
     allowed = {key for form in formats for key in PARAMETERS[FORMATS[form].backend]}
     return [key for key in parameters if key not in allowed]
-
-
-def is_allowed(backend: str, name: str) -> bool:
-    """Whether a backend's option may be set; an empty ``backend`` stands for all backends."""
-    return name in OPTIONS.get(backend, ())
 
 
 def _served_by(backend: str) -> str:

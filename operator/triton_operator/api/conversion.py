@@ -12,8 +12,8 @@ class IntegerTolerance(ApiType):
     """A tolerance for integer outputs, which must else be equal but for a few near ties (docs/measuring.md)."""
 
     steps: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    """Largest difference by which two elements agree, for outputs that hold amounts, as a picture does, and no class
-    numbers. Default: 0."""
+    """Largest difference by which two elements agree, for outputs that hold amounts and no class numbers. Default:
+    0."""
     share: Annotated[float, Field(ge=0, le=1)] | None = None
     """Largest share of elements that may differ by more, without background. Default: 0.00001 for fp32, 0.01 for
     fp16."""
@@ -47,8 +47,8 @@ class Conversion(ApiType):
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit of each pod of a source, packages, reference, conversion or metrics Job, in seconds, from when a node
-    takes the pod. Pulling images counts; waiting for a node does not. Default: 3600."""
+    """Time limit, in seconds, of each pod of a source, packages, reference, conversion or metrics Job, from when a node
+    takes it. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(
@@ -56,24 +56,20 @@ class Conversion(ApiType):
             json_schema_extra=list_map("precision"),
         ),
     ] = Field(default_factory=list)
-    """How far each element of a served output may differ from the reference (the agreement gate): |served - reference|
-    <= absolute + relative * |reference|. A floating point output that is constant where the reference's is not fails by
-    any tolerance. A precision that is not listed keeps its default. Default: 1e-4 absolute and relative for fp32, 1e-2
-    absolute and relative for fp16; the absolute part of these follows the scale of the output (docs/measuring.md)."""
+    """How far each element of a served output may differ from the reference: |served - reference| <= absolute +
+    relative * |reference|. Default: 1e-4 for fp32 and 1e-2 for fp16, both absolute and relative; the absolute part
+    follows the scale of the output (docs/measuring.md)."""
     image: Image = ""
-    """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
-    what it needs; the operator copies its converters into the container when it starts. Default: the image in the
-    operator's Helm values, `images.converter`, `images.converterTensorflow` for models of TensorFlow, or
-    `images.converterGpu` for other models with `spec.gpu`, if it is set."""
+    """Image of the containers that run your code; docs/user-files.md says what it needs. Default: the Helm value
+    `images.converter`, `images.converterTensorflow` for TensorFlow, or `images.converterGpu` with `spec.gpu` if it is
+    set."""
     requirements: RequirementsFile = ""
-    """Path of a requirements file in the source, such as `requirements.txt`: Python packages that your code imports. A
-    Job installs those that the operator's image lacks, as wheels, from the package index of the Helm value
-    `sources.packageIndex`. Default: none."""
+    """Path of a requirements file in the source: Python packages that your code imports. A Job installs them as wheels,
+    from the package index of the Helm value `sources.packageIndex`. Default: none."""
     index_secret_ref: LocalReference | None = None
-    """Secret with the key `PIP_INDEX_URL`, the URL of another package index, or `PIP_EXTRA_INDEX_URL`, that of a second
-    one, or both; each may hold a user name and a password. It is in the namespace of the object, and only the packages
-    Job mounts it. Default: none."""
+    """Secret with `PIP_INDEX_URL`, the URL of another package index, or `PIP_EXTRA_INDEX_URL`, that of a second one, or
+    both. Only the packages Job mounts it. Default: none."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, and any other field
-    replaces that of `spec.pod` whole. `resources` applies to each container of a Job except a server's. The pods of
-    profile and search Jobs also run a server, so `serving.pod` decides where they are scheduled."""
+    """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, any other field
+    replaces that of `spec.pod`. `resources` is of each container but a server's. `serving.pod` decides where profile
+    and search Jobs run."""

@@ -24,20 +24,20 @@ class StepTensor(ApiType):
     name: TensorName
     """Name of the tensor."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32 or BYTES."""
+    """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Dimensions of the tensor, without the batch dimension if `config.maxBatchSize` is above 0. -1 means any size."""
+    """Dimensions of the tensor, without the batch dimension. -1 means any size."""
 
 
 class EnsembleTensor(ApiType):
     """A tensor that clients send to the ensemble or receive from it."""
 
     name: Connected
-    """Name of the tensor. For an input, it is the name that the dataloader yields."""
+    """Name of the tensor."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32 or BYTES."""
+    """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. -1 means any size."""
+    """Dimensions of the tensor, without the batch dimension. -1 means any size."""
 
 
 class InputConnection(ApiType):
@@ -46,7 +46,7 @@ class InputConnection(ApiType):
     input: TensorName
     """Name of the model's input."""
     tensor: Connected
-    """Name of an input of the ensemble, or of a tensor that an earlier step's `outputMap` names."""
+    """Name of an input of the ensemble, or of a tensor in an earlier step's `outputMap`."""
 
 
 class OutputConnection(ApiType):
@@ -55,8 +55,7 @@ class OutputConnection(ApiType):
     output: TensorName
     """Name of the model's output."""
     tensor: Connected
-    """Name of the tensor in the ensemble. For an output of the ensemble, use its name in `outputs`; otherwise choose
-    any name."""
+    """Name of the tensor in the ensemble: one of its `outputs`, or any other name."""
 
 
 class EnsembleStep(ApiType):
@@ -72,7 +71,7 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("input"),
         ),
     ]
-    """Connections of the model's inputs. Every input needs one."""
+    """Connections of all inputs of the model."""
     output_map: Annotated[
         list[OutputConnection],
         Field(
@@ -81,7 +80,7 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("output"),
         ),
     ]
-    """Connections of the model's outputs. Leave out an output that nothing uses."""
+    """Connections of the model's outputs that something uses."""
 
 
 MODELS = 8
@@ -128,11 +127,10 @@ class Ensemble(ApiType):
         )
     )
     name: TritonName
-    """Name of the ensemble in Triton, which clients use in their requests. It must differ from the names of the
-    models."""
+    """Name of the ensemble in Triton, which differs from the names of the models."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 0
-    """Maximum number of samples in a request. If 0, the ensemble has no batch dimension, and each item that the
-    dataloader yields is one request. If above 0, each item is a batch of samples. Default: 0."""
+    """Maximum number of samples in a request. If 0, there is no batch dimension, and each item of the dataloader is one
+    request. Default: 0."""
     inputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -141,7 +139,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """Inputs of the ensemble, which the dataloader yields. Each must be connected to a step."""
+    """Inputs of the ensemble, which the dataloader yields."""
     outputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -150,8 +148,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """Outputs of the ensemble, which clients receive and the gates compare with the reference. Each must come from a
-    step."""
+    """Outputs of the ensemble, which clients receive and the gates compare with the reference."""
     steps: Annotated[
         list[EnsembleStep],
         Field(
@@ -160,8 +157,8 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("model"),
         ),
     ]
-    """One step for each of `spec.models`, in the order in which data flows. A step uses inputs of the ensemble and
-    outputs of earlier steps. A model that is in `calls` of another needs no step."""
+    """One step for each of `spec.models`, in the order in which data flows. A model that is in `calls` of another needs
+    no step."""
 
 
 MAX_BATCH_SIZE = (
@@ -236,8 +233,6 @@ class HpsOptions(ApiType):
     """Options of Merlin's Hierarchical Parameter Server (HPS), which serves embedding tables."""
 
     gpu_cache_percent: Annotated[int, Field(ge=1, le=100)] = 25
-    """Share of each table that is cached in GPU memory, in percent. It applies only if `spec.gpu` requests a GPU.
-    Default: 25."""
+    """Share of each table that is cached in GPU memory, in percent. Default: 25."""
     keys_per_sample: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Maximum number of keys that a sample has in one table. Together with `config.maxBatchSize` it sets the size of
-    the server's buffers. Default: 1."""
+    """Maximum number of keys that a sample has in one table. Default: 1."""

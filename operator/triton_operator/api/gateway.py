@@ -50,9 +50,8 @@ class Route(ApiType):
     """Host names of the requests that the route takes; the first label may be `*`. Default: all that the Gateways'
     listeners take."""
     canary: Annotated[list[Share], Field(max_length=MOST_STEPS)] = Field(default_factory=list)
-    """Shares of the route's requests, in percent, that a new revision gets one after the other before it becomes
-    active. Each step lasts `soak.duration`, and the revision is judged at its end. It needs `soak`. Default: none; a
-    new revision becomes active as soon as it was measured."""
+    """Rising shares of the route's requests, in percent, that a new revision gets before it becomes active. Each step
+    lasts `soak.duration`, and is judged at its end. It needs `soak`. Default: none."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -44,9 +44,9 @@ class AccuracyStatus(StatusType):
     metric: str
     """Name of the metric."""
     framework: str
-    """Value for the framework's outputs (the reference), as a decimal string."""
+    """Value for the framework's outputs (the reference)."""
     served: str
-    """Value for the served outputs, as a decimal string."""
+    """Value for the served outputs."""
     samples: int
     """Number of samples that the metric was computed from."""
     threshold: str = ""
@@ -59,18 +59,15 @@ class QuantizationStatus(StatusType):
     """What the INT8 graph of a candidate is like, on the processor of its conversion Job."""
 
     method: str
-    """Method that made the fastest graph of those that passed: `Static` (all operators that have INT8, calibrated),
-    `StaticProducts` (Conv, MatMul and Gemm, calibrated) or `Dynamic` (MatMul and Gemm, whose inputs are measured at
-    each request)."""
+    """Method that made the graph: `Static`, `StaticProducts` or `Dynamic` (docs/converters.md)."""
     operators: int
     """Number of convolutions and matrix products in the graph that ONNX Runtime runs, after its own optimization."""
     int8_operators: int
     """Number of these that run in INT8."""
     signal_to_noise: str = ""
-    """Signal-to-noise ratio of the worst floating point output, in decibels, as a decimal string. It is measured on
-    samples that did not calibrate the graph. Absent if no output has floating point."""
+    """Signal-to-noise ratio of the worst floating point output, in decibels."""
     speedup: str
-    """Time of the fp32 graph divided by that of the INT8 graph, as a decimal string."""
+    """Time of the fp32 graph divided by that of the INT8 graph."""
     calibration_samples: int
     """Number of samples that calibrated the graph; 0: the method needs none."""
 
@@ -105,35 +102,33 @@ class RowStatus(StatusType):
     """
 
     precision: str
-    """Precision of the candidate. For an ensemble, the lowest precision of its models."""
+    """Precision of the candidate; in an ensemble, the lowest."""
     accelerator: str
-    """Accelerator of the candidate. For an ensemble, the accelerators of its models, joined by "+"; none if no model
-    has one."""
+    """Accelerator of the candidate; in an ensemble, those of its models, joined by "+"."""
     input_shape: str = ""
-    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224", separated by blanks; empty if none are
-    set."""
+    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224"; empty if none are set."""
     batch_size: int
     """Samples in a request."""
     concurrency: int | None = None
     """Requests in flight. Absent if `requestRate` is set."""
     request_rate: int | None = None
-    """Requests per second that were sent, however fast the server answered. Absent if `concurrency` is set."""
+    """Requests per second that were sent. Absent if `concurrency` is set."""
     throughput: Figure
-    """Throughput in inferences (samples) per second, as a decimal string."""
+    """Throughput in inferences (samples) per second."""
     client_send_time: MeasuredDuration
-    """Time that the client takes to serialize and send the request."""
+    """Time to serialize and send the request."""
     network_time: MeasuredDuration
-    """Time that request and response spend on the network and in the server's receiving and sending."""
+    """Time on the network, and in the server's receiving and sending."""
     queue_time: MeasuredDuration
-    """Time that the request waits in the server's queue."""
+    """Time in the server's queue."""
     compute_input_time: MeasuredDuration
-    """Time that the server takes to prepare the inputs."""
+    """Time to prepare the inputs."""
     compute_infer_time: MeasuredDuration
     """Time that the model runs."""
     compute_output_time: MeasuredDuration
-    """Time that the server takes to prepare the outputs."""
+    """Time to prepare the outputs."""
     client_receive_time: MeasuredDuration
-    """Time that the client takes to receive and parse the response."""
+    """Time to receive and parse the response."""
     p50_latency: MeasuredDuration
     """Median latency."""
     p90_latency: MeasuredDuration
@@ -145,16 +140,13 @@ class RowStatus(StatusType):
     average_latency: MeasuredDuration
     """Mean latency."""
     stable: bool
-    """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercent`. If false,
-    the figures are averages over three windows that differed by more."""
+    """Whether three consecutive windows differed by at most `stabilityPercent`."""
     spread_percent: str = ""
-    """Difference between the highest and the lowest throughput of the windows, in percent of their mean, as a decimal
-    string."""
+    """Difference between the highest and the lowest throughput of the windows, in percent of their mean."""
     client_bound: bool | None = None
-    """Whether the client, not the server, was the bottleneck. The server may then be faster than measured."""
+    """Whether the client, not the server, was the bottleneck."""
     memory: Annotated[str, Field(max_length=24)] = ""
-    """Peak memory in use by all processes during the measurement, as a quantity such as 1177Mi. It is GPU memory, or
-    the node's memory if there is no GPU."""
+    """Peak memory in use, such as 1177Mi: of the GPU, or of the node if there is none."""
 
 
 class EnvironmentStatus(StatusType):
@@ -163,9 +155,9 @@ class EnvironmentStatus(StatusType):
     device: str
     """Device that the model ran on, cpu or gpu."""
     gpu_product: str = ""
-    """Name of the GPU product: that of `spec.gpu.product`, or else the one that the candidate was profiled on."""
+    """Name of the GPU product."""
     gpu_driver: str | None = None
-    """Version of the GPU's driver, and of its CUDA, on the node that the candidate was profiled on."""
+    """Version of the GPU's driver, and of its CUDA."""
     tensorrt_version: str = ""
     """Version of TensorRT in the server's image."""
     server_version: str
@@ -184,21 +176,18 @@ class SaturationStatus(StatusType):
     """The throughput at which one replica is saturated, from the online sweep inside the profile Job's pod."""
 
     ended: Literal["Constraint", "Plateau", "RangeEnd"]
-    """What limits the throughput. `Constraint`: a higher concurrency breaks a latency constraint. `Plateau`: a higher
-    concurrency brings less than 5 % more. `RangeEnd`: nothing that was measured, because the sweep ended before."""
+    """What limits the throughput: a latency `Constraint`, a `Plateau` (less than 5 % more), or the `RangeEnd`, where
+    nothing did yet."""
     concurrency: int | None = None
-    """Lowest concurrency whose throughput is within 5 % of the highest that meets the latency constraints. Absent if no
-    measurement meets them."""
+    """Lowest concurrency whose throughput is within 5 % of the highest within the latency constraints."""
     throughput: Figure = ""
-    """Throughput at that concurrency, in inferences (samples) per second, as a decimal string."""
+    """Throughput at that concurrency, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
     """P99 latency at that concurrency, such as 18.3ms."""
     lower_bound: bool | None = None
-    """Whether one replica may do more: the sweep ended before the server was saturated, or the client was the
-    bottleneck."""
+    """Whether one replica may do more: the sweep ended before, or the client was the bottleneck."""
     sustained_request_rate: int | None = None
-    """Highest request rate, in requests per second, that the replica kept up with within the latency constraints.
-    Absent if no request rate was measured, or none was sustained."""
+    """Highest request rate, in requests per second, that the replica kept up with within the latency constraints."""
 
 
 class LengthsStatus(StatusType):
@@ -240,32 +229,27 @@ class StepStatus(StatusType):
     queue_time: MeasuredDuration
     """Time that the request waits in the model's queue."""
     compute_time: MeasuredDuration
-    """Time that the server takes to prepare the model's inputs, to run it and to prepare its outputs."""
+    """Time to prepare the model's inputs, to run it and to prepare its outputs."""
     share_percent: Figure
-    """`queueTime` and `computeTime` in percent of the average latency, as a decimal string. The rest is the time of the
-    client, of the network, and of the server between the models."""
+    """`queueTime` and `computeTime` in percent of the average latency."""
 
 
 class PerformanceStatus(StatusType):
     """The sweeps of the active revision."""
 
     offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the offline sweep, made on the server inside the profile Job's pod."""
+    """Measurements of the offline sweep, in the profile Job's pod."""
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the online sweep, made through the preview Service, which points to a revision before the main
-    Service does. Without `performance.online`, the profile finds the limit, and these are the loads around the one at
-    which the candidate was chosen."""
+    """Measurements of the online sweep through the preview Service. Without `performance.online`, these are the loads
+    around the chosen one."""
     request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
-    """Measurements of request rates, made on the server inside the profile Job's pod."""
+    """Measurements of request rates, in the profile Job's pod."""
     steps: Annotated[list[StepStatus], Field(max_length=8)] | None = None
-    """The times of each model of an ensemble, in the order of the steps, at the load of `serving.throughput`. Absent if
-    the object is no ensemble, or the sweep is too large to tell of models."""
+    """The times of each model of an ensemble, in the order of the steps, at the load of `serving.throughput`."""
     saturation: SaturationStatus | None = None
     """The throughput at which one replica is saturated."""
     mixed_shapes: MixedShapesStatus | None = None
-    """The shapes of the samples that were sent. Absent if all samples have one shape, or `performance.inputShapes` sets
-    it. Requests of one sample have the samples' own shapes. For larger ones, up to 3 shapes are measured one after the
-    other, and a measurement stands for all of them, in the samples' proportions."""
+    """The shapes of the samples that were sent. Absent if all have one shape, or `performance.inputShapes` sets it."""
     environment: EnvironmentStatus | None = None
     """Where the measurements were made."""
     measured_at: Time = ""

@@ -56,11 +56,11 @@ class DynamicBatching(ApiType):
     """Settings of Triton's dynamic batcher."""
 
     preferred_batch_sizes: Annotated[list[BatchSize], Field(max_length=16)] = Field(default_factory=list)
-    """Batch sizes that the dynamic batcher tries to form; it sends such a batch without waiting for more requests. Each
-    must not exceed `maxBatchSize`. Default: `maxBatchSize` if a queue delay is set, otherwise none."""
+    """Batch sizes that are sent without waiting for more requests. Each must not exceed `maxBatchSize`. Default:
+    `maxBatchSize` if a queue delay is set, otherwise none."""
     max_queue_delay: Annotated[Span, Within("0s", "60s")] = "0s"
-    """Maximum time that a request waits for others to form a preferred batch, such as 100us, at most 60s. If 0s, the
-    batcher does not wait: it sends whatever is in the queue. Default: 0s."""
+    """Maximum time that a request waits for others to form a preferred batch, such as 100us, at most 60s. Default:
+    0s."""
 
 
 class ModelConfiguration(ApiType):
@@ -81,29 +81,26 @@ class ModelConfiguration(ApiType):
         )
     )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: for a model of format
-    `onnx` or `tf-savedmodel` that is no part of an ensemble, what its graph and the framework's run show: 0 without a
-    batch dimension, or if samples must not share a batch; otherwise 4 and, if `dynamicBatching` is left out too, `{}`
-    for that; `status.resolved` has the value. For all others: 1."""
+    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: for a single model of
+    format `onnx` or `tf-savedmodel`, what its graph and the framework's run show (`status.resolved`); for all others
+    1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None
-    """Settings of Triton's dynamic batcher. `{}` turns it on with default settings. It requires a `maxBatchSize` of at
-    least 1. Default: on if `maxBatchSize` is left out and the graph shows a batch dimension; otherwise none."""
+    """Settings of Triton's dynamic batcher; `{}` turns it on. Default: on if `maxBatchSize` is left out and the graph
+    shows a batch dimension; otherwise none."""
     cuda_graphs: bool = False
-    """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU), for batches of 1,
-    `dynamicBatching.preferredBatchSizes` and `maxBatchSize`; all other batches run without. Default: false."""
+    """Whether Triton's TensorRT backend captures CUDA graphs, for the preferred batch sizes, 1 and `maxBatchSize`.
+    Default: false."""
     warmup: bool = True
-    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow. With
-    accelerator `trt` it always does: that builds the engines. Default: true."""
+    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
+    Default: true."""
     parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
-    """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
-    `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate
-    gets all of them, and a backend ignores those of the others. Default: none."""
+    """Parameters of the backends, such as `intra_op_thread_count` (onnxruntime). Those that only tune execution are
+    allowed; docs/formats.md lists them. Default: none."""
     overrides: Annotated[str, StringConstraints(max_length=4096)] = ""
-    """Piece of config.pbtxt with settings that no other field has: queue policy and priorities of the
-    dynamic batcher, rate limiter, and optimization. docs/formats.md lists what is allowed. It takes precedence over
-    what the operator writes; a repeated field is replaced. Default: none."""
+    """Piece of config.pbtxt with settings that no other field has, such as a queue policy. docs/formats.md lists what
+    is allowed. It takes precedence over what the operator writes. Default: none."""
 
     @property
     def largest_batch(self) -> int:
@@ -129,11 +126,10 @@ class Quantization(ApiType):
     """How ONNX Runtime's quantizer makes an INT8 graph."""
 
     calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
-    """Number of the dataloader's samples that show the range of each tensor, spread evenly over those of
-    `accuracy.maxSamples`, and at most half of them. They are left out of the metrics of every candidate of the object.
-    Default: 64."""
+    """Number of the dataloader's samples that show the range of each tensor, at most half of `accuracy.maxSamples`. The
+    metrics leave them out. Default: 64."""
     excluded_operators: Annotated[list[OperatorType], Field(max_length=32)] = Field(default_factory=list)
-    """Types of ONNX operators that stay in fp32, such as `Gemm`, because their outputs lose too much. Default: none."""
+    """Types of ONNX operators that stay in fp32, such as `Gemm`. Default: none."""
 
 
 class Candidate(ApiType):
@@ -143,23 +139,18 @@ class Candidate(ApiType):
     name: CandidateName
     """Name of the candidate, unique within the model."""
     format: Literal["ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"]
-    """Format that the model is converted to: `ts-trace` or `ts-script` (TorchScript), `onnx`, `trt` (TensorRT),
-    `tf-savedmodel` (SavedModel) or `tf-trt` (SavedModel with TensorRT). `trt` and `tf-trt` need a GPU and
-    `spec.gpu.product`; they are skipped if `spec.gpu` is not set, if its count is 0, or if no node has that product.
-    `tf-savedmodel` and `tf-trt` need Triton's TensorFlow backend; they are skipped if the server image has none, as in
-    every release after 25.02."""
+    """Format that the model is converted to: `ts-trace` and `ts-script` are TorchScript, `trt` is TensorRT,
+    `tf-savedmodel` is SavedModel, and `tf-trt` that with TensorRT. What the GPU or the server image cannot serve is
+    skipped."""
     precision: Literal["fp32", "fp16", "int8"]
-    """Precision of the weights and of the computation: `fp32`, `fp16` or `int8`. Inputs and outputs keep the
-    types that the model declares. `int8` is for format `onnx` on a CPU, and needs a threshold in
+    """Precision of the weights and of the computation. `int8` is for format `onnx` on a CPU, and needs
     `accuracy.thresholds`."""
     quantization: Quantization | None = None
-    """How the graph of a candidate with precision `int8` is quantized. Only allowed for that. Default: 64 samples
-    calibrate it, and no operator is left out."""
+    """How the graph of a candidate with precision `int8` is quantized. Default: by 64 samples, with all operators."""
     accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
-    """Accelerator of the backend. `cuda` is ONNX Runtime's CUDA execution provider; for other formats it is the same as
-    `none`. `trt` is ONNX Runtime's TensorRT execution provider. `amp` is TensorFlow's automatic mixed precision. With
-    `none` the model also runs on the GPU if `spec.gpu` requests one. The others require `spec.gpu` with a count of at
-    least 1. Default: none, no accelerator."""
+    """Accelerator of the backend: `cuda` or `trt` of ONNX Runtime, or `amp`, TensorFlow's automatic mixed precision.
+    All but `none` need `spec.gpu`; with `none` the model runs on the GPU too if there is one. Default: none, no
+    accelerator."""
 
     @property
     def calibration(self) -> Quantization | None:
@@ -171,12 +162,10 @@ class OnnxOptions(ApiType):
     """How ONNX graphs are exported."""
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
-    """ONNX operator set. A model that is already ONNX keeps its own, unless you set this field. NVIDIA's images read up
-    to 21 from 24.05 on, 22 from 25.03 on, and 23 from 25.08 on; a candidate beyond that is skipped. Default: 17, which
-    ONNX Runtime 1.12 and TensorRT 8.6 and later support."""
+    """ONNX operator set. A candidate whose set the server image does not read is skipped. A model that is already ONNX
+    keeps its own, unless you set this field. Default: 17."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
-    """Exporter of PyTorch models. `TorchScript` uses tracing. `Dynamo` uses torch.export, as torch itself does by
-    default since 2.9. Default: TorchScript."""
+    """Exporter of PyTorch models: by torch.export (`Dynamo`) or by tracing. Default: TorchScript."""
     optimized: bool = False
     """Whether the graph is simplified before it is served or given to TensorRT. Default: false."""
 
@@ -187,8 +176,7 @@ class TensorRtOptions(ApiType):
     workspace: Annotated[Quantity, between("1Mi", "1Ti")] = "1Gi"
     """Maximum amount of memory that layers may use in addition to their weights, from 1Mi to 1Ti. Default: 1Gi."""
     builder_optimization_level: Annotated[int, Field(ge=0, le=5)] = 3
-    """TensorRT's builder optimization level, from 0 to 5. A higher level can find faster kernels but makes the build
-    slower. Default: 3, as in TensorRT."""
+    """TensorRT's builder optimization level, from 0 to 5: higher ones find faster kernels, slowly. Default: 3."""
 
 
 class Model(ApiType):
@@ -200,57 +188,44 @@ class Model(ApiType):
     name: TritonName
     """Name of the model in Triton."""
     format: SourceFormat | None = None
-    """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
-    whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
-    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. For
-    `triton-repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. For
-    `triton-python`, `entrypoint` names a Python file with `class TritonPythonModel`, which runs inside the server as a
-    step of an ensemble, if the Helm value `allowed.pythonSteps` is true. Default: if `path` is given, the format that
-    its content shows; `status.resolved` has it."""
+    """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator`, `hps` and `triton-python` it is a Python file,
+    named in `entrypoint`; for all others a file or directory, named in `path`. `triton-python` runs inside the server,
+    if the Helm value `allowed.pythonSteps` is true. Default: for a `path`, what its content shows."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
-    [names], "outputs": [names]})`, or with `class TritonPythonModel` for format `triton-python`. Required for the
-    formats `pyt`, `tf-keras`, `tf-estimator`, `hps` and `triton-python`; not allowed for the others."""
+    [names], "outputs": [names]})` or, for format `triton-python`, with `class TritonPythonModel`."""
     path: SourcePath | None = None
     """Path of the model's file (a directory for tf-savedmodel and triton-repository), relative to the root of the
-    source. Required for the formats `onnx`, `ts-trace`, `ts-script`, `tf-savedmodel` and `triton-repository`; not
-    allowed for the others."""
+    source."""
     arguments: Arguments = Field(default_factory=dict)
     """Arguments of `get_model` by name, converted as those of the dataloader are. For format `triton-python`, they are
-    parameters of config.pbtxt, as text, and may not have `$(DATASET)` or `$(WEIGHTS)`. Not allowed together with
-    `path`. Default: none."""
+    parameters of config.pbtxt. Default: none."""
     requirements: RequirementsFile = ""
-    """Path of a requirements file in the source, such as `decode/requirements.txt`: Python packages that a model of
-    format `triton-python` imports besides NumPy. Jobs install them as wheels, from the package index that
-    `conversion.requirements` uses, for the server image and for the image that runs the reference. Only allowed for
-    that format, and not together with `serving.image`. Default: none."""
+    """Path of a requirements file in the source: Python packages that a model of format `triton-python` imports besides
+    NumPy. Not together with `serving.image`. Default: none."""
     inputs: (
         Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
     ) = None
-    """Inputs of a model of format `triton-python`, and only of that. Default: what `auto_complete_config` of its class
-    declares."""
+    """Inputs of a model of format `triton-python`. Default: what `auto_complete_config` of its class declares."""
     outputs: (
         Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
     ) = None
-    """Outputs of a model of format `triton-python`, and only of that; `inputs` and `outputs` are set together. Default:
-    what `auto_complete_config` of its class declares."""
+    """Outputs of a model of format `triton-python`, set together with `inputs`. Default: what `auto_complete_config` of
+    its class declares."""
     calls: Annotated[list[TritonName], Field(max_length=7, json_schema_extra={"x-kubernetes-list-type": "set"})] = (
         Field(default_factory=list)
     )
-    """Names of other entries of `spec.models` that a model of format `triton-python` asks by itself, by
-    `pb_utils.InferenceRequest(model_name=NAME, ...).exec()` or `async_exec()`. Such a model needs no step, and may have
-    any format but `triton-python`. Default: none; a request to another model is refused."""
+    """Names of other entries of `spec.models` that the code of format `triton-python` asks by
+    `pb_utils.InferenceRequest`. Such a model needs no step, and may not be of that format itself. Default: none."""
     mount_path: FixedPath | None = None
-    """Absolute path, such as `/models/tokenizer/1`, at which the code of a model of format `triton-python` finds the
-    folder of its file too, read-only, in the reference and in every server. Only allowed for that format. Default:
-    none; the code finds its folder by `__file__` and by `args["model_repository"]`."""
+    """Absolute path, such as `/models/tokenizer/1`, at which code of format `triton-python` finds its folder too,
+    read-only. Default: none; the code finds its folder by `__file__`."""
     scratch_paths: Annotated[
         list[FixedPath], Field(max_length=4, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = Field(default_factory=list)
-    """Absolute paths, such as `/cache`, at which the code of a model of format `triton-python` finds directories that
-    are empty whenever a server starts, also after it crashed, and that it may write to: up to 1Gi in a server, up to
-    10Gi in the reference, all together. Models that name the same path share one directory. Only allowed for that
-    format. Default: none; `/tmp` is such a directory everywhere."""
+    """Absolute paths, such as `/cache`, of directories that code of format `triton-python` may write to: up to 1Gi in a
+    server, and 10Gi in the reference, all together. They are empty whenever a server starts. Default: none; `/tmp` is
+    such a directory."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[
@@ -260,18 +235,15 @@ class Model(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure. A model of format `hps` or `triton-python` takes none, because there
-    is only one way to serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: for
-    a model of a Triton repository, its file as it is; for others, at most three (in an ensemble, one) that the operator
-    chooses by the source's format, `spec.gpu` and the server image, and then keeps; `status.resolved` shows them."""
+    """Candidates to convert, verify and measure. Formats `hps` and `triton-python` take none. Default: for a model of a
+    Triton repository, its file as it is; for others, up to three (in an ensemble, one) that the operator chooses;
+    `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
-    """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
-    from ONNX."""
+    """How ONNX graphs are exported, also those that `trt` is built from."""
     tensorrt: TensorRtOptions = Field(default_factory=TensorRtOptions)
     """How TensorRT builds an engine, for candidates with format `trt` or accelerator `trt`."""
     hps: HpsOptions = Field(default_factory=HpsOptions)
-    """Options of embedding tables, which Merlin's Hierarchical Parameter Server (HPS) serves. Only allowed for format
-    `hps`."""
+    """Options of embedding tables, for format `hps` alone."""
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:

@@ -103,6 +103,5 @@ class NetworkPolicy(ApiType):
     """Who may send requests to the servers."""
 
     peers: Annotated[list[Peer], Field(alias="from", min_length=1, max_length=16)]
-    """The only peers that may reach the inference ports, 8000 and 8001, as in a Kubernetes NetworkPolicy. Each must be
-    one of the Helm values `networkPolicy.clients` and `allowed.clients`, or select less. With a `route`, the pods of
-    its Gateway must be among them. An edit takes effect at once, and restarts nothing."""
+    """The only peers that may reach the inference ports, as in a Kubernetes NetworkPolicy. The Helm values
+    `networkPolicy.clients` and `allowed.clients` bound them."""

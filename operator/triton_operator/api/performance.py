@@ -34,8 +34,7 @@ class ConcurrencyRange(ApiType):
     start: Annotated[int, Field(ge=1, le=4096)]
     """Lowest concurrency."""
     end: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Upper bound of the concurrency. It must not be less than `start`. Default: none; the sweep ends once the
-    throughput rises by less than 5 % while the concurrency doubles, in two measurements in a row."""
+    """Upper bound of the concurrency. Default: none; the sweep ends once more concurrency brings no more throughput."""
     step: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Difference between one concurrency and the next. Default: 1 with `end`; without it, each concurrency is twice the
     one before."""
@@ -59,27 +58,23 @@ class RequestRate(ApiType):
     ]
     """Requests per second. A request has `batchSize` samples."""
     distribution: Literal["Poisson", "Constant"] = "Poisson"
-    """Distribution of the times between requests: `Poisson`, as of many independent clients, or `Constant`. Default:
-    Poisson."""
+    """Distribution of the times between requests; `Poisson` is that of many independent clients. Default: Poisson."""
 
 
 class OfflineSweep(ApiType):
     """The offline sweep: measurements of fixed batch sizes with one request in flight."""
 
     batch_sizes: Annotated[list[BatchSize], Field(min_length=1, max_length=8)]
-    """Batch sizes to measure, in samples. Each must not exceed `maxBatchSize` of the model or ensemble. If that is 0,
-    any size is allowed: the dataloader makes requests of that many samples."""
+    """Batch sizes to measure, in samples, each at most `maxBatchSize` unless that is 0."""
 
 
 class OnlineSweep(ApiType):
     """The online sweep: measurements of several concurrencies."""
 
     batch_size: BatchSize = 1
-    """Samples in a request. It must not exceed `maxBatchSize` of the model or ensemble. If that is 0, any size is
-    allowed: the dataloader makes requests of that many samples. Default: 1."""
+    """Samples in a request, at most `maxBatchSize` unless that is 0. Default: 1."""
     concurrency: ConcurrencyRange
-    """Concurrencies (numbers of requests in flight) to measure: `start`, `start` + `step` and so on, up to `end`. At
-    most 16 values. Without `end`, the sweep goes on until the server is saturated."""
+    """Concurrencies (numbers of requests in flight) to measure, at most 16."""
     request_rate: RequestRate | None = None
     """Request rates to measure after the concurrencies, on the server inside the profile Job's pod. Default: none."""
 
@@ -97,56 +92,48 @@ class MeasurementOptions(ApiType):
     """How perf_analyzer makes one measurement."""
 
     mode: Literal["CountWindows", "TimeWindows"] = "CountWindows"
-    """What limits a window, one of the periods that perf_analyzer measures and compares: a number of requests
-    (`CountWindows`) or time (`TimeWindows`). Default: CountWindows."""
+    """What limits a window, one of the periods that perf_analyzer compares: a number of requests or time. Default:
+    CountWindows."""
     request_count: Annotated[int, Field(ge=1, le=1_000_000)] = 50
     """Number of requests in a window. It applies to CountWindows only. Default: 50, as in perf_analyzer."""
     interval: Annotated[Span, Within("100ms", "10m")] = "5s"
     """Length of a window, from 100ms to 10m. It applies to TimeWindows only. Default: 5s, as in perf_analyzer."""
     stability_percent: Annotated[int, Field(ge=1, le=999)] = 10
-    """Maximum difference in throughput and in average latency between three consecutive windows, in percent, for the
-    measurement to count as stable. Default: 10, as in perf_analyzer."""
+    """Maximum difference between three consecutive windows, in percent, for a measurement to count as stable. Default:
+    10."""
 
 
 class Regression(ApiType):
     """How a new source is compared with the previously active one."""
 
     max_percent: Annotated[int, Field(ge=1, le=100)]
-    """Maximum regression, in percent. A new source regresses if its measurement is worse by the objectives, or misses a
-    constraint by more, than that of the previously active source. Both are compared at the load at which the previous
-    source did best. Beyond this limit, the condition PerformanceMeasured has the reason PerformanceRegressed. If the
-    two cannot be compared, the reason is NotCompared."""
+    """Maximum regression, in percent: how much worse a new source may be than the previous one, at the load at which
+    that did best."""
     block: bool = False
-    """If true, a revision whose source regresses beyond `maxPercent` does not become active while another revision
-    is active. If false, the regression is only reported. Default: false."""
+    """If true, a revision whose source regresses does not become active while another one is. Default: false."""
 
 
 class Performance(ApiType):
     """How the performance of each candidate is measured, and how that of a new source is compared."""
 
     protocol: Literal["grpc", "http"] = "grpc"
-    """Protocol of perf_analyzer's requests: `grpc` or `http`. Default: grpc."""
+    """Protocol of perf_analyzer's requests. Default: grpc."""
     offline: OfflineSweep | None = None
     """The offline sweep: measurements of fixed batch sizes with one request in flight. Default: batch sizes 1 and
     `maxBatchSize`."""
     online: OnlineSweep | None = None
-    """The online sweep: measurements of several concurrencies, whose requests the dynamic batcher combines if it is on.
-    Default: batch size 1, and concurrencies that double from 1 until the server is saturated. All sweeps of a candidate
-    then take about 20 seconds together if it answers a request in less than 10 ms, and at most a few minutes if it is
-    slower. With an autoscaler, no time ends the online sweep."""
+    """The online sweep: measurements of several concurrencies. Default: batch size 1, and concurrencies that double
+    from 1 until the server is saturated."""
     input_shapes: Annotated[list[InputDims], Field(max_length=16)] = Field(default_factory=list)
-    """Shapes to use when measuring inputs that have dimensions of any size, one for each input. Default: requests of
-    one sample have the shapes of the reference's samples, in their proportions; for larger ones, up to 3 of these
-    shapes are measured one after the other."""
+    """Shapes to use when measuring inputs that have dimensions of any size, one for each input. Default: the shapes of
+    the reference's samples, in their proportions."""
     measurement: MeasurementOptions = Field(default_factory=MeasurementOptions)
     """How perf_analyzer makes one measurement."""
     shared_memory: Literal["System", "None"] = "System"
-    """How inputs and outputs pass between client and server in the offline sweep: `System` uses system shared memory,
-    `None` the network stack. Default: System."""
+    """How inputs and outputs pass between client and server in the offline sweep: by system shared memory, or by the
+    network stack. Default: System."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit, in seconds, of each pod of a profile Job (both sweeps of one candidate) and of a measure Job (the
-    online sweep through the preview Service, before a revision becomes active), from when a node takes the pod. Pulling
-    images counts; waiting for a node does not. A search Job has this time in addition to its measuring time.
-    Default: 3600."""
+    """Time limit, in seconds, of each pod of a profile or measure Job, from when a node takes it. A search Job has this
+    time in addition to its measuring time. Default: 3600."""
     regression: Regression | None = None
     """How a new source is compared with the previously active one. Default: no comparison."""

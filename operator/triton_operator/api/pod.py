@@ -1,13 +1,12 @@
 """The settings of pods: GPU, resources, and where they run."""
 
-import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator import names
-from triton_operator.api.affinity import AFFINITY
 from triton_operator.api.quantity import Quantity
+from triton_operator.api.scheduling import Affinity, Toleration, TopologySpread
 from triton_operator.api.schema import KEYS, ApiType, DnsName, LabelValue, cel_list, list_map, rules
 
 FREE_KEYS = (
@@ -24,8 +23,6 @@ FREE_VARIABLES = (
     f" {', '.join(names.RESERVED_VARIABLES)}, and all that begin with {', '.join(names.RESERVED_VARIABLE_PREFIXES)}",
 )
 """The CEL rule that keeps a user from the operator's variables, and from those that make a program load code."""
-LONGEST_AFFINITY_BYTES = 16 * 1024
-"""An affinity stands in each Job and twice in each Deployment; one that names 200 nodes has about half of this."""
 
 NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=32, json_schema_extra=rules(KEYS))]
 PodLabels = Annotated[dict[str, LabelValue], Field(max_length=32, json_schema_extra=rules(KEYS, FREE_KEYS))]
@@ -42,8 +39,8 @@ class Gpu(ApiType):
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value that the node label `nvidia.com/gpu.product` must have. Required if `count` is above 0 and a candidate has
-    format `trt` or `tf-trt` or accelerator `trt`, whose engines are built for one GPU product. Default: any product."""
+    """Value that the node label `nvidia.com/gpu.product` must have. Required for `trt` and `tf-trt`, whose engines are
+    built for one product. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )
@@ -52,31 +49,14 @@ class Gpu(ApiType):
     """Number of GPUs that a pod requests. If 0, everything runs on the CPU. Default: 1."""
 
 
-class Toleration(ApiType):
-    """A Kubernetes toleration."""
-
-    key: Annotated[str, StringConstraints(max_length=317)] = ""
-    """Key of the taint. Default: all keys; `operator` must then be `Exists`."""
-    operator: Literal["Exists", "Equal"] = "Equal"
-    """How the taint is matched: `Exists` by its key only, `Equal` by key and value. Default: Equal."""
-    value: Annotated[str, StringConstraints(max_length=63)] = ""
-    """Value of the taint. Default: the empty value."""
-    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
-    """Effect of the taint. Default: every effect."""
-    toleration_seconds: Annotated[int, Field(ge=0)] | None = None
-    """How long the pod stays on a tainted node, in seconds. It applies to effect NoExecute only. Default: forever."""
-
-
 class Resources(ApiType):
     """The resource requests and limits of a container."""
 
     requests: Amounts = Field(default_factory=dict)
-    """Requests by resource name. Default: of memory and ephemeral storage, what the operator's Helm values
-    `jobs.resources` and `servers.resources` say, unless a limit is set here; of others, none."""
+    """Requests by resource name. Default: those of the Helm values `jobs.resources` and `servers.resources`."""
     limits: Amounts = Field(default_factory=dict)
-    """Limits by resource name. Default: of memory and ephemeral storage, what the operator's Helm values
-    `jobs.resources` and `servers.resources` say, together with the sizes of the pod's own volumes, or the request if
-    that is larger; of others, none."""
+    """Limits by resource name. Default: those of the Helm values `jobs.resources` and `servers.resources`, plus the
+    pod's own volumes."""
 
 
 class LocalReference(ApiType):
@@ -84,17 +64,6 @@ class LocalReference(ApiType):
 
     name: DnsName
     """Name of the object."""
-
-
-class TopologySpread(ApiType):
-    """How evenly pods spread over the values of a node label. The operator selects the pods: those of one kind."""
-
-    topology_key: Annotated[str, StringConstraints(min_length=1, max_length=317)]
-    """Node label, such as `topology.kubernetes.io/zone`."""
-    max_skew: Annotated[int, Field(ge=1, le=100)] = 1
-    """Maximum difference between the numbers of pods at two values of the label. Default: 1."""
-    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "ScheduleAnyway"
-    """What happens to a pod that no node can take without a larger difference. Default: ScheduleAnyway."""
 
 
 class Variable(ApiType):
@@ -120,44 +89,28 @@ class Placement(ApiType):
     node_selector: NodeLabels = Field(default_factory=dict)
     """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
-    """Taints that the pod tolerates. Default: none."""
-    affinity: Annotated[dict[str, Any], Field(json_schema_extra=AFFINITY)] | None = None
+    """Taints that the pod tolerates, as in a pod's spec. Default: none."""
+    affinity: Affinity | None = None
     """Affinity of the pod, as in a pod's spec, at most 16 KiB as JSON. Default: none."""
-    topology_spread_constraints: Annotated[
-        list[TopologySpread], Field(max_length=4, json_schema_extra=list_map("topologyKey"))
-    ] = Field(default_factory=list)
-    """How evenly pods of one kind spread over nodes or zones. Default: none."""
+    topology_spread_constraints: Annotated[list[TopologySpread], Field(max_length=4)] = Field(default_factory=list)
+    """How evenly pods of one kind spread over nodes or zones: `topologyKey`, `maxSkew`, by default 1, and
+    `whenUnsatisfiable`, by default `ScheduleAnyway`. The operator selects the pods. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's PriorityClass. Default: none."""
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's RuntimeClass. Default: none."""
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
-    """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson, in the namespace of the object. Default:
-    none."""
+    """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson. Default: none."""
     env: Annotated[list[Variable], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
-    """Environment variables of the containers that run your code and of the servers. Variables that the operator sets,
-    and those by which a program loads code or finds a proxy, are refused. Default: none."""
+    """Environment variables of the containers that run your code and of the servers. Those that the operator sets, or
+    by which programs load code, are refused. Default: none."""
     labels: PodLabels = Field(default_factory=dict)
-    """Labels to add to the pod and its Job. Keys that the operator or Kubernetes sets are refused, such as
-    `triton-operator.dev/*`, `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
+    """Labels to add to the pod and its Job, without reserved keys such as `triton-operator.dev/*`. Default: none."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations to add to the pod and its Job. The same keys are refused as in `labels`. The Helm value
-    `allowed.annotations` may bound them, and keep them from pods that run your code. Default: none."""
-
-    @field_validator("affinity")
-    @classmethod
-    def _check_affinity(cls, affinity: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Refuse what the operator cannot add its own terms to; the API server checks the rest with the pod."""
-        if affinity is None:
-            return None
-        if (size := len(json.dumps(affinity))) > LONGEST_AFFINITY_BYTES:
-            raise ValueError(f"the affinity has {size} bytes as JSON, more than {LONGEST_AFFINITY_BYTES}: shorten it")
-        between = affinity.get("podAffinity", {})
-        if not isinstance(between, dict) or not all(isinstance(terms, list) for terms in between.values()):
-            raise ValueError("podAffinity must hold lists of terms, as in a pod's spec: correct it")
-        return affinity
+    """Annotations to add to the pod and its Job, without reserved keys. The Helm value `allowed.annotations` may bound
+    them. Default: none."""
 
 
 class CommonPod(Placement):

@@ -12,8 +12,8 @@ class ClaimRequests(ApiType):
     """What the claim requests."""
 
     storage: Quantity = "20Gi"
-    """Storage that the claim requests. A larger size enlarges an existing claim, if its StorageClass allows expansion;
-    a smaller one changes nothing. Default: 20Gi."""
+    """Storage that the claim requests. A larger size enlarges an existing claim, if its StorageClass can. Default:
+    20Gi."""
 
 
 class ClaimResources(ApiType):
@@ -29,13 +29,12 @@ class ClaimSpec(ApiType):
     resources: ClaimResources = Field(default_factory=ClaimResources)
     """The resources of the claim."""
     storage_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
-    """Name of the claim's StorageClass. An existing claim keeps its own. Default: the default StorageClass of the
-    cluster."""
+    """Name of the claim's StorageClass. Default: that of the cluster."""
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany"], ...] = Field(
         default=("ReadWriteOnce",), min_length=1, max_length=1
     )
-    """Access modes of the claim: `ReadWriteOnce` or `ReadWriteMany`, exactly one. With `ReadWriteOnce` the operator
-    keeps all pods of the object on one node. An existing claim keeps its own. Default: ReadWriteOnce."""
+    """Access mode of the claim. With `ReadWriteOnce` all pods of the object run on one node. An existing claim keeps
+    its own. Default: ReadWriteOnce."""
 
     @property
     def storage(self) -> str:
@@ -54,8 +53,8 @@ class RetentionPolicy(ApiType):
     """Whether the claim that the operator created outlives the object."""
 
     when_deleted: Literal["Delete", "Retain"] = "Delete"
-    """`Delete` deletes the claim together with the object; `Retain` keeps it. A claim that was retained stays, with any
-    later object too, until its annotation `triton-operator.dev/release` has that object's uid. Default: Delete."""
+    """Whether the claim goes with the object. One that was retained stays until its annotation
+    `triton-operator.dev/release` has the uid of a later object. Default: Delete."""
 
 
 class Repository(ApiType):
@@ -70,9 +69,9 @@ class Repository(ApiType):
         )
     )
     claim_name: DnsName | None = None
-    """Name of an existing claim to use as the repository claim. The operator never deletes it. Must not be set together
-    with `volumeClaimTemplate`. Default: none; the operator creates a claim."""
+    """Name of an existing claim to use, which the operator never deletes. Default: none; the operator creates a
+    claim."""
     volume_claim_template: VolumeClaimTemplate | None = None
     """The claim that the operator creates. Must not be set together with `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
-    """Whether the claim that the operator created outlives the object. A claim named in `claimName` is always kept."""
+    """Whether the claim that the operator created outlives the object."""

@@ -96,9 +96,8 @@ class ResolvedModel(ApiType):
     format: SourceFormat | None = None
     """Format of a model whose spec leaves it out or says `triton-repository`, as the source's content shows it."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows; 0 if the reference
-    found that samples must not share a batch. If it is above 1 and the spec leaves `dynamicBatching` out too, the
-    dynamic batcher is on."""
+    """`config.maxBatchSize` of a model whose spec leaves it out, as its graph and the framework's run show. Above 1 the
+    dynamic batcher is on, unless the spec sets it."""
     candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
@@ -113,8 +112,7 @@ class Resolved(ApiType):
     models: Annotated[list[ResolvedModel], Field(max_length=8, json_schema_extra=list_map("name"))]
     """Models with fields that the spec leaves out."""
     spec_digest: str = ""
-    """Digest of what candidates and batch sizes were chosen for: `images.specDigest` and the server's image. While both
-    stay the same, so do they."""
+    """Digest of what candidates and batch sizes were chosen for. While it stays the same, so do they."""
 
     def applied_to(self, spec: TritonDeploymentSpec) -> TritonDeploymentSpec:
         """Return the spec with what it leaves out, as far as that is known."""

@@ -14,9 +14,9 @@ class BatchingStatus(StatusType):
     """The settings of the dynamic batcher that a search varies."""
 
     preferred_batch_sizes: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
-    """Batch sizes that the dynamic batcher tries to form; it sends such a batch without waiting for more requests."""
+    """Batch sizes that are sent without waiting for more requests."""
     max_queue_delay: Span = "0s"
-    """Maximum time that a request waits for others to form a preferred batch, such as 100us."""
+    """Maximum time that a request waits for others."""
 
 
 class ConfigStatus(StatusType):
@@ -47,27 +47,23 @@ class SearchStatus(StatusType):
     candidate: str
     """Name of the candidate."""
     measurements: int
-    """Number of measurements so far. It includes the best ones that are repeated at the end, but not the candidate's
-    profile."""
+    """Number of measurements so far."""
     size: int = 0
-    """Number of combinations of configuration and load in the search space; 0 means not known yet."""
+    """Number of combinations in the search space; 0 means not known yet."""
     ended: SearchEnd = SearchEnd.GOES_ON
-    """Why the search ended: `Converged` (`Quick` found no better step, or measured a tenth of all combinations),
-    `Complete` (`Exhaustive` measured every combination), `MeasurementsSpent`, `TimeSpent` or `Failed`. Empty while it
-    runs."""
+    """Why the search ended. Empty while it runs."""
     message: Text = ""
     """What went wrong, if the search failed."""
     config: ConfigStatus | None = None
     """Best configuration found so far, as `spec.models[].config` has it."""
     throughput: str = ""
-    """Throughput of the best configuration, in inferences (samples) per second, as a decimal string."""
+    """Throughput of the best configuration, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
     """P99 latency of the best configuration, such as 18.3ms."""
     load: str = ""
-    """Load at which the best configuration was measured, such as "batch 1, concurrency 16"."""
+    """Load at which it was measured, such as "batch 1, concurrency 16"."""
     records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
-    """Names of the search's records. The ConfigMap `<name of the object>-results` has an entry `search.<record>` for
-    each, with its measurements."""
+    """Names of the search's records: entries `search.<record>` of the ConfigMap `<name of the object>-results`."""
 
 
 def config_status(tuning: Tuning) -> ConfigStatus:

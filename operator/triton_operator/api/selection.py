@@ -23,7 +23,7 @@ class Objective(ApiType):
     """A metric to improve: higher throughput, lower latency or lower memory use."""
 
     metric: ObjectiveMetric
-    """Metric to improve: throughput, p50Latency, p90Latency, p95Latency, p99Latency, averageLatency or memory."""
+    """Metric to improve."""
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Weight of the objective relative to the other objectives. Default: 1."""
 
@@ -93,13 +93,12 @@ class Search(ApiType):
     """A search for better configurations of the two best candidates: batching, instances, queue delay, CUDA graphs."""
 
     mode: Literal["None", "Quick", "Exhaustive"]
-    """`None` turns the search off. `Quick` starts from the spec's configuration and changes one setting at a time, as
-    long as the measurements improve. `Exhaustive` measures every combination of settings."""
+    """`None` turns the search off. `Quick` changes one setting at a time, as long as measurements improve. `Exhaustive`
+    measures every combination."""
     measurements: Annotated[int, Field(ge=8, le=480)] = 48
     """Maximum number of measurements, for both candidates together. Default: 48."""
     duration: Annotated[Span, Within("1m", "24h")] = "1h"
-    """Maximum time spent measuring, for both candidates together, from 1m to 24h. When it is spent, the best
-    configuration found so far is used. Default: 1h."""
+    """Maximum time spent measuring, for both candidates together, from 1m to 24h. Default: 1h."""
 
 
 class Selection(ApiType):
@@ -119,8 +118,7 @@ class Selection(ApiType):
         )
     )
     scenario: Literal["Online", "Offline", "RequestRate"] = "Online"
-    """The sweep whose measurements are ranked: `Online`, `Offline`, or `RequestRate` for those of
-    `performance.online.requestRate`. Default: Online."""
+    """The sweep whose measurements are ranked; `RequestRate` is `performance.online.requestRate`. Default: Online."""
     objectives: Annotated[
         list[Objective],
         Field(max_length=7, json_schema_extra=list_map("metric")),
@@ -132,17 +130,14 @@ class Selection(ApiType):
     """Search for better configurations (batching, instances, queue delay, CUDA graphs) of the two best candidates. Not
     available for an ensemble. Default: mode None."""
     approval: Literal["Automatic", "Manual"] = "Automatic"
-    """Whether a rollout needs your approval. With `Automatic`, the operator rolls out the best candidate. With
-    `Manual`, it rolls out only the revision that `approvedRevision` names, and the active revision keeps serving until
-    then. Default: Automatic."""
+    """Whether a rollout needs your approval. With `Manual`, only the revision that `approvedRevision` names is rolled
+    out. Default: Automatic."""
     approved_revision: ResultKey | None = None
-    """Key of the revision that may be rolled out, copied from `revision` of the candidate in `status.candidates`. Only
-    allowed with `approval: Manual`. Default: none; no new revision is rolled out."""
+    """Key of the revision that may be rolled out, from `status.candidates`. Only with `approval: Manual`. Default:
+    none."""
     fallback: Literal["None", "Closest"] = "None"
-    """What happens if no candidate meets every constraint. `None` rolls out nothing. `Closest` rolls out the candidate
-    that misses the constraints by the smallest margin. Default: None."""
+    """What is rolled out if no candidate meets every constraint: nothing, or with `Closest` the one that misses them by
+    the least. Default: None."""
     min_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 20
-    """Minimum improvement in the objectives, in percent, for which another candidate replaces the active one, also
-    where a new source brings new figures. Both must have been measured in the same environment. If 0, the best
-    candidate always replaces the active one. Default: 20, which two stable measurements may differ by without a cause:
-    the windows of each lie within 10 %."""
+    """Minimum improvement in the objectives, in percent, for which another candidate replaces the active one. If 0, the
+    best always does. Default: 20, by which two stable measurements may differ."""

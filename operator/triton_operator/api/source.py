@@ -73,26 +73,21 @@ class Source(ApiType):
 
     model_config = ConfigDict(json_schema_extra=rules(*FILE_RULES))
     uri: SourceUri
-    """URI of the files: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
-    `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`,
-    `gs://BUCKET/PREFIX` or `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see
+    """URI of the files: `pvc://CLAIM/PATH`, `configmap://NAME`, `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`,
+    `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `azure://CONTAINER/PREFIX`; see
     docs/source.md."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
-    again. Another one of `hf` asks for other files, so Ready is False until they serve. Otherwise the object stays
-    Ready meanwhile, and UpToDate is False. Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to have the URI read again.
+    Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Expected digest of the files, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
-    is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
-    All files are then taken, or those that `include` names. Default: not checked."""
+    """Expected SHA-256 of the file or, for a directory or a ConfigMap, of the lines that `sha256sum` prints for its
+    files, sorted by path (docs/source.md). All files are then taken, or those of `include`. Default: not checked."""
     secret_ref: LocalReference | None = None
-    """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
-    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Key for `oci`:
-    `.dockerconfigjson`. docs/source.md has those for `s3`, `gs` and `azure`. Default: none."""
+    """Secret with the credentials of the download, which only the source Job mounts; docs/source.md has its keys for
+    each scheme. Default: none."""
     service_account_name: DnsName | None = None
-    """ServiceAccount of the source Job, in the namespace of the object, which `s3`, `gs` or `azure` knows by workload
-    identity. The Helm value `allowed.serviceAccounts` must name it. Default: none; the Secret's credentials are
-    used."""
+    """ServiceAccount of the source Job, which a bucket knows by workload identity. The Helm value
+    `allowed.serviceAccounts` must name it. Default: none."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
     characters, slashes too. Default: all files; of `spec.source`, what the object names (docs/source.md)."""
@@ -118,13 +113,11 @@ class Dataset(Source):
         )
     )
     uri: Annotated[SourceUri, AfterValidator(_in_a_folder)]
-    """URI of the data. The folder or file of `pvc://CLAIM/PATH` is mounted, without a copy. All other data is
-    published on the repository claim like the source: `configmap://NAME`, `https://HOST/PATH/FILE`,
-    `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
-    `azure://CONTAINER/PREFIX`."""
+    """URI of the data. A folder or file of `pvc://CLAIM/PATH` is mounted, without a copy. All other data is published
+    like the source."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it when the data changes: data on a
-    claim has no digest, other data is read again. Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it when the data changes. Default:
+    empty."""
 
     @property
     def is_mounted(self) -> bool:
@@ -138,6 +131,5 @@ class UserEntrypoint(ApiType):
     entrypoint: PythonFile
     """Path of the Python file, relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments by name, as strings. The operator replaces `$(DATASET)` and `$(WEIGHTS)` with the paths at which
-    `spec.dataset` and `spec.weights` are mounted, and converts each string to the type that the function's annotation,
-    its default value or the file's `update_argparser` declares. Default: none."""
+    """Arguments by name, as strings, which are converted to the types that the code declares. `$(DATASET)` and
+    `$(WEIGHTS)` become the paths of `spec.dataset` and `spec.weights`. Default: none."""

@@ -88,17 +88,15 @@ class TritonDeploymentSpec(ApiType):
     source: Source
     """Where the model's code and checkpoint are."""
     weights: Source | None = None
-    """Where the weights are, if they are not in the source: code in a ConfigMap, weights in a bucket. They are
-    published like the source, and mounted read-only at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
+    """Where the weights are, if they are not in the source. They are published like the source, and mounted read-only
+    at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
     dataset: Dataset | None = None
     """The data that the dataloader reads, mounted read-only at `$(DATASET)` in the Jobs that run your code. Default:
     none."""
     dataloader: UserEntrypoint | None = None
-    """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
-    is a batch `(ids, inputs, labels)`: a sequence of sample ids, a dict of arrays by input name, and a dict of expected
-    arrays by name, which may be empty if there are no thresholds. Default: none; inputs are generated from what the
-    graph of a single model of format `onnx` or `tf-savedmodel`, or its config.pbtxt, declares, and accuracy is not
-    judged."""
+    """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function of batches `(ids, inputs,
+    labels)`: sample ids, and dicts of arrays by name. Default: none; inputs are generated from what the graph or
+    config.pbtxt of a single model declares, and accuracy is not judged."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
     served outputs are only compared with the reference, element by element."""
@@ -112,8 +110,7 @@ class TritonDeploymentSpec(ApiType):
     ]
     """The models to serve. If there are several, `ensemble` must connect them."""
     ensemble: Ensemble | None = None
-    """How several models process a request together. Required for several models, and for format `hps` or
-    `triton-python`. Default: none; the single model is served."""
+    """How several models process a request together. Default: none; the single model is served."""
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
     pod: CommonPod = Field(default_factory=CommonPod)
@@ -130,9 +127,7 @@ class TritonDeploymentSpec(ApiType):
     """The repository claim: the PersistentVolumeClaim with the sources, the references, the model repository and the
     records."""
     revision_history_limit: Annotated[int, Field(ge=0, le=20)] = 3
-    """Number of previously active revisions to keep on the claim, with their records, so that a rollback to one of them
-    takes seconds. Each server of a revision counts; an edit of what is measured alone makes no other. Default: 3, so
-    that after two bad edits there is still a revision to go back to; each one keeps its files on the claim."""
+    """Number of previously active revisions that stay on the claim, so that a rollback takes seconds. Default: 3."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
     rollout: Rollout = Field(default_factory=Rollout)

@@ -60,7 +60,7 @@ class Condition(StatusType):
     status: Literal["True", "False", "Unknown"]
     """Whether the condition holds."""
     reason: ToldReason
-    """Why the condition has this status; docs/reasons.md explains each reason."""
+    """Why the condition has this status."""
     message: Text
     """What happened, to which object, and what to do next."""
     observed_generation: int
@@ -77,8 +77,8 @@ class SourceStatus(StatusType):
     version: str = ""
     """The `version` in `spec.source` when the operator read the source."""
     downloaded_version: str = ""
-    """What the server called the version that was downloaded: a commit (`hf`), a manifest's digest (`oci`), or an
-    object's version or entity tag. Empty if it named none, or if the source is not downloaded."""
+    """What the server called the version that was downloaded: a commit, a digest, or an entity tag. Empty if it named
+    none."""
 
 
 class TensorStatus(StatusType):
@@ -100,8 +100,7 @@ class SignatureStatus(StatusType):
     outputs: Annotated[list[TensorStatus], Field(max_length=64)]
     """Outputs in the framework's order."""
     omitted: int | None = None
-    """Number of inputs and outputs that are left out here to keep the status small; the server's metadata has them
-    all."""
+    """Number of inputs and outputs that are left out here."""
     max_batch_size: int
     """Maximum number of samples in a batch; 0 means no batch dimension."""
 
@@ -112,72 +111,66 @@ class MetricValue(StatusType):
     metric: str
     """Name of the metric."""
     value: str
-    """Value for the served outputs, as a decimal string."""
+    """Value for the served outputs."""
 
 
 class CandidateStatus(StatusType):
     """The state of a candidate, and its best measurement."""
 
     name: str
-    """Name of the candidate, as in the spec. In an ensemble it is the names of its models' candidates, joined by dots.
-    The name of a candidate that a search found ends in `.tuned`."""
+    """Name of the candidate; in an ensemble, those of its models' candidates, joined by dots. That of one that a search
+    found ends in `.tuned`."""
     members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
     """Format, precision and accelerator of each model, such as onnx-fp16-cuda."""
     state: CandidateState
-    """State of the candidate: Pending, Converting, Converted (waits to be profiled), Profiling, Profiled (waits for its
-    metrics), Passed (all gates), Selected (passed and chosen), Failed, or Skipped (never tried)."""
+    """State of the candidate; Converted waits to be profiled, Profiled for its metrics, and Passed passed all gates."""
     reason: ToldReason | None = None
-    """Why the candidate is in this state; docs/reasons.md explains each reason."""
+    """Why the candidate is in this state."""
     message: Text = ""
     """What happened, and what to do next."""
     revision: str = ""
     """Key of the candidate's revision on the repository claim. Copy it to `selection.approvedRevision` to approve the
     revision."""
     profile_key: str = ""
-    """Key of the Job that profiled the candidate. The ConfigMap `<name of the object>-results` has an entry
-    `profile.<key>` with all of its measurements."""
+    """Key of the Job that profiled the candidate: the entry `profile.<key>` of the ConfigMap `<name of the
+    object>-results`."""
     metrics_key: str = ""
-    """Key of the Job that computed the candidate's metrics. The ConfigMap `<name of the object>-results` has an entry
-    `metrics.<key>` with the metrics of all candidates. Absent without `spec.metrics`."""
+    """Key of the Job that computed the metrics: the entry `metrics.<key>` of the ConfigMap `<name of the
+    object>-results`."""
     max_absolute_error: str = ""
-    """Largest absolute difference between a served output and the reference, as a decimal string."""
+    """Largest absolute difference between a served output and the reference."""
     quantization: QuantizationStatus | None = None
     """What the candidate's INT8 graph is like. Absent if it has another precision, and in an ensemble."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
-    """Metrics of the served outputs: first those that miss their threshold, then those that meet it, then those without
-    a threshold."""
+    """Metrics of the served outputs, first those that miss their threshold."""
     omitted_metrics: int | None = None
-    """Number of metrics that are left out here to keep the status small; the entry that `metricsKey` names has them."""
+    """Number of metrics that are left out here."""
     throughput: str = ""
-    """Throughput of the candidate's best measurement, in inferences (samples) per second, as a decimal string."""
+    """Throughput of the best measurement, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
-    """P99 latency of the candidate's best measurement, such as 18.3ms."""
+    """P99 latency of the best measurement, such as 18.3ms."""
     load: str = ""
-    """Load of the candidate's best measurement, such as "batch 1, concurrency 16"."""
+    """Load of the best measurement, such as "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
     """Whether a measurement of the ranked sweep meets every constraint."""
     binding_constraint: str = ""
-    """The constraint that the best measurement is closest to breaking or, if it breaks any, breaks by the largest
-    margin, such as "p99Latency at most 10ms"."""
+    """The constraint that the best measurement is closest to breaking, or breaks the most, such as "p99Latency at most
+    10ms"."""
     margin_percent: str = ""
-    """Distance between the best measurement and the bound of `bindingConstraint`, in percent of the bound, as a decimal
-    string. It is negative if the measurement breaks the constraint, and absent if the metric was not measured."""
+    """Distance from the bound of `bindingConstraint`, in percent of the bound. It is negative if the measurement breaks
+    the constraint."""
     rank: int | None = None
     """Rank of the candidate; 1 is the best. Absent if it is not ranked."""
     pareto: bool | None = None
-    """Whether the candidate is Pareto-optimal: it has a measurement that no other candidate beats in both throughput
-    and P99 latency. If there are several objectives, their metrics are compared instead."""
+    """Whether no other candidate beats it in both throughput and P99 latency, or in all of several objectives."""
     stable: bool | None = None
-    """Whether the best measurement is stable: three consecutive windows differed by at most `stabilityPercent`."""
+    """Whether three consecutive windows differed by at most `stabilityPercent`."""
     spread_percent: str = ""
-    """Difference between the highest and the lowest throughput of the best measurement's windows, in percent of their
-    mean, as a decimal string."""
+    """Difference between the highest and the lowest throughput of the windows, in percent of their mean."""
     client_bound: bool | None = None
-    """Whether the client, not the server, was the bottleneck of the best measurement. The server may then be faster
-    than measured."""
+    """Whether the client, not the server, was the bottleneck."""
     config: ConfigStatus | None = None
-    """The configuration that a search found, as `spec.models[].config` has it. Absent if the candidate has the spec's
-    configuration."""
+    """The configuration that a search found, as `spec.models[].config` has it."""
 
 
 class ServingStatus(StatusType):
@@ -192,20 +185,17 @@ class ServingStatus(StatusType):
     candidate: str = ""
     """Name of the candidate."""
     format: str = ""
-    """Format of the candidate. For an ensemble, the formats of its models, joined by "+"."""
+    """Format of the candidate; in an ensemble, those of its models, joined by "+"."""
     precision: str = ""
-    """Precision of the candidate. For an ensemble, the lowest precision of its models."""
+    """Precision of the candidate; in an ensemble, the lowest."""
     model: str | None = None
-    """Name under which it serves the model, if that is not the one that the spec asks for, as after a rollback over a
-    change of the name."""
+    """Name under which it serves the model, if the spec asks for another one."""
     throughput: str = ""
-    """Throughput of the best measurement through the preview Service, in inferences (samples) per second, as a decimal
-    string. The preview Service points to a revision before the main Service does."""
+    """Throughput of the best measurement through the preview Service, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
     """P99 latency of the best measurement through the preview Service, such as 18.3ms."""
     accuracy: str = ""
-    """Value of the main metric for the served outputs, as a decimal string. The main metric is that of the first
-    threshold or, without thresholds, the first one."""
+    """Value of the first threshold's metric or, without thresholds, of the first metric."""
 
 
 class TargetStatus(StatusType):
@@ -245,23 +235,18 @@ class Images(ApiType):
     converter_tensorflow: str = ""
     """Image of the main container of Jobs that run TensorFlow."""
     converter_gpu: str | None = None
-    """Image of the container that runs your code in an object with `spec.gpu`, unless it runs TensorFlow. If there is
-    none, that is `converter`."""
+    """Image of the container that runs your code in an object with `spec.gpu`. If there is none, that is
+    `converter`."""
     commands_version: int
     """Version of the commands that the converter images know, and of the pods around them."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
-    """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
-    image."""
+    """Arguments of tritonserver from the Helm value `server.arguments`."""
     spec_digest: str = ""
-    """Digest of the part of the spec that every conversion is made from: source, weights, data, dataloader, the
-    models' code, arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image`,
-    `conversion.requirements`, the models' `requirements` and the variables of `conversion.pod.env`. While it stays the
-    same, so do the images."""
+    """Digest of the part of the spec that every conversion is made from. While it stays the same, so do the images."""
     request_digest: str = ""
-    """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
-    again."""
+    """Digest of the annotation by which `kubectl triton update-images` asked for these images."""
 
 
 class TritonDeploymentStatus(StatusType):
@@ -273,19 +258,14 @@ class TritonDeploymentStatus(StatusType):
         list[Condition],
         Field(max_length=24, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
-    """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
-    conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
-    verified; UpToDate while nothing newer is wanted than the active revision. Stalled is True after a
-    failure: until somebody changes something or, of what passes by itself, until a later try succeeds. If the operator
-    itself fails for some time, Reconciling tells why, and the others stay as they are. ClaimShared and ClaimTerminating
-    are warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while
-    they are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with
-    `serving.soak`; the others do not depend on them."""
+    """Conditions of the object. Ready is True while what this generation of the spec asks for serves, verified;
+    UpToDate while nothing newer is wanted. Reconciling and Stalled follow kstatus (Kubernetes SIG CLI). Warnings and
+    notices are there only while they are True; Autoscaling, Routed and Soaked only while the spec asks for what they
+    tell of."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None
-    """The images of the installation, while they are others than the object keeps. `kubectl triton update-images` asks
-    the operator to take them."""
+    """The images of the installation, while they are others than the object keeps."""
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None

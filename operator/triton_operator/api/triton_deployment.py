@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
@@ -50,6 +51,11 @@ class InvalidSpecError(ValueError):
 
     reason = Reason.INVALID_SPEC
 
+    def __init__(self, message: str, faults: Mapping[Place, str] | None = None) -> None:
+        super().__init__(message)
+        self.faults = faults or {}
+        """What is wrong, by the place in the spec; empty: it is wrong as a whole."""
+
 
 LONGEST_LABELS_BYTES = 16 * 1024
 """The most bytes of labels that children get from their object: each of some thirty has them, a server's pods too."""
@@ -57,6 +63,12 @@ LONGEST_STATUS_BYTES = 256 * 1024
 """The longest status that is read: eight times what this operator writes, in case a newer one writes more."""
 _REFUSED = "refused"
 """Beside the spec in a body that is kept: why it is refused. It is not whole then. Users' objects have none."""
+_WORDS = {
+    "extra_forbidden": "Kubernetes has no such field: correct it",
+    "model_type": "must be an object: correct it",
+    "list_type": "must be a list: correct it",
+}
+"""What is said of a field that the CRD leaves open, by pydantic's type of the fault."""
 _UNREAD = ("ownerReferences", "finalizers")
 _READ_ANNOTATIONS = (RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION)
 
@@ -115,12 +127,14 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
     except ValidationError as error:
-        faults = (
-            f"spec.{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors()
-        )
-        raise InvalidSpecError("; ".join(faults)) from error
+        faults = {fault["loc"]: _words(fault) for fault in error.errors()}
+        told = (f"spec.{'.'.join(map(str, place))}: {words}" for place, words in faults.items())
+        raise InvalidSpecError("; ".join(told), faults) from error
     return _with_spec(body, spec, _goal_digest(spec))
+
+
+def _words(fault: ErrorDetails) -> str:
+    return _WORDS.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
 
 
 def parse_kept(body: dict[str, Any]) -> TritonDeployment:

@@ -12,8 +12,10 @@ from triton_operator.api.model import Model
 from triton_operator.api.quantity import amount
 from triton_operator.context import Context
 
-OF_ALL_MODELS = {("onnxruntime", "enable-global-threadpool"), ("onnxruntime", "intra_op_thread_count")}
-"""Settings of `serving.backendConfig` by which the spec decides about the threads of all models."""
+OF_ALL_MODELS = tuple(
+    f"--backend-config=onnxruntime,{name}=" for name in ("enable-global-threadpool", "intra_op_thread_count")
+)
+"""How arguments of the server begin by which the spec decides about the threads of all models."""
 
 
 def shared_cpus(context: Context, model: Model, backend: str) -> int:
@@ -23,7 +25,7 @@ def shared_cpus(context: Context, model: Model, backend: str) -> int:
     """
     limit = amount(context.server_pod.resources.limits.get("cpu"))
     is_of_model = any(key in model.config.parameters for key in THREADS.get(backend, ()))
-    is_of_all = any((each.backend, each.name) in OF_ALL_MODELS for each in context.spec.serving.backend_config)
+    is_of_all = any(each.startswith(OF_ALL_MODELS) for each in context.spec.serving.arguments)
     is_bound = backend in THREADS and not (is_of_model or is_of_all)
     if limit is None or context.spec.gpu_count > 0 or not is_bound:
         return 0

@@ -7,8 +7,9 @@ from typing import Any
 
 from triton_converters.contract import layout, uris
 from triton_operator import names
-from triton_operator.api.pod import CommonPod, Pod, TopologySpread
+from triton_operator.api.pod import CommonPod, Pod
 from triton_operator.api.quantity import amount, total
+from triton_operator.api.scheduling import TopologySpread
 from triton_operator.context import Context
 from triton_operator.observed.pod import SERVER
 from triton_operator.resources.claim import shared_by_nodes
@@ -98,7 +99,7 @@ def _tolerations(context: Context, pod: Pod, gpu: bool) -> list[dict[str, Any]]:
 
     A claim that is attached to one node takes all the object's pods to the servers' node.
     """
-    given = [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations]
+    given = [each.body() for each in pod.tolerations]
     follows = servers_have_gpu(context) and not shared_by_nodes(context)
     if not (follows or _has_gpu(context, resources(context, pod, gpu))):
         return given
@@ -290,7 +291,7 @@ def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
     The claim requires affinity to the object's own pods; the first pod matches itself and is scheduled. For a user's
     claim the access mode is not known, so the affinity is only preferred.
     """
-    affinity = dict(pod.affinity or {})
+    affinity = pod.affinity.body() if pod.affinity is not None else {}
     shared = shared_by_nodes(context)
     if shared:
         return affinity

@@ -7,9 +7,8 @@ from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
-from triton_operator.api.backend_settings import option
 from triton_operator.api.pod import CommonPod
-from triton_operator.api.quantity import whole
+from triton_operator.api.server_arguments import VERBOSITY, tells
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
@@ -67,12 +66,9 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         # A termination message holds 2 KiB, and the tables of the info log would push the model's error out.
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
-        f"--pinned-memory-pool-byte-size={whole(serving.pinned_memory_pool)}",
-        *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
-        *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
-        # Sorted, because the order in which a map is written says nothing. The installation's come last, and win.
-        *(f"--{name}={value}" for name, value in sorted(serving.flags.items())),
+        # The installation's come last, and win.
+        *(each for each in serving.arguments if not tells(each)),
         *context.images.server_arguments,
     ]
 
@@ -88,7 +84,8 @@ def serving_inputs(context: Context) -> list[Any]:
 
 def private_inputs(context: Context) -> list[Any]:
     """The parts of the spec and the images that shape the server in a profile's pod: neither its traces nor its log."""
-    return _inputs(context, {"tracing": None, "log_verbose": 0})
+    asked = [each for each in context.spec.serving.arguments if not tells(each)]
+    return _inputs(context, {"tracing": False, "arguments": asked})
 
 
 def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
@@ -233,19 +230,20 @@ def _parameter_server(context: Context, revision_key: str) -> list[str]:
 def _observation(context: Context) -> list[str]:
     """The arguments by which a server tells of its requests. A private server has none of them: they cost time."""
     serving = context.spec.serving
-    arguments = [f"--log-verbose={serving.log_verbose}", "--log-format=ISO8601"] if serving.log_verbose else []
-    if serving.tracing is None:
-        return arguments
+    asked = [each for each in serving.arguments if tells(each)]
+    dated = ["--log-format=ISO8601"] if any(each.startswith(VERBOSITY) for each in asked) else []
+    if not serving.tracing:
+        return [*asked, *dated]
     collector = {
         "url": context.settings.tracing_endpoint,
         "resource=service.name": context.name,
         "resource=service.namespace": context.namespace,
     }
     return [
-        *arguments,
+        *asked,
+        *dated,
         TRACES,
         "--trace-config=level=TIMESTAMPS",
-        f"--trace-config=rate={serving.tracing.sample_rate}",
         *(f"--trace-config=opentelemetry,{name}={value}" for name, value in collector.items()),
     ]
 

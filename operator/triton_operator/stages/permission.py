@@ -55,7 +55,7 @@ def _refusals(context: Context) -> Iterator[str]:
     yield from route_refusals(context)
     yield from _client_refusals(context)
     yield from _step_refusals(context)
-    if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
+    if context.spec.serving.tracing and not settings.tracing_endpoint:
         yield (
             "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
             " the administrator who installed the operator to set the Helm value tracing.endpoint"
@@ -80,7 +80,7 @@ def _step_refusals(context: Context) -> Iterator[str]:
             f"spec.serving.pod or spec.pod has runtimeClassName {own}, but servers with"
             f" a model of format {TRITON_PYTHON} have {box} in this installation; remove the field"
         )
-    if spec.serving.tracing is not None:
+    if spec.serving.tracing:
         yield (
             f"spec.serving.tracing lets the server reach a collector, and Python code of format {TRITON_PYTHON} in it"
             " must reach nothing; remove spec.serving.tracing"

@@ -125,16 +125,16 @@ SERVING: Mapping[str, Fields] = {
     "autoscaling": {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}},
     "more autoscaling": {"autoscaling": {"minReplicas": 2, "maxReplicas": 4, "headroomPercent": 50}},
     "no autoscaling": {"autoscaling": None},
-    "a backend's setting": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]},
-    "a flag": {"flags": {"http-thread-count": "4"}},
-    "no flag": {"flags": {}},
+    "a backend's setting": {"arguments": ["--backend-config=default-max-batch-size=4"]},
+    "an argument": {"arguments": ["--http-thread-count=4"]},
+    "no argument": {"arguments": []},
     "fewer clients": {"networkPolicy": {"from": [{"podSelector": {}}]}},
     "all clients": {"networkPolicy": None},
     "another image": {"image": "example/server:special"},
     "a pod": {"pod": {"nodeSelector": {"pool": "gpus"}, "resources": {"limits": {"cpu": "2"}}}},
     "more shared memory": {"sharedMemorySize": "2Gi"},
-    "a verbose log": {"logVerbose": 1},
-    "traces": {"tracing": {}},
+    "a verbose log": {"arguments": ["--log-verbose=1"]},
+    "traces": {"tracing": True},
 }
 """Edits of single fields of `serving`; None removes a field."""
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_converters.contract.uris import SCHEMES, split
 from triton_operator import names
-from triton_operator.api.server_flags import refusals
+from triton_operator.api.server_arguments import is_allowed
 from triton_plugin.drafting.first_object import object_name
 from triton_plugin.drafting.kserve.service import Body, Service, map_of
 from triton_plugin.drafting.kserve.table import MODEL, NO_FIELD, TABLE
@@ -260,18 +260,8 @@ def _env(field: str, value: Any, service: Service) -> Iterator[Found]:
 
 def _arguments(field: str, value: Any, service: Service) -> Iterator[Found]:
     for each in map(str, _list(value)):
-        option, _, given = each.partition("=")
-        backend, comma, setting = given.partition(",")
-        name, equals, number = setting.partition("=")
-        if option == "--log-verbose" and NUMBER.match(given):
-            yield Taken(f"{field}.{option}", "serving.logVerbose", int(given))
-        elif option == "--backend-config" and comma and equals:
-            config = {"backend": backend, "name": name, "value": number}
-            yield Taken(
-                f"{field}.{each}", "serving.backendConfig[]", {key: text for key, text in config.items() if text}
-            )
-        elif option.startswith("--") and not list(refusals({option[2:]: given})):
-            yield Taken(f"{field}.{option}", f"serving.flags.{option[2:]}", given)
+        if is_allowed(each):
+            yield Taken(f"{field}.{each}", "serving.arguments[]", each)
         elif each != "tritonserver":
             yield LeftOut(f"{field}.{each}", "the operator sets tritonserver's options")
 

@@ -40,9 +40,7 @@ TABLE: Mapping[str, Rule] = {
     f"{MODEL}.protocolVersion": Rule("", "v2 and grpc-v2 are served together, at ports 8000 and 8001; v1 is not"),
     f"{MODEL}.resources": Rule("serving.pod.resources", "GPUs of NVIDIA go into `gpu`, which all Jobs use too"),
     f"{MODEL}.env": Rule("serving.pod.env[]", "literal values; a variable that the operator sets is refused"),
-    f"{MODEL}.args": Rule(
-        "", "`--log-verbose`, `--backend-config` and those of `serving.flags` have fields; the operator sets the others"
-    ),
+    f"{MODEL}.args": Rule("serving.arguments[]", "those that a spec may have; the operator sets the others"),
     f"{MODEL}.command": Rule("", "the operator starts tritonserver itself"),
     f"{MODEL}.ports": Rule("", "HTTP is always at port 8000, gRPC at 8001, metrics at 8002"),
     f"{MODEL}.name": Rule("", "the container is always named tritonserver"),
@@ -64,7 +62,9 @@ TABLE: Mapping[str, Rule] = {
     "predictor.timeout": Rule("", "set a request's time limit in the client or the Gateway"),
     "predictor.canaryTrafficPercent": Rule("", "set `serving.route.canary` and `serving.soak` (docs/rollout.md)"),
     "predictor.batcher": Rule("models[].config", "Triton's own batcher: `maxBatchSize` and `dynamicBatching`"),
-    "predictor.logger": Rule("", "`serving.logVerbose` logs that there was a request, but not what was in it"),
+    "predictor.logger": Rule(
+        "", "`--log-verbose=1` in `serving.arguments` logs that there was a request, but not what was in it"
+    ),
     "predictor.labels": Rule("serving.pod.labels", "without reserved ones"),
     "predictor.annotations": Rule("serving.pod.annotations", "without reserved ones"),
     "predictor.nodeSelector": Rule("pod.nodeSelector", "of all pods; a GPU's product goes into `gpu.product`"),

@@ -89,4 +89,8 @@ def _combinations(body: Mapping[str, Any]) -> Iterator[Fault]:
     try:
         parse({**body, "metadata": identity | body["metadata"]})
     except InvalidSpecError as error:
-        yield Fault("spec", str(error))
+        for place, words in error.faults.items():
+            steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+            yield Fault(f"spec{''.join(steps)}", words)
+        if not error.faults:
+            yield Fault("spec", str(error))
