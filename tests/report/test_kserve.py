@@ -149,8 +149,8 @@ def test_arguments_of_the_server_that_a_spec_may_have() -> None:
     ]
     assert found["spec"]["gpu"] == {"count": 1, "resourceName": "nvidia.com/mig-1g.10gb"}
     left = "\n".join(comments(text))
-    assert "predictor.triton.args.--backend-config=python,shm-default-byte-size=1: the API refuses it" in left
-    assert "--http-thread-count-of-mine=16: the operator sets tritonserver's options" in left
+    for argument in ("--backend-config=python,shm-default-byte-size=1", "--http-thread-count-of-mine=16"):
+        assert f"predictor.triton.args.{argument}: the operator sets tritonserver's options" in left
     assert "predictor.triton.resources.limits.amd.com/gpu: only GPUs of NVIDIA are known" in left
     assert "# - transformer: keep it as a Deployment" in left
 

@@ -132,7 +132,7 @@ def test_a_date_is_text_and_another_kind_is_nobodys_business() -> None:
         ("0.97", ""),
         ("1", ""),
         ("'0.97'", "spec.accuracy.thresholds[0].min: must be of type number"),
-        (".inf", "spec.accuracy.thresholds.0.min: Input should be a finite number"),
+        (".inf", "spec.accuracy.thresholds[0].min: Input should be a finite number"),
     ],
 )
 def test_a_number_is_one_however_it_is_written_but_not_in_quotes(text: str, fault: str) -> None:

@@ -74,7 +74,7 @@ class Serving(ApiType):
         )
     )
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
-    """Number of server pods, which `kubectl scale` and autoscalers set too. Default: 1."""
+    """Number of server pods. `kubectl scale` and autoscalers set it too. Default: 1."""
     autoscaling: Autoscaling | None = None
     """Has KEDA set `replicas`, by the load as a share of the measured saturation. It needs the Helm value
     `autoscaling.prometheusAddress`; the condition Autoscaling tells of it. Leave `replicas` out then. Default: none;
