@@ -13,6 +13,11 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 PAGE_LINK = r"\[[^\]]+\]\((?!\w+://)[^)]+\)"
 FURTHER = re.compile(rf" \({PAGE_LINK}\)|[:;] {PAGE_LINK}(?=\.)| \[More\]\([^)]+\)\.")
 """A link to a page that only says where there is more: who installed the wheel does not have the page."""
+SPELT_OUT = {
+    "retry": "run kubectl triton retry NAME",
+    "tell the new version": "set a new spec.source.version",
+}
+"""What the page says once, below these links, and the plugin in each row."""
 
 
 def advice() -> dict[str, str]:
@@ -28,7 +33,7 @@ def _plain(text: str) -> str:
 
 
 def _words(link: re.Match[str]) -> str:
-    return f"{link[1]} ({link[2]})" if "://" in link[2] else link[1]
+    return SPELT_OUT.get(link[1]) or (f"{link[1]} ({link[2]})" if "://" in link[2] else link[1])
 
 
 def pages() -> dict[Path, str]:

@@ -130,7 +130,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 def test_a_command_of_the_runbooks_is_one_that_kubectl_takes(command: str, kubectl: Callable[[str], str]) -> None:
     """What kubectl refuses, it refuses before it asks an API server: here it says that it reached none."""
     assert re.search(r" --(all-)?namespaces?\b", command) or re.search(
-        r" (crd|sc|nodes?|uncordon|triton validate)\b", command
+        r" (crd|sc|nodes?|persistentvolume|uncordon|triton validate)\b", command
     )
     if not command.startswith("kubectl triton "):
         assert re.search("(was|connection) refused", kubectl(command)), command

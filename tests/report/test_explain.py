@@ -273,7 +273,7 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
         ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "stays active"]),
         (
             "performance-regressed",
-            ["Regression check: PerformanceRegressed", "to do: The message has"],
+            ["Regression check: PerformanceRegressed", "to do: Find out why the new source"],
         ),
         (
             "kept",
@@ -447,7 +447,7 @@ def test_a_rollback_is_what_is_said_first() -> None:
     text = explain(conditioned("rolled-back", UpToDate="RolledBack"))
     first, second, *_ = text.splitlines()
     assert first.startswith("TritonDeployment vision/digits is rolled back: spec.rollout.revision holds revision ")
-    assert second.startswith("  to do: Nothing is wrong, but nothing newer is looked for")
+    assert second.startswith("  to do: Nothing is wrong, but nothing newer is served while")
     assert "kubectl triton rollback digits --namespace vision --to-latest" in second
     assert "Something newer" not in text
     assert "Candidates are ranked" not in text, "nothing is chosen meanwhile"
