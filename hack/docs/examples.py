@@ -9,59 +9,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from triton_operator.api.measured_status import PerformanceStatus, RowStatus
-from triton_operator.api.status import CandidateStatus
 from triton_plugin.reading.cluster import read_file
 from triton_plugin.reading.subject import Subject
 from triton_plugin.telling.columns import Column, cells, milliseconds
-from triton_plugin.telling.tables import by_rank
 
 PAGES = Path(__file__).parents[2] / "docs/examples"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 OFFLINE = {
-    "Precision": "precision",
-    "Accelerator": "accelerator",
-    "Input shape": "input_shape",
-    "Client batch size": "batch_size",
+    "Batch": "batch_size",
     "Inferences/s": "throughput",
-    "P90": "p90_latency",
-    "P95": "p95_latency",
     "P99": "p99_latency",
     "Average": "average_latency",
-    "Stable": "stable",
 }
 ONLINE = {
-    "Input shape": "input_shape",
     "Concurrent requests": "concurrency",
     "Inferences/s": "throughput",
-    "Client send": "client_send_time",
-    "Network + server send/recv": "network_time",
     "Server queue": "queue_time",
-    "Compute input": "compute_input_time",
     "Compute infer": "compute_infer_time",
-    "Compute output": "compute_output_time",
-    "Client recv": "client_receive_time",
     "P50": "p50_latency",
-    "P90": "p90_latency",
-    "P95": "p95_latency",
     "P99": "p99_latency",
     "Average": "average_latency",
-    "Stable": "stable",
 }
-"""The headings of a sweep's table, and the field of a row under each."""
+"""The headings of a sweep's table, and the field of a row under each; a report has all fields."""
 TIMES = ("_time", "_latency")
 """How the names of the fields end that are durations."""
-LEGEND = """\
-| Column | Step of a request |
-|---|---|
-| Client send | 1 the client serialises the request and sends it |
-| Network + server send/recv | 2 and 7 the network, 3 the server receives, 6 the server sends |
-| Server queue | 4 the request waits for the scheduler and the dynamic batcher |
-| Compute input, infer, output | 5 inputs are gathered, the model runs, outputs are gathered |
-| Client recv | 8 the client receives and deserialises |
-
-Milliseconds, averages over the row's windows; their sum is the average latency. Percentiles are of whole requests.
-More in [measuring](../measuring.md#the-columns).
-"""
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -79,23 +50,15 @@ def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
 
 
 def candidates(subject: Subject) -> str:
-    """Return what became of each candidate, in the spec's order. A candidate that passed has no message."""
+    """Return what became of each candidate, in the spec's order, with its best measurement."""
     rows = []
     for each in subject.status.candidates:
-        made, served = subject.conversion(each), each.state in ("Passed", "Selected")
+        made = subject.conversion(each)
         size, seconds = (str(made.file_bytes), f"{made.seconds:.0f}") if made else ("", "")
-        rows.append([each.name, each.state, each.reason or "", size, seconds, "" if served else each.message])
-    return table(("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Message"), rows)
-
-
-def ranking(subject: Subject) -> str:
-    """Return the candidates that passed, the best first."""
-    rows = [
-        [_text(each.rank), each.name, each.throughput, milliseconds(each.p99_latency), each.load]
-        for each in by_rank(subject.status.candidates)
-        if each.rank is not None
-    ]
-    return table(("Rank", "Candidate", "Inferences/s", "P99, ms", "At"), rows)
+        best = (each.throughput, milliseconds(each.p99_latency), each.load) if each.rank is not None else ("", "", "")
+        rows.append([each.name, each.state, each.reason or "", size, seconds, each.max_absolute_error or "", *best])
+    headings = ("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Largest difference served")
+    return table((*headings, "Inferences/s", "P99, ms", "At"), rows)
 
 
 def accuracy(subject: Subject) -> str:
@@ -107,33 +70,18 @@ def accuracy(subject: Subject) -> str:
     return table(("Metric", "Framework", "Served", "Threshold", "Samples"), rows)
 
 
-def agreement(subject: Subject) -> str:
-    """Return how far each candidate's outputs are from the framework's, outside Triton and served by it."""
-    tried = [each for each in subject.status.candidates if each.revision and subject.conversion(each)]
-    metrics = list(dict.fromkeys(value.metric for each in tried for value in each.metrics))
-    rows = [[each.name, _outside(subject, each), each.max_absolute_error, *_values(each, metrics)] for each in tried]
-    headings = ("Candidate", "Largest difference outside Triton", "Largest difference served", *metrics)
-    return table(headings, rows)
-
-
 def environment(subject: Subject) -> str:
     """Return where and when it was measured."""
     performance = subject.status.performance
     if performance is None or performance.environment is None:
         return ""
     where = performance.environment
-    lines = [
-        f"Measured {performance.measured_at} on {where.device}: {where.cpu}; tritonserver {where.server_version}.",
-        *("```", *where.perf_analyzer, "```"),
-    ]
-    return "\n".join(lines) + "\n"
+    return f"Measured {performance.measured_at} on {where.device}: {where.cpu}; tritonserver {where.server_version}.\n"
 
 
 TABLES: dict[str, Callable[[Subject], str]] = {
     "candidates": candidates,
-    "ranking": ranking,
     "accuracy": accuracy,
-    "agreement": agreement,
     "offline": lambda subject: sweep(OFFLINE, _performance(subject).offline),
     "online": lambda subject: sweep(ONLINE, _performance(subject).online),
     "environment": environment,
@@ -152,9 +100,7 @@ def _page(page: Path) -> str:
     subject = read_file(str(record)) if record.exists() else None
 
     def block(match: re.Match[str]) -> str:
-        if match.group(2) == "legend":
-            text = LEGEND
-        elif subject is None:
+        if subject is None:
             text = f"No run is recorded yet: `python3 -m examples {name} --record docs/examples/recorded`.\n"
         else:
             text = TABLES[match.group(2)](subject)
@@ -165,19 +111,3 @@ def _page(page: Path) -> str:
 
 def _performance(subject: Subject) -> PerformanceStatus:
     return subject.status.performance or PerformanceStatus()
-
-
-def _outside(subject: Subject, candidate: CandidateStatus) -> str:
-    made = subject.conversion(candidate)
-    return f"{made.max_absolute_error:.3g}" if made and made.max_absolute_error is not None else ""
-
-
-def _values(candidate: CandidateStatus, metrics: Sequence[str]) -> list[str]:
-    values = {each.metric: each.value for each in candidate.metrics}
-    return [values.get(metric, "") for metric in metrics]
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

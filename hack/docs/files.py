@@ -10,42 +10,37 @@ HEAD = """\
 
 If a model of the spec has a `path` and no `format`, the source Job looks into the file or folder. The name of a file
 does not count, and nothing in it is run, unpickled or unpacked. `kubectl triton run` and `init` look in the same way
-before anything is pushed; in a folder, files whose names end as such models' usually do come first. What is not in
-these tables is `FormatNotFound`, "no model that can be recognized".
-
-A folder that is no model itself is refused with the paths of the models in it, or with what its files are. This page is
+before anything is pushed. What is not in these tables is `FormatNotFound`, "no model that can be recognized". A folder
+that is no model itself is refused with the paths of the models in it, or with what its files are. This page is
 generated: `make generate`.
 
 ## Served
 
-| What it is | Shown by | Format |
-|---|---|---|
+| What it is | Format |
+|---|---|
 """
 OF_WEIGHTS = """
-A folder of a [Triton model repository](formats.md#a-model-that-you-serve-already) is shown by its `config.pbtxt`, and
-has the format of the file inside.
+A folder of a [Triton model repository](formats.md#a-model-that-you-serve-already) has the format of the file inside.
 
 ## Weights without a model
 
 These are refused with `FormatNotFound`. The message shows the short Python file with
 [`get_model`](user-files.md#get_model-modelsentrypoint) that is missing.
 
-| What it is | Shown by |
-|---|---|
 """
 OF_OTHERS = """
 ## Refused, with what to do
 
-These are refused with `FormatNotFound`. The message has the words of the third column.
+These are refused with `FormatNotFound`. The message has the words of the second column.
 
-| What it is | Shown by | What to do |
-|---|---|---|
+| What it is | What to do |
+|---|---|
 """
 
 
 def pages() -> dict[Path, str]:
     """Return the page by its path."""
-    served = "".join(f"| {kind.words} | {kind.shown_by} | `{kind.format}` |\n" for kind in Kind if kind.format)
-    weights = "".join(f"| {kind.words} | {kind.shown_by} |\n" for kind in Kind if kind.is_weights)
-    others = "".join(f"| {kind.words} | {kind.shown_by} | {kind.advice} |\n" for kind in Kind if kind.advice)
+    served = "".join(f"| {kind.words} | `{kind.format}` |\n" for kind in Kind if kind.format)
+    weights = "".join(f"- {kind.words}\n" for kind in Kind if kind.is_weights)
+    others = "".join(f"| {kind.words} | {kind.advice} |\n" for kind in Kind if kind.advice)
     return {PAGE: HEAD + served + OF_WEIGHTS + weights + OF_OTHERS + others}

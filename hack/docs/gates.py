@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ def pages() -> dict[Path, str]:
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     rows = [Row(**row) for row in document["rows"]]
     found = rates(rows)
-    parts = [_facts(document["facts"], rows), _rates(found), _rules(found), _left(found)]
+    parts = [_facts(document["facts"], rows), _rates(found), _rules(found)]
     text = "\n".join(parts)
     return {PAGE: BLOCK.sub(lambda match: f"{match[1]}{text}\n{match[2]}", PAGE.read_text(encoding="utf-8"))}
 
@@ -61,14 +60,3 @@ def _rules(found: Sequence[Rates]) -> str:
             cells.append(f"{len(rightly)} of {len(judged)}" if judged else "")
         lines.append(cells)
     return table(("Rule", *(_name(each) for each in found)), lines)
-
-
-def _left(found: Sequence[Rates]) -> str:
-    """Return what is judged wrongly: how many variants of each model, by the gates."""
-    counts = Counter(
-        (_name(each), row.subject, "passes, but is wrong" if row.wrong else "fails, but is right")
-        for each in found
-        for row in (*each.missed, *each.refused)
-    )
-    lines = [[gates, f"`{subject}`", what, str(count)] for (gates, subject, what), count in counts.items()]
-    return table(("Gates", "Model", "Judged wrongly", "Variants"), lines)

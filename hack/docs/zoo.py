@@ -44,17 +44,16 @@ def _summary(words: str, rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Return the table; only a run on a cluster has candidates that passed and times."""
+    """Return the table; only a run on a cluster has times."""
     return table(
-        ("Model", "For", "Package", "Special", "Batch", "Candidates passed", "Seconds", "Ready"),
+        ("Model", "For", "Special", "Batch", "Seconds", "Ready"),
         [
             [
                 f"`{row['model']['name']}`",
                 row["model"]["kind"],
-                row["model"]["package"],
                 row["model"]["traits"],
                 _batch(row["batch"]),
-                *((row["passed"], str(row["seconds"])) if row["run"] == "cluster" else ("", "")),
+                str(row["seconds"]) if row["run"] == "cluster" else "",
                 _became(row),
             ]
             for row in rows
@@ -75,7 +74,7 @@ def _refusals(rows: Sequence[Row]) -> str:
 
 def _became(row: Row) -> str:
     if not row["is_ready"]:
-        return str(row["reason"]).replace("\n", " ")
+        return str(row["reason"]).partition(":")[0]
     return "yes" if row["run"] == "cluster" else "rehearsed"
 
 

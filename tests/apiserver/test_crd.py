@@ -12,7 +12,7 @@ from tests.conftest import Attack
 from tests.printed_columns import columns
 from tests.simulation.answers import repository
 from tests.simulation.deployments import a_step, an_ensemble
-from tests.unit.test_server_arguments import TAKEN
+from tests.unit.test_allowed_arguments import TAKEN
 from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES, TRITON_PYTHON
 from triton_operator.api.resolved import FromRepository

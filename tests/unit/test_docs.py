@@ -59,6 +59,21 @@ def test_the_readme_is_short_and_names_both_commands() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"make (?:demo|test)\b", text))
 
 
+def test_what_a_path_tells_to_read_first_is_at_most_6000_words() -> None:
+    index = ROOT / "docs/README.md"
+    paths = re.split(r"^## ", index.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    first = {
+        each.split("\n")[0]: re.findall(r"^Read first: (.*?)\n\n", each, re.MULTILINE | re.DOTALL) for each in paths
+    }
+    words = {
+        path: sum(len((index.parent / page).read_text(encoding="utf-8").split()) for page in LINK.findall(text))
+        for path, found in first.items()
+        for text in found
+    }
+    assert words.keys() == {"Evaluate", "First model", "Operate", "Extend"}
+    assert {path: count for path, count in words.items() if count > 6000} == {}
+
+
 def test_generated_pages_are_what_the_generators_write() -> None:
     assert sorted(generated.differing()) == [], "run `make generate`"
 

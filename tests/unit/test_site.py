@@ -126,10 +126,11 @@ def pages_of(entries: Any) -> list[str]:
 
 def test_every_page_is_in_the_navigation_once_in_the_order_of_the_index() -> None:
     found = navigation(INDEX.read_text(encoding="utf-8"), TREE)
-    assert {"Try and evaluate": ["kind.md"]} in found
-    assert {"Install": ["install.md", "charts/triton-operator.md"]} in found
-    assert {"Serve a model": ["examples/resnet50-pyt.md", "examples/dlrm-hps.md"]} in found
-    assert {"Extend": ["architecture.md", "CONTRIBUTING.md"]} in found
+    assert {"Evaluate": ["kind.md"]} in found
+    assert {"First model": ["examples/resnet50-pyt.md", "examples/dlrm-hps.md"]} in found
+    assert {"Operate": ["install.md"]} in found
+    assert {"Look up": ["charts/triton-operator.md"]} in found
+    assert {"Extend": ["CONTRIBUTING.md", "architecture.md"]} in found
     assert found[-1] == {"Further pages": ["unlisted.md"]}
     assert sorted(pages_of(found)) == sorted({place(each) for each in TREE})
 

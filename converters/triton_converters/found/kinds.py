@@ -23,8 +23,6 @@ class Described:
 
     words: str
     """The name in messages, with an article."""
-    shown_by: str
-    """What shows it, for docs/files.md."""
     recognizes: Callable[[Content], bool]
     advice: str = ""
     """What to do with one that cannot be served; empty: it can."""
@@ -46,195 +44,162 @@ _OTHER_LIBRARY = "no backend of Triton that the operator serves reads it: give"
 class Kind(Enum):
     """The kinds, in the order in which they are tested: the first that recognizes a file counts."""
 
-    EMPTY = Described("an empty file", "its size is 0", lambda content: content.size == 0, "copy or download it again")
+    EMPTY = Described("an empty file", lambda content: content.size == 0, "copy or download it again")
     LFS = Described(
         "a pointer of Git LFS in place of the file",
-        "the first line",
         signs.begins(b"version https://git-lfs"),
         "fetch the file itself with `git lfs pull`, and push that",
     )
     WEB_PAGE = Described(
         "a page that a web server answered with",
-        "`<!doctype html`, `<html` or an `<Error>` of a bucket",
         lambda content: signs.WEB.match(content.text) is not None,
         "download the file again, by the address of the file itself; it may need a login",
     )
     TORCHSCRIPT = Described(
         SHOWN["ts-script"],
-        "an archive with `constants.pkl` and `code/`",
         signs.is_torchscript,
         format="ts-script",
     )
     EXPORTED_PROGRAM = Described(
         "a program of torch.export",
-        "an archive with `archive_format` or `serialized_exported_program.json`",
         signs.is_exported_program,
         "export the module with torch.onnx.export or torch.jit.trace",
     )
     KERAS = Described(
         "a Keras file",
-        "an archive with `model.weights.h5`, or HDF5",
         signs.is_keras,
         "export it as a SavedModel (model.export), or load it in a Python file with get_model, format tf-keras",
     )
     STATE_DICT = Described(
         "a PyTorch checkpoint (torch.save), which holds weights and no model",
-        "an archive with `data.pkl`, or the number with which torch.save began before version 1.6",
         signs.is_state_dict,
         is_weights=True,
     )
     SAFETENSORS = Described(
         "a safetensors file, which holds weights and no model",
-        "a length, and a JSON object of that length",
         signs.is_safetensors,
         is_weights=True,
     )
     PICKLED_MODEL = Described(
         "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
-        "a pickle, also one of joblib, that soon names the package",
         signs.is_pickled_model,
         f'{_CONVERT} skl2onnx.to_onnx, with options={{"zipmap": False}}, or onnxmltools{_COMPARE}',
     )
     PICKLE = Described(
         "a pickle of Python objects",
-        "the first bytes of any other pickle",
         signs.is_pickle,
         "load it in a Python file with get_model, format pyt, if it holds a PyTorch module or its weights; convert"
         " models of other packages to ONNX",
     )
     DATA = Described(
         "a file with data and no model (NumPy, Parquet, Arrow, PNG or JPEG)",
-        "the first bytes, or an archive of `.npy` files",
         signs.is_data,
         "set path to the model's file; spec.dataset is for the data that a dataloader reads",
     )
     CUT_ARCHIVE = Described(
         "a zip archive, as PyTorch and Keras write them, whose end is missing",
-        "`PK` at the beginning, and no list of names at the end",
         signs.is_cut_archive,
         "copy or download it again",
     )
     ARCHIVE = Described(
         "an archive (zip, tar, gzip or the like)",
-        "the first bytes, or `ustar` at byte 257",
         signs.is_archive,
         "unpack it, and give the model's file or folder that is in it",
     )
     TENSORRT = Described(
         "a TensorRT engine",
-        "`ptrt` or `ftrt` at the beginning",
         signs.begins(b"ptrt", b"ftrt"),
         "it runs only on the TensorRT that built it: give the ONNX file that it was built from",
     )
     TFLITE = Described(
         "a TensorFlow Lite model",
-        "`TFL3` at byte 4",
         signs.begins(b"TFL3", at=4),
         "give the SavedModel that it was made from",
     )
     ORT = Described(
         "a model in the format ORT of ONNX Runtime",
-        "`ORTM` at byte 4",
         signs.begins(b"ORTM", at=4),
         "give the ONNX file that it was made from",
     )
     GGUF = Described(
         "a GGUF file of llama.cpp",
-        "`GGUF` at the beginning",
         signs.begins(b"GGUF"),
         f"{_OTHER_LIBRARY} the weights that it was made from, with a Python file that has get_model",
     )
     CATBOOST = Described(
         "a CatBoost model",
-        "`CBM1` at the beginning",
         signs.begins(b"CBM1"),
         "save it as ONNX: model.save_model('model.onnx', format='onnx')",
     )
     LIGHTGBM = Described(
         "a LightGBM model",
-        "the first line, `tree`",
         signs.begins(b"tree\n", b"tree\r\n"),
         f"{_CONVERT} onnxmltools.convert_lightgbm{_COMPARE}",
     )
     XGBOOST = Described(
         "an XGBoost model",
-        "the key `learner` of its JSON or UBJSON, or `binf` at the beginning",
         signs.is_xgboost,
         f"{_CONVERT} onnxmltools.convert_xgboost{_COMPARE}",
     )
     OPENVINO = Described(
         "an OpenVINO IR",
-        "XML whose first element is `net`",
         lambda content: signs.NET.match(content.text) is not None,
         f"{_OTHER_LIBRARY} the ONNX file or the SavedModel that it was made from",
     )
     NOTEBOOK = Described(
         "a Jupyter notebook",
-        "the key `cells` of its JSON",
         signs.says("cells"),
         "give the model's file that it saves, or a Python file with get_model",
     )
     PADDLE = Described(
         "a model of PaddlePaddle",
-        "the fields of the protobuf, or the key `base_code` of its JSON",
         signs.is_paddle,
         f"{_CONVERT} paddle2onnx",
     )
     MXNET = Described(
         "a model of MXNet",
-        "the keys `nodes` and `op` of its JSON, or the first bytes of its arrays",
         signs.is_mxnet,
         f"{_CONVERT} mxnet.onnx.export_model",
     )
     TFJS = Described(
         "a model of TensorFlow.js",
-        "the key `modelTopology` of its JSON",
         signs.says("modelTopology"),
         "give the SavedModel or the Keras model that it was made from",
     )
     JSON = Described(
         "a JSON file",
-        "the beginning of any other JSON",
         signs.is_json,
         "set path to the model's file, or to the folder that has it",
     )
     PYTHON = Described(
         "Python code",
-        "a line with an import, a function or a class",
         lambda content: signs.CODE.search(content.text) is not None,
         "if it has get_model, set entrypoint in place of path, and format: pyt or tf-keras (docs/user-files.md)",
     )
-    ONNX = Described(
-        SHOWN["onnx"], "the fields of the protobuf, up to the end of the file", signs.is_onnx, format="onnx"
-    )
+    ONNX = Described(SHOWN["onnx"], signs.is_onnx, format="onnx")
     CUT_ONNX = Described(
         "a protobuf, as ONNX graphs are, whose end is missing",
-        "the fields of the protobuf, the last of which is cut",
         signs.is_cut_onnx,
         "copy or download it again",
     )
     FROZEN_GRAPH = Described(
         "a frozen graph of TensorFlow 1",
-        "the fields of the protobuf, the first of which is a node",
         signs.is_frozen_graph,
         "save it as a SavedModel (tf.compat.v1.saved_model.simple_save), or convert it with tf2onnx --graphdef",
     )
     SAVED_MODEL_FILE = Described(
         "the file of a SavedModel without its folder",
-        "the fields of the protobuf",
         signs.is_saved_model,
         "set path to the folder that holds it together with variables/",
     )
     COREML = Described(
         "a Core ML model",
-        "the fields of the protobuf, or a folder with `Manifest.json` and `Data`",
         signs.is_coreml,
         f"{_OTHER_LIBRARY} the model that it was made from",
         is_folder=EITHER,
     )
     TENSORFLOW_CHECKPOINT = Described(
         "a checkpoint of TensorFlow, which holds weights and no model",
-        "the end of its index, or a folder with `checkpoint` and an index",
         signs.is_tensorflow_checkpoint,
         "export the model as a SavedModel (model.export), or load the weights in a Python file with get_model, format"
         " tf-keras",
@@ -242,14 +207,12 @@ class Kind(Enum):
     )
     SAVED_MODEL = Described(
         SHOWN["tf-savedmodel"],
-        f"a folder with `{SAVED_MODEL}`, by its fields",
         signs.is_saved_model,
         format="tf-savedmodel",
         is_folder=FOLDER,
     )
     HUB_FOLDER = Described(
         "a folder of a model hub, with weights and settings but no code",
-        "`config.json`, `adapter_config.json` or `model_index.json`, and no `.py` file",
         signs.is_hub_folder,
         is_weights=True,
         is_folder=FOLDER,
@@ -259,11 +222,6 @@ class Kind(Enum):
     def words(self) -> str:
         """The name in messages."""
         return self.value.words
-
-    @property
-    def shown_by(self) -> str:
-        """What shows it, for docs/files.md."""
-        return self.value.shown_by
 
     @property
     def advice(self) -> str:
