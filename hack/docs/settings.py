@@ -31,8 +31,11 @@ def pages() -> dict[Path, str]:
     text = BLOCK.sub(lambda found: f"{found[1]}\n{HEAD}{rows}\n{found[2]}", text)
     lines = "".join(f"| `{name}` | {_value(name, values)} |\n" for name, values in ARGUMENTS.items())
     text = SERVER.sub(lambda found: f"{found[1]}\n| Argument | Value |\n|---|---|\n{lines}\n{found[2]}", text)
-    fields = "".join(f"| `{path}` | {kind.words} |\n" for path, kind in ALLOWED.items())
-    return {PAGE: OVERRIDES.sub(lambda found: f"{found[1]}\n| Field | Value |\n|---|---|\n{fields}\n{found[2]}", text)}
+    kinds = dict.fromkeys(kind.words for kind in ALLOWED.values())
+    fields = "".join(
+        f"| {words} | {_listed(path for path, kind in ALLOWED.items() if kind.words == words)} |\n" for words in kinds
+    )
+    return {PAGE: OVERRIDES.sub(lambda found: f"{found[1]}\n| Value | Fields |\n|---|---|\n{fields}\n{found[2]}", text)}
 
 
 def _row(backend: str) -> str:
