@@ -54,7 +54,7 @@ def test_the_readme_asks_for_what_the_chart_and_the_plugin_need() -> None:
 
 
 def test_each_network_of_full_size_has_a_gpu_overlay_as_the_index_says() -> None:
-    assert "Each has a GPU overlay." in text("docs/README.md")
+    assert "Each has a GPU overlay; " in text("docs/README.md")
     examples = {path.stem for path in (ROOT / "docs/examples").glob("*.md")}
     assert len(examples) == 6
     for name in examples:

@@ -65,7 +65,7 @@ class Conversion(ApiType):
     set."""
     requirements: RequirementsFile = ""
     """Path of a requirements file in the source: Python packages that your code imports. A Job installs them as wheels,
-    from the package index of the Helm value `sources.packageIndex`. Default: none."""
+    from the package index of the Helm value `sources.packageIndex`. Not together with `image`. Default: none."""
     index_secret_ref: LocalReference | None = None
     """Secret with `PIP_INDEX_URL`, the URL of another package index, or `PIP_EXTRA_INDEX_URL`, that of a second one, or
     both. Only the packages Job mounts it. Default: none."""

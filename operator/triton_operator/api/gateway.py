@@ -51,7 +51,8 @@ class Route(ApiType):
     listeners take."""
     canary: Annotated[list[Share], Field(max_length=MOST_STEPS)] = Field(default_factory=list)
     """Rising shares of the route's requests, in percent, that a new revision gets before it becomes active. Each step
-    lasts `soak.duration`, and is judged at its end. It needs `soak`. Default: none."""
+    lasts `soak.duration`; errors and latency are judged at its end, and a restart undoes the revision at once. It needs
+    `soak`. Default: none."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

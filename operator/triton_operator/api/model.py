@@ -94,10 +94,11 @@ class ModelConfiguration(ApiType):
     Default: false."""
     warmup: bool = True
     """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
-    Default: true."""
+    With accelerator `trt` it always does. Default: true."""
     parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
     """Parameters of the backends, such as `intra_op_thread_count` (onnxruntime). Those that only tune execution are
-    allowed; docs/formats.md lists them. Default: none."""
+    allowed; docs/formats.md lists them. Every candidate gets all of them, and a backend ignores those of the others.
+    Default: none."""
     overrides: Annotated[str, StringConstraints(max_length=4096)] = ""
     """Piece of config.pbtxt with settings that no other field has, such as a queue policy. docs/formats.md lists what
     is allowed. It takes precedence over what the operator writes. Default: none."""
@@ -126,7 +127,8 @@ class Quantization(ApiType):
     """How ONNX Runtime's quantizer makes an INT8 graph."""
 
     calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
-    """Number of the dataloader's samples that show the range of each tensor, at most half of `accuracy.maxSamples`. The
+    """Number of the dataloader's samples that show the range of each tensor, at most half of those that
+    the dataloader yields. The
     metrics leave them out. Default: 64."""
     excluded_operators: Annotated[list[OperatorType], Field(max_length=32)] = Field(default_factory=list)
     """Types of ONNX operators that stay in fp32, such as `Gemm`. Default: none."""

@@ -39,8 +39,8 @@ class Gpu(ApiType):
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value that the node label `nvidia.com/gpu.product` must have. Required for `trt` and `tf-trt`, whose engines are
-    built for one product. Default: any product."""
+    """Value that the node label `nvidia.com/gpu.product` must have. Required for the formats `trt` and
+    `tf-trt` and the accelerator `trt`, whose engines are built for one product. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )
@@ -105,7 +105,7 @@ class Placement(ApiType):
         default_factory=list
     )
     """Environment variables of the containers that run your code and of the servers. Those that the operator sets, or
-    by which programs load code, are refused. Default: none."""
+    by which programs load code or find a proxy, are refused. Default: none."""
     labels: PodLabels = Field(default_factory=dict)
     """Labels to add to the pod and its Job, without reserved keys such as `triton-operator.dev/*`. Default: none."""
     annotations: Annotations = Field(default_factory=dict)

@@ -44,11 +44,12 @@ class Soak(ApiType):
     """The first requests to a new revision, while the previous one still runs and can come back at once."""
 
     duration: Annotated[Span, Within("10s", "24h")] = "5m"
-    """Length of the soak, and of each step of a canary, from 10s to 24h. It is judged at its end. Default: 5m, in which
-    a request every 3 s makes the 100 of `minRequests`."""
+    """Length of the soak, and of each step of a canary, from 10s to 24h. Errors and latency are judged at its
+    end; a restart undoes the revision at once. Default: 5m, in which a request every 3 s makes the 100 of
+    `minRequests`."""
     min_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
-    """Requests that each revision must have answered for a verdict. Default: 100, of which one failed request is 1
-    %."""
+    """Requests that the new revision must have answered for a verdict. Its latency is compared only if the other one
+    answered as many; a pod with fewer is not judged by itself. Default: 100, of which one failed request is 1 %."""
     max_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
     """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
     max_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40

@@ -81,7 +81,8 @@ class Source(ApiType):
     Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected SHA-256 of the file or, for a directory or a ConfigMap, of the lines that `sha256sum` prints for its
-    files, sorted by path (docs/source.md). All files are then taken, or those of `include`. Default: not checked."""
+    files, sorted by path (docs/source.md). Of `spec.source`, all files are then taken, or those of
+    `include`. Default: not checked."""
     secret_ref: LocalReference | None = None
     """Secret with the credentials of the download, which only the source Job mounts; docs/source.md has its keys for
     each scheme. Default: none."""
