@@ -88,7 +88,7 @@ def simulated() -> dict[str, State]:
     """Objects whose pods, claims and routes have everything that a spec and an installation can ask of them."""
     one = a_deployment().one_candidate()
     tensorrt = a_deployment().candidates("onnx-fp32", "trt-fp16").asking(gpu=GPU).where(settings=BOUNDED)
-    several = {"replicas": 2, "tracing": {}}
+    several = {"replicas": 2, "tracing": True}
     sharing = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteMany"]}}}
     return {
         "all of a pod": tensorrt.asking(pod=EVERYTHING_OF_A_POD, conversion={"image": "example/own:1"}),

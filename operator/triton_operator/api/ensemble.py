@@ -127,7 +127,7 @@ class Ensemble(ApiType):
         )
     )
     name: TritonName
-    """Name of the ensemble in Triton, which differs from the names of the models."""
+    """Name of the ensemble in Triton, which clients use in their requests. It differs from the names of the models."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 0
     """Maximum number of samples in a request. If 0, there is no batch dimension, and each item of the dataloader is one
     request. Default: 0."""
