@@ -54,21 +54,6 @@ class Graph:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
-def graph(*places: str, deep: str = "") -> bytes:
-    """An ONNX graph with weights in these files. ``deep``: the file of a constant's within a branch."""
-
-    def weights(place: str) -> TensorProto:
-        tensor = TensorProto(name=place, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL, dims=[1])
-        tensor.external_data.add(key="offset", value="0")
-        tensor.external_data.add(key="location", value=place)
-        return tensor
-
-    constant = helper.make_node("Constant", [], ["y"], value=weights(deep))
-    branch = helper.make_graph([constant] if deep else [], "branch", [], [])
-    node = helper.make_node("If", ["x"], ["y"], then_branch=branch)
-    return bytes(helper.make_model(helper.make_graph([node], "g", [], [], [*map(weights, places)])).SerializeToString())
-
-
 def resnet50(classes: int = 1000) -> Any:
     """ResNet-50 v1.5, batch normalisation folded into the convolutions; x [batch, 3, 224, 224], y [batch, classes]."""
     graph = Graph()

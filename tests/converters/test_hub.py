@@ -7,7 +7,6 @@ import pytest
 
 from tests.converters.https_server import Server
 from tests.converters.hub_server import COMMIT, Hub
-from tests.converters.onnx_models import graph
 from triton_converters.claim_store.digest import is_published
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
@@ -70,9 +69,9 @@ def test_only_what_include_names_is_downloaded(hub: Hub, server: Server) -> None
     assert "spec.source.include" in error.message
 
 
-def test_a_model_is_downloaded_with_the_weights_that_it_names(hub: Hub, server: Server) -> None:
-    hub.files |= {"onnx/a.onnx": graph("a.onnx_data"), "onnx/a.onnx_data": b"a", "onnx/b.onnx_data": b"b"}
-    assert set(files(download(paths=("onnx/a.onnx",)))) == {"onnx/a.onnx", "onnx/a.onnx_data"}
+def test_of_a_repository_only_the_models_folders_are_downloaded(hub: Hub, server: Server) -> None:
+    hub.files |= {"m/a.onnx": b"a", "m/a.onnx_data": b"data", "other/b.onnx": b"b"}
+    assert set(files(download(paths=("m/a.onnx",)))) == {"m/a.onnx", "m/a.onnx_data"}
     asked = [each["path"].rpartition("/")[2] for each in server.behaviour.seen if "resolve" in each["path"]]
     assert asked == ["a.onnx", "a.onnx_data"]
     assert set(files(download(paths=("a.onnx",)))) == set(hub.files)

@@ -20,7 +20,6 @@ from tests.conftest import Attack
 from tests.converters import https_server
 from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Behaviour, Server, proxying
-from tests.converters.onnx_models import graph
 from tests.converters.registry_server import (
     PASSWORD,
     TITLE,
@@ -106,15 +105,15 @@ def test_only_what_include_names_is_downloaded(models: Registry, capfd: pytest.C
     assert "spec.source.include" in error.message
 
 
-def test_a_model_is_downloaded_with_the_weights_that_it_names(
+def test_of_an_artifact_only_the_models_folders_are_downloaded(
     models: Registry, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    named = {"a.onnx": graph("a.onnx_data"), "a.onnx_data": b"a"}
-    models.push("v1", FILES | named)
-    result = download(models.uri(), paths=("a.onnx",))
-    assert files(result) == named
+    folder = {"m/a.onnx": b"a", "m/a.onnx_data": b"data"}
+    models.push("v1", FILES | folder)
+    result = download(models.uri(), paths=("m/a.onnx",))
+    assert files(result) == folder
     assert begun(capfd) == [("a.onnx", True), ("a.onnx_data", True)]
-    assert download(models.uri(), paths=("a.onnx",)) == result
+    assert download(models.uri(), paths=("m/a.onnx",)) == result
 
 
 def test_a_broken_connection_is_gone_on_with(

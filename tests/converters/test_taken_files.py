@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.converters.onnx_models import graph
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec, an_ensemble, candidate
+from triton_converters.claim_store.digest import digest_of
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.results import ReferenceResult, Signature, SourceResult, Tensor
 from triton_converters.stages import source
 from triton_operator.api.triton_deployment import parse
@@ -34,13 +34,12 @@ from triton_operator.resources.work import AnyWork
 
 Body = dict[str, Any]
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
-ANOTHER = b"\x32\x01x"
-"""What makes any file another one, and of a graph one with another doc_string."""
+ANOTHER = b"x"
+"""What makes any file another one."""
 CODE = ("loader.py", "ocr/loader.py", "ocr/deep/metrics.py", "shared/metrics.py")
 LOOSE = ("weights.bin", "ocr/weights.bin", "ocr.txt", "ocr/labels.txt", "data/train/x.csv", "data/y.csv", "README.md")
 FOLDERS = ("asr/config.pbtxt", "asr/1/model.onnx", "asr/1/weights.bin", "asr/labels.txt", "asr-2/config.pbtxt")
 GRAPHS = ("a.onnx", "b.onnx", "ocr/a.onnx", "ocr/b.onnx", "requirements.txt")
-PLACES = ("weights.bin", "../weights.bin", "deep/metrics.py", "absent.bin", "/etc/hosts")
 
 
 class Pass(NamedTuple):
@@ -119,13 +118,9 @@ def mounted(body: Body) -> Iterator[Body]:
 def objects(draw: st.DrawFn) -> tuple[Body, Mapping[str, bytes]]:
     """An object, and a source with models of it and of others, code, and loose files."""
     names = draw(st.sets(st.sampled_from([*CODE, *LOOSE, *FOLDERS, *GRAPHS]), min_size=1))
-    places = st.lists(st.sampled_from(PLACES), max_size=2)
-    files = {name: graph(*draw(places)) if name.endswith(".onnx") else name.encode() for name in sorted(names)}
+    files = {name: name.encode() for name in sorted(names)}
     paths = draw(st.lists(st.sampled_from([*GRAPHS[:4], "asr", "ocr", "absent"]), min_size=1, max_size=2))
-    code = st.fixed_dictionaries(
-        {"entrypoint": st.sampled_from(CODE)},
-        optional={"arguments": st.fixed_dictionaries({"at": st.sampled_from(["data/train", "./data/", "y.csv", "7"])})},
-    )
+    code = st.fixed_dictionaries({"entrypoint": st.sampled_from(CODE)})
     fields = {name: each for name in ("dataloader", "metrics") if (each := draw(st.none() | code)) is not None}
     read = {"uri": "pvc://models", "include": draw(st.just([]) | st.just(["*"]))}
     conversion = {"requirements": "requirements.txt"} if "requirements.txt" in files else {}
@@ -156,7 +151,8 @@ TEN = {"README.md", "loader.py", "code/loader.py", "code/labels.txt", "data/x.cs
     *map(a_folder, "abcdefghij")
 )
 """A repository of ten models, and loose files."""
-CODE_OF_C = {"entrypoint": "code/loader.py", "arguments": {"at": "data/x.csv", "size": "224"}}
+DIGEST_OF_TEN = digest_of({name: sha256(name.encode()).hexdigest() for name in TEN}, single=False)
+LOADER = {"entrypoint": "code/loader.py"}
 
 
 @pytest.mark.parametrize(
@@ -165,39 +161,31 @@ CODE_OF_C = {"entrypoint": "code/loader.py", "arguments": {"at": "data/x.csv", "
         (an_object("c"), a_folder("c")),
         (an_object("c/1/model.onnx"), {"c/1/model.onnx", "c/1/weights"}),
         (an_object("c", "d/1/model.onnx"), a_folder("c") | {"d/1/model.onnx", "d/1/weights"}),
-        (an_object("c", dataloader=CODE_OF_C), a_folder("c") | {"code/loader.py", "code/labels.txt", "data/x.csv"}),
-        (an_object("c", dataloader={"entrypoint": "loader.py"}), TEN),
-        (an_object("c", metrics={"entrypoint": "loader.py"}), TEN),
+        (an_object("c", dataloader=LOADER), TEN),
+        (an_object("c", metrics=LOADER), TEN),
         (an_object("absent"), TEN),
+        (an_object("c", "absent"), TEN),
+        (an_object("README.md"), TEN),
+        (an_object("c", source={"uri": "pvc://models", "sha256": DIGEST_OF_TEN}), TEN),
         (an_object("c", source={"uri": "pvc://models", "include": ["c/*", "d/*"]}), a_folder("c") | a_folder("d")),
     ],
 )
 def test_an_object_takes_what_it_names_of_a_repository_of_ten(mount: Path, spec: Body, taken: set[str]) -> None:
-    put({name: graph("weights", "labels.txt") if name.endswith(".onnx") else name.encode() for name in TEN})
+    put({name: name.encode() for name in TEN})
     assert passed(spec).readable == taken
 
 
 def test_an_edit_by_which_other_files_are_taken_converts_again_as_the_pinned_images_know() -> None:
-    specs = [an_object("c"), an_object("c", metrics=CODE_OF_C), an_object("c", metrics={"entrypoint": "d/m.py"})]
+    specs = [an_object("c"), an_object("c", metrics=LOADER), an_object("d")]
     assert len({basis(parse(Cluster(spec).body()).spec) for spec in specs}) == len(specs)
 
 
-def take(*paths: str) -> set[str]:
-    """What is taken of the source that is there."""
-    digest = source.run(SourceRequest("0" * 16, "pvc://models", "", "", paths=paths)).digest
-    root = layout.source_directory(digest)
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-
-
-def test_weights_are_taken_that_a_graph_names_anywhere(mount: Path) -> None:
-    put(dict.fromkeys(("1/a", "1/deep/b", "c", "1/other", "w/x"), b"") | {"1/m": graph("a", "./deep/b", deep="../c")})
-    assert take("1/m") == {"1/m", "1/a", "1/deep/b", "c"}
-    assert take("1/m", "w") == {"1/m", "1/a", "1/deep/b", "c", "w/x"}
-
-
-@pytest.mark.parametrize(
-    "content", [graph("a")[:-9], b"PK\x03\x04", b"", graph("/a", "../../a", "x" * 5000), b"\x3a\xff\xff\xff\xff\x0f\n"]
-)
-def test_what_is_no_graph_names_nothing(mount: Path, content: bytes) -> None:
-    put({"m": content, "a": b""})
-    assert take("m") == {"m"}
+def test_an_edit_of_code_that_reads_all_of_the_source_reads_none_of_it_again() -> None:
+    """What code reads is not guessed from its arguments, so an edit of one fetches nothing."""
+    keys = set()
+    for unit in ("km/h", "m/s"):
+        spec = an_object("c", metrics=LOADER | {"arguments": {"unit": unit}})
+        deployment = parse(Cluster(spec).body())
+        images = pinned_images(deployment, History(), SETTINGS)
+        keys.add(source_work(Context(deployment, observe("digits", ()), SETTINGS, NOW, images)).key)
+    assert len(keys) == 1

@@ -42,8 +42,8 @@ class SourceRequest(Document):
     include: tuple[str, ...] = ()
     """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
     paths: tuple[str, ...] = ()
-    """Paths of the files and folders that are taken, with the weights that ONNX graphs among them name; empty, or if
-    none of them is there: all that is included."""
+    """Paths of models whose folders alone are taken, of a file the folder that it lies in; empty, or if one of them is
+    not there or lies at the root: all that is included."""
     graphs: tuple[str, ...] = ()
     """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
     batch dimension."""

@@ -117,14 +117,14 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
 
 def sha256_of(file: SourceFile) -> str:
     """Return the SHA-256 of the content as 64 hexadecimal digits; raises StageError(SourceInvalid)."""
-    with opened(file) as content:
+    with _opened(file) as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def copy(file: SourceFile, target: Path) -> None:
     """Write the content to a new file, which is read-only; raises StageError(SourceInvalid), OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with opened(file) as content, target.open("xb") as to:
+    with _opened(file) as content, target.open("xb") as to:
         shutil.copyfileobj(content, to, COPY_BYTES)
     target.chmod(0o444)
 
@@ -134,8 +134,8 @@ def changed() -> StageError:
     return StageError(Reason.SOURCE_CHANGED, "the source changed while it was copied", final=False)
 
 
-def opened(file: SourceFile) -> BufferedReader:
-    """Open the file at just that path: where a link is now, there was none before. Raises StageError, OSError."""
+def _opened(file: SourceFile) -> BufferedReader:
+    """Open the file at just that path: where a link is now, there was none before."""
     try:
         return open(file.path, "rb", opener=_without_links)
     except PermissionError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from posixpath import dirname
 
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch.credentials import Credentials
@@ -23,7 +24,7 @@ class Remote:
     """Branch, tag or commit; empty: the scheme's default."""
     include: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    """Paths of the wanted files and folders; empty: all."""
+    """Paths of models, as `below` takes them."""
     service_account: str = ""
     """The ServiceAccount by which a cloud knows the pod; empty: it does not."""
 
@@ -50,6 +51,16 @@ def wanted(name: str, include: tuple[str, ...]) -> bool:
 
 
 def below(names: Collection[str], paths: Collection[str]) -> set[str]:
-    """Return the files that the paths name or that lie below them; all files if there are no such."""
-    found = {name for name in names if any(name == path or name.startswith(f"{path}/") for path in paths)}
+    """Return the files in the folders that the paths name, or in which the files that they name lie.
+
+    ONNX graphs name weights in their own folder. All files are returned if a path is not there, so that a message can
+    list them, if a file lies at the root, or without paths.
+    """
+    found = set[str]()
+    for path in paths:
+        folder = dirname(path) if path in names else path
+        inside = {name for name in names if name.startswith(f"{folder}/")}
+        if not inside:
+            return set(names)
+        found |= inside
     return found or set(names)

@@ -7,7 +7,6 @@ belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 import importlib
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store import sources
@@ -25,7 +24,7 @@ from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials, field, mounted
 from triton_converters.fetch.remote import FILES, Fetched, Remote, below, wanted
-from triton_converters.found import repository, weights
+from triton_converters.found import repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
 from triton_converters.model_config import given
@@ -57,8 +56,7 @@ def _mounted(request: SourceRequest) -> SourceResult:
     if not found:
         named = f" that {field.of('include')} names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
-    graphs = ((path, mounted.opened(found[path])) for path in request.paths if path in found)
-    files = [found[name] for name in sorted(below(found, {*request.paths, *weights.named(graphs)}))]
+    files = [found[name] for name in sorted(below(found, request.paths))]
     hashes, single = {file.name: mounted.sha256_of(file) for file in files}, root.is_file()
     _expect(request, digest_of(hashes, single))
     digest = sources.find(hashes, single) or _copied(files, hashes, single)
@@ -86,10 +84,6 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
         account = os.environ.get(SERVICE_ACCOUNT, "")
         remote = Remote(uri, credentials.read(), request.revision, request.include, request.paths, account)
         fetched: Fetched = scheme.fetch(remote, place)
-        there = layout.source_directory(fetched.published) if fetched.published else place / FILES
-        graphs = ((path, (there / path).open("rb")) for path in request.paths if (there / path).is_file())
-        if more := {each for each in weights.named(graphs) if not (there / each).exists()}:
-            fetched = scheme.fetch(replace(remote, paths=(*request.paths, *more)), place)
         if fetched.published:
             _expect(request, digest_of(fetched.hashes, single=False))
             print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)

@@ -91,7 +91,7 @@ class Source(ApiType):
     `allowed.serviceAccounts` must name it. Default: none."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
-    characters, slashes too. Default: all files; of `spec.source`, what the object names (docs/source.md)."""
+    characters, slashes too. Default: all files; of models that are files, their folders (docs/source.md)."""
 
     @property
     def version_names_files(self) -> bool:

@@ -1,9 +1,7 @@
 """The Jobs that read or download spec.source, spec.weights and spec.dataset."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from posixpath import dirname, normpath
 from typing import Any, TypeVar
 
 from triton_converters.contract import layout, uris
@@ -20,8 +18,6 @@ from triton_operator.resources.work import Download, Plain, Work
 T = TypeVar("T")
 
 SourceWork = Work[SourceRequest, SourceResult]
-_PATH = re.compile(r"(?!\$\().*(/|\.[A-Za-z])")
-"""An argument that may name a file or folder of the source; a number or a word does not."""
 MESSAGES = ("field",)
 """The field of a request that messages alone name: the same files have one result, whichever fields name them."""
 
@@ -93,16 +89,14 @@ def source_work(context: Context) -> SourceWork:
 
 
 def source_paths(spec: TritonDeploymentSpec) -> tuple[str, ...]:
-    """Return the paths that a spec names in the source; none: all of it is taken.
+    """Return the models' paths in the source, if their files are all that is taken of it; none: all is taken.
 
-    Python code reads what lies in its file's folder, and what its arguments name: all of the source if that is the
-    root. All is taken too if the spec has the digest of all, or says itself what belongs to the source.
+    Python code may read any file of the source. All is taken too if the spec has the digest of all, or says itself what
+    belongs to the source.
     """
-    code = [each for each in (*spec.models, spec.dataloader, spec.metrics) if each is not None and each.entrypoint]
-    paths = {each.path for each in spec.models if each.path} | {*spec.requirements, *spec.step_requirements}
-    paths |= {dirname(each.entrypoint or "") for each in code}
-    paths |= {normpath(value) for each in code for value in each.arguments.values() if _PATH.match(value)}
-    takes_all = spec.source.sha256 or spec.source.include or not paths.isdisjoint({"", "."})
+    has_code = any(each.entrypoint for each in (*spec.models, spec.dataloader, spec.metrics) if each is not None)
+    paths = {each.path or "" for each in spec.models}
+    takes_all = has_code or spec.source.sha256 or spec.source.include or "" in paths
     return () if takes_all else tuple(sorted(paths))
 
 
