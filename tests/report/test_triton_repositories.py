@@ -476,6 +476,11 @@ def test_a_number_is_what_triton_reads(tmp_path: Path, number: str, is_taken: bo
         assert "tokenizer/config.pbtxt: it is no config.pbtxt that this version knows" in refusal(tmp_path, texts)
 
 
+def test_a_number_of_a_type_that_no_server_has_is_told(tmp_path: Path) -> None:
+    texts = changed("models/tokenizer/config.pbtxt", "data_type: TYPE_INT64", "data_type: 99")
+    assert "tokenizer: output 'ids' is '99', but may be BOOL, " in refusal(tmp_path, texts)
+
+
 @pytest.mark.parametrize("word", ["1", "t", "True"])
 def test_a_switch_has_all_words_of_the_text(tmp_path: Path, word: str) -> None:
     more = f"[ {{ name: 'hint' data_type: TYPE_FP32 dims: 1 optional: {word} }}, {{ name: \"text\""

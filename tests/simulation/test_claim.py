@@ -234,3 +234,12 @@ def test_no_job_of_the_operator_holds_a_claim_that_is_being_deleted(serving: Clu
     serving.settle()
     assert serving.condition("Ready")["status"] == "True"
     assert serving.started("source") == 2
+
+
+def test_a_profile_that_waits_for_a_claim_to_be_made_anew_says_so(serving: Cluster, claim: Body) -> None:
+    serving.edit(serving={"arguments": ["--http-thread-count=4"]})
+    claim["metadata"]["deletionTimestamp"] = serving.now.isoformat()
+    serving.act()
+    verified = serving.condition("Verified")
+    assert verified["reason"] == "ClaimTerminating"
+    assert "which is being deleted" in verified["message"]

@@ -17,6 +17,7 @@ STEP = {"name": "step", "format": "triton-python", "entrypoint": "step.py"}
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}
 WRONG = {"key": "zone", "operator": "Is"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+UNKNOWN = "there is no such field, or the operator sets it itself: correct or remove it"
 LONGEST_ARGUMENT = 128 * 1024
 """MAX_ARG_STRLEN of Linux, in bytes: no program starts with a longer argument."""
 LONGEST_ANNOTATIONS = 256 * 1024
@@ -136,11 +137,11 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a misspelt affinity": (
         {"spec.pod": {"affinity": {"nodeAfinity": {}}}},
-        "spec.pod.affinity.nodeAfinity: Kubernetes has no such field: correct it",
+        f"spec.pod.affinity.nodeAfinity: {UNKNOWN}",
     ),
     "a misspelt field within an affinity": (
         {"spec.serving": {"pod": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "a", "labels": {}}]}}}}},
-        f"spec.serving.pod.affinity.podAntiAffinity.{REQUIRED}.0.labels: Kubernetes has no such field: correct it",
+        f"spec.serving.pod.affinity.podAntiAffinity.{REQUIRED}.0.labels: {UNKNOWN}",
     ),
     "an operator of no affinity": (
         {"spec.pod": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [WRONG]}]}}}}},
@@ -148,19 +149,23 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a misspelt toleration": (
         {"spec.conversion": {"pod": {"tolerations": [{"Key": "gpu"}]}}},
-        "spec.conversion.pod.tolerations.0.Key: Kubernetes has no such field: correct it",
+        f"spec.conversion.pod.tolerations.0.Key: {UNKNOWN}",
     ),
     "a toleration in Python's spelling": (
         {"spec.pod": {"tolerations": [{"toleration_seconds": 5}]}},
-        "spec.pod.tolerations.0.toleration_seconds: Kubernetes has no such field: correct it",
+        f"spec.pod.tolerations.0.toleration_seconds: {UNKNOWN}",
     ),
     "a spread over nothing": (
         {"spec.serving": {"pod": {"topologySpreadConstraints": [{"maxSkew": 1}]}}},
         "spec.serving.pod.topologySpreadConstraints.0.topologyKey: Field required",
     ),
+    "two spreads over one key": (
+        {"spec.pod": {"topologySpreadConstraints": [{"topologyKey": "zone"}, {"topologyKey": "zone"}]}},
+        "spec.pod.topologySpreadConstraints: two have one topologyKey: remove one of them",
+    ),
     "a spread over others' pods": (
         {"spec.pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "labelSelector": {}}]}},
-        "spec.pod.topologySpreadConstraints.0.labelSelector: Kubernetes has no such field: correct it",
+        f"spec.pod.topologySpreadConstraints.0.labelSelector: {UNKNOWN}",
     ),
     "a label of a kilobyte": (
         {"spec.serving": {"pod": {"labels": {"team": "x" * 1024}}}},

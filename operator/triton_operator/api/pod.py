@@ -2,11 +2,11 @@
 
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator import names
 from triton_operator.api.quantity import Quantity
-from triton_operator.api.scheduling import Affinity, Toleration, TopologySpread
+from triton_operator.api.scheduling import Affinity, Toleration, TopologySpread, one_a_key
 from triton_operator.api.schema import KEYS, ApiType, DnsName, LabelValue, cel_list, list_map, rules
 
 FREE_KEYS = (
@@ -92,7 +92,9 @@ class Placement(ApiType):
     """Taints that the pod tolerates, as in a pod's spec. Default: none."""
     affinity: Affinity | None = None
     """Affinity of the pod, as in a pod's spec, at most 16 KiB as JSON. Default: none."""
-    topology_spread_constraints: Annotated[list[TopologySpread], Field(max_length=4)] = Field(default_factory=list)
+    topology_spread_constraints: Annotated[list[TopologySpread], Field(max_length=4), AfterValidator(one_a_key)] = (
+        Field(default_factory=list)
+    )
     """How evenly pods of one kind spread over nodes or zones: `topologyKey`, `maxSkew`, by default 1, and
     `whenUnsatisfiable`, by default `ScheduleAnyway`. The operator selects the pods. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""

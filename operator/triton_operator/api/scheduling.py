@@ -132,3 +132,11 @@ class TopologySpread(PodPart):
     topology_key: Key
     max_skew: Annotated[int, Field(ge=1, le=100)] = 1
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "ScheduleAnyway"
+
+
+def one_a_key(spreads: list[TopologySpread]) -> list[TopologySpread]:
+    """Refuse two spreads over one key, as Kubernetes does."""
+    keys = [each.topology_key for each in spreads]
+    if len(keys) > len(set(keys)):
+        raise ValueError("two have one topologyKey: remove one of them")
+    return spreads

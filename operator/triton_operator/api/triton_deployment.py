@@ -64,7 +64,7 @@ LONGEST_STATUS_BYTES = 256 * 1024
 _REFUSED = "refused"
 """Beside the spec in a body that is kept: why it is refused. It is not whole then. Users' objects have none."""
 _WORDS = {
-    "extra_forbidden": "Kubernetes has no such field: correct it",
+    "extra_forbidden": "there is no such field, or the operator sets it itself: correct or remove it",
     "model_type": "must be an object: correct it",
     "list_type": "must be a list: correct it",
 }

@@ -50,8 +50,8 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
-        work = profile_work(context, dump, attempt)
-        job_run = run(context, work, start=not is_busy, repeats=repeats)
+        work, has_turn = profile_work(context, dump, attempt), not is_busy
+        job_run = run(context, work, start=has_turn, repeats=repeats)
         effects += job_run.effects
         runs.append(job_run)
         is_busy = is_busy or job_run.active
@@ -69,7 +69,7 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
             attempts.append(attempt.in_state("Converted", job_run.failure))
         elif job_run.failure is not None:
             attempts.append(attempt.in_state("Failed", job_run.failure))
-        elif job_run.active or context.spec.suspend:
+        elif job_run.active or has_turn or context.spec.suspend:
             reason, message = waiting_reason(f"the profile of candidate {attempt.name}", job_run, context)
             attempts.append(attempt.in_state("Profiling" if job_run.active else "Converted", Trouble(reason, message)))
         else:

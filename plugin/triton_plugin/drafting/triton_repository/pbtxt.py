@@ -37,9 +37,10 @@ def read(content: bytes) -> Config:
 
 
 def word(message: Config, field: str) -> str:
-    """Return the word of an enumeration that a field has."""
+    """Return the word of an enumeration that a field has; of a number that this version does not know, the number."""
+    number = getattr(message, field)
     words = message.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number
-    return str(words[getattr(message, field)].name)
+    return str(words[number].name if number in words else number)
 
 
 def allowed_overrides(config: Config) -> str:
