@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from triton_converters.contract.document import Document, given
 
 D = TypeVar("D", bound=Document)
+Body = dict[str, Any]
+"""A Kubernetes object, or a part of one, as JSON."""
 
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"

@@ -7,9 +7,9 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-Peer = Mapping[str, Any]
+PolicyPeer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
-Rule = Mapping[str, Any]
+PolicyRule = Mapping[str, Any]
 """A Kubernetes NetworkPolicyEgressRule or NetworkPolicyIngressRule, without its empty fields."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label of a namespace that the API server alone sets: its name."""
@@ -88,25 +88,25 @@ _INGRESS = TypeAdapter(list[_Ingress])
 _EGRESS = TypeAdapter(list[_Egress])
 
 
-def peers(text: str) -> tuple[Peer, ...]:
+def peers(text: str) -> tuple[PolicyPeer, ...]:
     """Return the peers of a JSON list; raises ValueError with the faults."""
     found = _json_list(text, _PEERS, "NetworkPolicyPeers")
     return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)
 
 
-def egress(text: str) -> tuple[Rule, ...]:
+def egress(text: str) -> tuple[PolicyRule, ...]:
     """Return the rules of a JSON list of egress; raises ValueError with the faults."""
     rules = _json_list(text, _EGRESS, "NetworkPolicyEgressRules")
     return _rules(rules)
 
 
-def ingress(text: str) -> tuple[Rule, ...]:
+def ingress(text: str) -> tuple[PolicyRule, ...]:
     """Return the rules of a JSON list of ingress; raises ValueError with the faults."""
     rules = _json_list(text, _INGRESS, "NetworkPolicyIngressRules")
     return _rules(rules)
 
 
-def is_within(peer: Peer, bound: Peer, namespace: str) -> bool:
+def is_within(peer: PolicyPeer, bound: PolicyPeer, namespace: str) -> bool:
     """Whether a peer selects nobody whom a bound does not, as their words show it: it has all conditions of the bound.
 
     ``namespace``: of the policy, to which both belong if they select pods alone. Nobody knows which addresses pods
@@ -145,7 +145,7 @@ def _implies(has: _Condition, needs: _Condition) -> bool:
     return (key, operator) == needs[:2] and enough
 
 
-def _rules(rules: Sequence[_Egress] | Sequence[_Ingress]) -> tuple[Rule, ...]:
+def _rules(rules: Sequence[_Egress] | Sequence[_Ingress]) -> tuple[PolicyRule, ...]:
     # The API server writes the default of a port's protocol into the object.
     return tuple(
         each.model_dump(by_alias=True, exclude_defaults=True)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeVar, cast
 
 from triton_operator import names, policy_rules
-from triton_operator.policy_rules import Peer, Rule
+from triton_operator.policy_rules import PolicyPeer, PolicyRule
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
 Verification = Literal["Stat", "Content"]
@@ -29,7 +29,7 @@ _SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
 
 
 @dataclass(frozen=True)
-class Resources:
+class DefaultResources:
     """Requests and limits of memory and ephemeral storage, by the resource's name, for containers without their own."""
 
     requests: Mapping[str, str] = field(default_factory=dict)
@@ -69,16 +69,16 @@ class Settings:
     unschedulable_seconds: int = 300
     """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
     skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
-    clients: tuple[Peer, ...] = ()
+    clients: tuple[PolicyPeer, ...] = ()
     """NETWORK_POLICY_CLIENTS, as JSON: who may reach the servers' inference ports; empty: anybody."""
-    metrics_readers: tuple[Peer, ...] = ()
+    metrics_readers: tuple[PolicyPeer, ...] = ()
     """NETWORK_POLICY_METRICS, as JSON: who may reach the servers' metrics port; empty: anybody."""
-    sources_egress: tuple[Rule, ...] = ()
+    sources_egress: tuple[PolicyRule, ...] = ()
     """SOURCES_EGRESS, as JSON: the NetworkPolicyEgressRules of pods that download a source; empty: none is let out."""
-    mesh_egress: tuple[Rule, ...] = ()
+    mesh_egress: tuple[PolicyRule, ...] = ()
     """MESH_EGRESS, as JSON: the NetworkPolicyEgressRules of all pods, for the proxy that a mesh adds to them; empty:
     none."""
-    mesh_ingress: tuple[Rule, ...] = ()
+    mesh_ingress: tuple[PolicyRule, ...] = ()
     """MESH_INGRESS, as JSON: the NetworkPolicyIngressRules of all pods, for such a proxy; empty: none."""
     sources_proxy: str = ""
     """SOURCES_PROXY: URL of the HTTP proxy for downloads, without credentials; empty: none."""
@@ -92,7 +92,7 @@ class Settings:
     """SOURCES_PACKAGE_INDEX: URL of the package index for spec.conversion.requirements; empty: PyPI."""
     tracing_endpoint: str = ""
     """TRACING_ENDPOINT: URL to which servers with spec.serving.tracing send traces, by OTLP over HTTP; empty: none."""
-    tracing_egress: tuple[Rule, ...] = ()
+    tracing_egress: tuple[PolicyRule, ...] = ()
     """TRACING_EGRESS, as JSON: the NetworkPolicyEgressRules of those servers."""
     prometheus_address: str = ""
     """PROMETHEUS_ADDRESS: URL of the Prometheus that KEDA asks for the servers' load; empty: nothing is scaled."""
@@ -102,9 +102,9 @@ class Settings:
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
     """POD_NAME: the name of this replica in the Lease, which needs one, and in the API server's audit log."""
-    job_resources: Resources = field(default_factory=Resources)
+    job_resources: DefaultResources = field(default_factory=DefaultResources)
     """JOB_RESOURCES, as JSON: for each container of a Job, unless spec.conversion.pod or spec.serving.pod sets them."""
-    server_resources: Resources = field(default_factory=Resources)
+    server_resources: DefaultResources = field(default_factory=DefaultResources)
     """SERVER_RESOURCES, as JSON: the same for the containers of servers."""
     user_code_runtime_class: str = ""
     """USER_CODE_RUNTIME_CLASS: the RuntimeClass of pods that run users' code; empty: the spec's."""
@@ -121,7 +121,7 @@ class Settings:
     """ALLOWED_GATEWAYS, separated by commas: Gateways that a route may name, as NAMESPACE/NAME with *; empty: any."""
     allowed_hostnames: tuple[str, ...] = ()
     """ALLOWED_HOSTNAMES, separated by commas: the host names that a route may name, with *; empty: any, and none."""
-    allowed_clients: tuple[Peer, ...] = ()
+    allowed_clients: tuple[PolicyPeer, ...] = ()
     """ALLOWED_CLIENTS, as JSON: whom a spec may let in besides ``clients``; empty: nobody else."""
     allowed_annotations: tuple[str, ...] = ()
     """ALLOWED_ANNOTATIONS, separated by commas: how the annotations of pods begin that a spec may set; empty: anyhow.
@@ -164,7 +164,7 @@ class Settings:
         """Whether a route may name a host name, whose first label may be ``*``; empty: all that the listeners take."""
         return not self.allowed_hostnames or any(fnmatchcase(hostname, each) for each in self.allowed_hostnames)
 
-    def allows_client(self, namespace: str, peer: Peer) -> bool:
+    def allows_client(self, namespace: str, peer: PolicyPeer) -> bool:
         """Whether an object of a namespace may let in a peer: where anybody is let in, it may let in anybody."""
         bounds = (*self.clients, *self.allowed_clients)
         return not self.clients or any(policy_rules.is_within(peer, each, namespace) for each in bounds)
@@ -260,11 +260,11 @@ def _arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
     return arguments
 
 
-def _resources(environment: Mapping[str, str], name: str) -> Resources:
+def _resources(environment: Mapping[str, str], name: str) -> DefaultResources:
     example = '{"requests": {"memory": "256Mi"}, "limits": {"memory": "16Gi", "ephemeral-storage": "2Gi"}}'
     try:
         document = json.loads(environment.get(name) or "{}")
-        resources = Resources(**{field: dict(amounts) for field, amounts in document.items()})
+        resources = DefaultResources(**{field: dict(amounts) for field, amounts in document.items()})
     except (ValueError, TypeError, AttributeError) as error:
         raise SettingsError(f"{name} is {environment[name]!r}; it takes JSON such as {example}: {error}") from error
     for resource, amount in [*resources.requests.items(), *resources.limits.items()]:
@@ -318,10 +318,10 @@ def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
     return (namespace, name) if value else None
 
 
-_Rules = TypeVar("_Rules")
+_T = TypeVar("_T")
 
 
-def _rules(environment: Mapping[str, str], name: str, read: Callable[[str], _Rules]) -> _Rules:
+def _rules(environment: Mapping[str, str], name: str, read: Callable[[str], _T]) -> _T:
     try:
         return read(environment.get(name) or "[]")
     except ValueError as error:

@@ -10,8 +10,8 @@ import pytest
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
 from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
-from triton_operator.policy_rules import Peer
-from triton_operator.settings import Resources, Settings
+from triton_operator.policy_rules import PolicyPeer
+from triton_operator.settings import DefaultResources, Settings
 
 Rules = set[tuple[str, str, str]]
 DIGEST = "sha256:" + "0" * 64
@@ -163,8 +163,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "tracing.endpoint=http://collector:4318/v1/traces,"
         "autoscaling.prometheusAddress=http://prometheus.monitoring:9090,gatewayApi.enabled=true"
     )
-    vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
-    inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
+    vision: PolicyPeer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
+    inside: PolicyPeer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
     egress = {"ports": [{"protocol": "TCP", "port": 3128}]}
     traces = {"ports": [{"protocol": "TCP", "port": 4318}]}
     peers = json.dumps(
@@ -205,10 +205,10 @@ def test_the_environment_is_what_the_settings_read() -> None:
         gateway_api=True,
         lease=lease,
         holder="pod-0",
-        job_resources=Resources(
+        job_resources=DefaultResources(
             {"memory": "256Mi", "ephemeral-storage": "64Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"}
         ),
-        server_resources=Resources({}, {"memory": "8Gi", "ephemeral-storage": "2Gi"}),
+        server_resources=DefaultResources({}, {"memory": "8Gi", "ephemeral-storage": "2Gi"}),
         user_code_runtime_class="gvisor",
         user_code_host_users=False,
         allowed_images=("r.example/a/", "r.example/b"),

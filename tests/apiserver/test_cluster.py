@@ -25,7 +25,7 @@ from triton_operator.kube.cluster import (
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, NETWORK_POLICY, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
-from triton_operator.policy_rules import Peer
+from triton_operator.policy_rules import PolicyPeer
 
 JSON = dict[str, Any]
 
@@ -126,7 +126,7 @@ def test_what_was_created_counts_as_applied_once_it_is_owned(connected: Cluster,
     assert drift(fewer, last) is None
 
 
-PEERS: tuple[Peer, ...] = (
+PEERS: tuple[PolicyPeer, ...] = (
     {"podSelector": {}},
     {"namespaceSelector": {}, "podSelector": {"matchLabels": {"team": "vision"}}},
     {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
@@ -140,7 +140,7 @@ def test_the_policy_of_servers_settles_whatever_its_peers_are_and_were(connected
     while not simulated.of_kind("Deployment"):
         simulated.run(1)
 
-    def policy(*clients: Peer) -> JSON:
+    def policy(*clients: PolicyPeer) -> JSON:
         simulated.settings = replace(SETTINGS, clients=clients, metrics_readers=clients[:1])
         found = next(each for each in simulated.intent().objects if each["metadata"]["name"] == "digits-servers")
         metadata = {"name": "digits-servers", "namespace": kubectl.namespace, "labels": found["metadata"]["labels"]}

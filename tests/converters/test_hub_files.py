@@ -152,5 +152,5 @@ def test_the_message_has_the_folder_as_a_shell_reads_it() -> None:
     class OfflineModeIsEnabled(ConnectionError):  # noqa: N818 - the library's own name
         pass
 
-    place = user_step.Place(Path("/source"), "a folder/step.py", Path("/packages"))
+    place = user_step.StepFiles(Path("/source"), "a folder/step.py", Path("/packages"))
     assert "--cache-dir 'a folder/huggingface'` in" in user_step._absent(OfflineModeIsEnabled(), place)

@@ -91,5 +91,5 @@ def test_the_folder_of_a_version_comes_with_the_files_next_to_it(tmp_path: Path)
         "source/label/1/model.py",
         "source/label/labels.txt",
     )
-    given = user_step.Place(version / "source", "label/1/model.py", version).arguments({"model_version": "1"})
+    given = user_step.StepFiles(version / "source", "label/1/model.py", version).arguments({"model_version": "1"})
     assert (Path(given["model_repository"]) / "labels.txt").read_text() == "label/labels.txt"

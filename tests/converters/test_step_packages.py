@@ -206,7 +206,7 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
         # The backend calls it so.
         "import model; del sys.modules['model']\n"
         "try:\n"
-        "    model.user_step.Loaded('step', model.PLACE)\n"
+        "    model.user_step.Loaded('step', model.FILES)\n"
         "except model.user_step.StepError as error:\n"
         "    print(error)\n"
     )

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 from tests.simulation.cluster import Cluster
-from triton_operator.policy_rules import Rule
+from triton_operator.policy_rules import PolicyRule
 
 Body = dict[str, Any]
-WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
+WEB: PolicyRule = {"ports": [{"protocol": "TCP", "port": 443}]}
 """What downloads may reach."""
 
 

@@ -8,18 +8,18 @@ import pytest
 from tests.conftest import Attack
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
-from triton_operator.policy_rules import Peer
+from triton_operator.policy_rules import PolicyPeer
 
 Body = dict[str, Any]
-SHOP: Peer = {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
-CHECKOUT: Peer = {**SHOP, "podSelector": {"matchLabels": {"app": "checkout"}}}
-OWN: Peer = {"podSelector": {}}
-ANYBODY: Peer = {"ipBlock": {"cidr": "0.0.0.0/0"}}
-EVERY_POD: Peer = {"namespaceSelector": {}}
+SHOP: PolicyPeer = {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
+CHECKOUT: PolicyPeer = {**SHOP, "podSelector": {"matchLabels": {"app": "checkout"}}}
+OWN: PolicyPeer = {"podSelector": {}}
+ANYBODY: PolicyPeer = {"ipBlock": {"cidr": "0.0.0.0/0"}}
+EVERY_POD: PolicyPeer = {"namespaceSelector": {}}
 BOUNDED = replace(SETTINGS, clients=(OWN,), allowed_clients=(SHOP,))
 
 
-def asked(*peers: Peer) -> Body:
+def asked(*peers: PolicyPeer) -> Body:
     return {"serving": {"networkPolicy": {"from": [*peers]}}}
 
 
@@ -51,7 +51,7 @@ def test_the_measure_job_reaches_the_server_of_an_object_that_lets_in_one_pod() 
 
 
 @pytest.mark.parametrize("peer", [OWN, SHOP, CHECKOUT])
-def test_within_the_bound_everything_is_as_it_is_asked(serving: Cluster, peer: Peer) -> None:
+def test_within_the_bound_everything_is_as_it_is_asked(serving: Cluster, peer: PolicyPeer) -> None:
     serving.settings = BOUNDED
     serving.edit(**asked(peer))
     serving.settle()
@@ -65,7 +65,7 @@ def test_without_the_field_only_the_clients_of_the_installation_are_let_in(servi
 
 
 @pytest.mark.parametrize("peer", [EVERY_POD, ANYBODY, {"namespaceSelector": {"matchLabels": {"team": "other"}}}])
-def test_nobody_beyond_the_bound_is_let_in(serving: Cluster, attack: Attack, peer: Peer) -> None:
+def test_nobody_beyond_the_bound_is_let_in(serving: Cluster, attack: Attack, peer: PolicyPeer) -> None:
     """The others are, so what an edit asks for in vain takes the server from no client."""
     story = list(serving.story)
     serving.settings = BOUNDED

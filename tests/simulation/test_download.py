@@ -10,11 +10,11 @@ from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
-from triton_operator.policy_rules import Rule
+from triton_operator.policy_rules import PolicyRule
 
 Body = dict[str, Any]
 URI = "https://models.example/digits.onnx"
-WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
+WEB: PolicyRule = {"ports": [{"protocol": "TCP", "port": 443}]}
 SELECTS = {"triton-operator.dev/deployment": "digits", "triton-operator.dev/downloads": "true"}
 
 

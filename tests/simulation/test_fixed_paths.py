@@ -15,7 +15,7 @@ from tests.simulation.test_rollback import made, reasons, roll_back
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import total
 from triton_operator.resources.fixed_paths import BEFORE
-from triton_operator.settings import Resources
+from triton_operator.settings import DefaultResources
 
 Body = dict[str, Any]
 FIXED: Body = {"mountPath": "/models/first/1", "scratchPaths": ["/data-cache/hub", "/cache"]}
@@ -122,7 +122,7 @@ def test_eight_steps_with_all_their_paths_share_one_limit() -> None:
         {"model": name, "inputMap": inputs, "outputMap": [output | {"tensor": name}]} for name in names
     ]
     limits = {"ephemeral-storage": "1Gi"}
-    cluster = Cluster(spec, settings=replace(ALLOWED, job_resources=Resources(limits=limits)))
+    cluster = Cluster(spec, settings=replace(ALLOWED, job_resources=DefaultResources(limits=limits)))
     cluster.until_active("reference")
     pod = pods(cluster)["reference"]["spec"]
     assert [each["emptyDir"] for each in pod["volumes"] if each["name"] == "scratch"] == [{"sizeLimit": "10Gi"}]

@@ -7,7 +7,7 @@ from typing import Any
 from tests.simulation.cluster import Cluster
 from tests.simulation.test_cut_answers import long_profiles
 from tests.states.deployment import a_deployment
-from triton_operator.observed.gpu import Gpu, gpu_of
+from triton_operator.observed.gpu import NodeGpu, gpu_of
 
 A100, L4 = "NVIDIA-A100-SXM4-80GB", "NVIDIA-L4"
 DRIVER = {"nvidia.com/cuda.driver-version.full": "580.159.04", "nvidia.com/cuda.runtime-version.full": "13.0"}
@@ -92,5 +92,5 @@ def test_a_mig_device_has_a_label_of_its_own_name() -> None:
 
 def test_older_labels_tell_the_major_versions() -> None:
     older = {"nvidia.com/cuda.driver.major": "535", "nvidia.com/cuda.runtime.major": "12"}
-    assert gpu_of(older, "nvidia.com/gpu") == Gpu("", "535, CUDA 12")
-    assert gpu_of({}, "nvidia.com/gpu") == Gpu()
+    assert gpu_of(older, "nvidia.com/gpu") == NodeGpu("", "535, CUDA 12")
+    assert gpu_of({}, "nvidia.com/gpu") == NodeGpu()

@@ -7,11 +7,11 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.states.deployment import a_deployment
-from triton_operator.policy_rules import Peer, Rule
+from triton_operator.policy_rules import PolicyPeer, PolicyRule
 
 Body = dict[str, Any]
-GATEWAY: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
-PROMETHEUS: Peer = {"ipBlock": {"cidr": "10.0.0.0/8"}}
+GATEWAY: PolicyPeer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
+PROMETHEUS: PolicyPeer = {"ipBlock": {"cidr": "10.0.0.0/8"}}
 OF_MEASURE = {
     "podSelector": {"matchLabels": {"triton-operator.dev/deployment": "digits", "triton-operator.dev/stage": "measure"}}
 }
@@ -88,8 +88,8 @@ def test_a_policy_that_closes_pods_stays(serving: Cluster) -> None:
     assert deleted <= {"digits-measure"}
 
 
-RULE_IN: Rule = {"ports": [{"protocol": "TCP", "port": 15008}]}
-RULE_OUT: Rule = {"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 15012}]}
+RULE_IN: PolicyRule = {"ports": [{"protocol": "TCP", "port": 15008}]}
+RULE_OUT: PolicyRule = {"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 15012}]}
 
 
 def test_a_proxy_of_a_mesh_reaches_and_is_reached_where_the_installation_says(serving: Cluster) -> None:

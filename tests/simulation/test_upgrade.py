@@ -13,7 +13,7 @@ from tests.simulation.edits import Edit, another_version
 from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.resources import pod
-from triton_operator.settings import Resources
+from triton_operator.settings import DefaultResources
 
 NEWER = replace(
     SETTINGS, converter_image="example/converter:2", server_image="example/server:2", server_arguments=("--x=1",)
@@ -259,7 +259,7 @@ def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving:
 
 
 def test_other_default_resources_do_nothing_again(serving: Cluster) -> None:
-    defaults = Resources({"memory": "256Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"})
+    defaults = DefaultResources({"memory": "256Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"})
     story = list(serving.story)
     server = deepcopy(serving.objects["Deployment", serving.serving() or ""])
     serving.settings = replace(SETTINGS, job_resources=defaults, server_resources=defaults)

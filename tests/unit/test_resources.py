@@ -14,7 +14,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
 from triton_operator.names import is_reserved_variable
 from triton_operator.resources.server import COMPLETE, ON_IPV6, RECONNECTING
-from triton_operator.settings import Resources
+from triton_operator.settings import DefaultResources
 
 Body = dict[str, Any]
 POD = {
@@ -424,7 +424,7 @@ def test_a_quota_finds_limits_on_every_container_of_user_code(applied: dict[str,
             assert (limits["cpu"], limits["memory"]) == ("1500m", "4Gi")
 
 
-DEFAULTS = Resources(
+DEFAULTS = DefaultResources(
     requests={"memory": "256Mi", "ephemeral-storage": "64Mi"}, limits={"memory": "16Gi", "ephemeral-storage": "2Gi"}
 )
 MIB = 2**20

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from triton_operator.settings import Resources, Settings, SettingsError
+from triton_operator.settings import DefaultResources, Settings, SettingsError
 
 IMAGES = {"CONVERTER_IMAGE": "c:1", "SERVER_IMAGE": "s:1", "CONVERTER_TENSORFLOW_IMAGE": "t:1"}
 TEAM = {"matchLabels": {"team": "vision"}}
@@ -85,10 +85,10 @@ def test_a_wrong_peer_is_named_with_its_place(value: Any, words: str) -> None:
 def test_the_default_resources_are_json() -> None:
     text = '{"requests": {"memory": "256Mi"}, "limits": {"memory": "16Gi", "ephemeral-storage": "2Gi"}}'
     settings = Settings.from_environment(IMAGES | {"JOB_RESOURCES": text})
-    assert settings.job_resources == Resources(
+    assert settings.job_resources == DefaultResources(
         requests={"memory": "256Mi"}, limits={"memory": "16Gi", "ephemeral-storage": "2Gi"}
     )
-    assert settings.server_resources == Resources()
+    assert settings.server_resources == DefaultResources()
 
 
 def test_what_the_installation_demands_and_allows() -> None:

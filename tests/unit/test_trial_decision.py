@@ -6,7 +6,7 @@ from tests.unit.truth_table import ANY, Rows, decided, everything, idle
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive, Rollout
 from triton_operator.rollout.traffic import Verdict
-from triton_operator.rollout.trial_decision import GOES_ON, Finding, Stage, TrialFacts, TrialMove, next_trial
+from triton_operator.rollout.trial_decision import GOES_ON, Stage, TrialFacts, TrialMove, TrialVerdict, next_trial
 from triton_operator.rollout.wording import undo_verdict
 
 
@@ -23,16 +23,16 @@ ROWS: Rows = {
     "it may not begin yet": row(TrialMove.AWAIT, stage=Stage.BEFORE),
     "the other one is active, and down": row(TrialMove.END, outage=True, by_route=True),
     "it is active, and down": row(TrialMove.UNDO, outage=True),
-    "it failed": row(TrialMove.UNDO, finding=Finding.FAILED),
+    "it failed": row(TrialMove.UNDO, verdict=TrialVerdict.FAILED),
     "nothing more can be compared": row(TrialMove.END, ends=True),
     "its Deployment was made again": row(TrialMove.BEGIN_ANEW, restored=True),
-    "nothing is decided yet": row(TrialMove.GO_ON, finding=Finding.NOTHING),
-    "it passed": row(TrialMove.PASS, finding=Finding.PASSED, answers=True),
-    "it passed, and is down": row(TrialMove.GO_ON, finding=Finding.PASSED),
+    "nothing is decided yet": row(TrialMove.GO_ON, verdict=TrialVerdict.NOTHING),
+    "it passed": row(TrialMove.PASS, verdict=TrialVerdict.PASSED, answers=True),
+    "it passed, and is down": row(TrialMove.GO_ON, verdict=TrialVerdict.PASSED),
     "it need not pass": row(TrialMove.PASS, policy="Continue", answers=True),
     "it need not pass, and is down": row(TrialMove.GO_ON, policy="Continue"),
     "it is undone without a verdict": row(TrialMove.UNDO, policy="Undo"),
-    "it is held, and its counters are of no use": row(TrialMove.BEGIN_ANEW, finding=Finding.SPOILED),
+    "it is held, and its counters are of no use": row(TrialMove.BEGIN_ANEW, verdict=TrialVerdict.SPOILED),
     "it is held, and its counters are good": row(TrialMove.HOLD),
 }
 EVERY = list(everything(TrialFacts, policy=get_args(OnInconclusive)))
@@ -58,19 +58,19 @@ def test_a_soak_and_a_canary_differ_in_who_is_active_alone() -> None:
 def test_nothing_is_undone_but_by_what_was_found_or_as_the_spec_says() -> None:
     for facts in RUNNING:
         if next_trial(facts) is TrialMove.UNDO and not facts.outage:
-            is_asked_for = facts.policy == "Undo" and facts.finding in (Finding.UNCLEAR, Finding.SPOILED)
-            assert facts.finding is Finding.FAILED or is_asked_for
+            is_asked_for = facts.policy == "Undo" and facts.verdict in (TrialVerdict.UNCLEAR, TrialVerdict.SPOILED)
+            assert facts.verdict is TrialVerdict.FAILED or is_asked_for
 
 
 def test_what_goes_wrong_is_judged_although_the_trial_cannot_go_on() -> None:
     for facts in RUNNING:
-        if facts.finding is Finding.FAILED and not facts.outage:
+        if facts.verdict is TrialVerdict.FAILED and not facts.outage:
             assert next_trial(facts) is TrialMove.UNDO
 
 
 def test_what_is_held_goes_on_where_nothing_went_wrong() -> None:
     for facts in RUNNING:
-        if facts.policy == "Hold" and not (facts.outage or facts.ends or facts.finding is Finding.FAILED):
+        if facts.policy == "Hold" and not (facts.outage or facts.ends or facts.verdict is TrialVerdict.FAILED):
             assert next_trial(facts) in GOES_ON
 
 

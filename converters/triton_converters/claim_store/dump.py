@@ -16,11 +16,11 @@ from triton_converters.model_config.data_types import as_bytes, objects
 
 KINDS = "biufcmMSU"
 """NumPy's kinds of what is kept: numbers, times, bytes and text."""
+Array = numpy.ndarray[Any, Any]
 CONTENT = "bytes/"
 LENGTHS = numpy.dtype(numpy.int64)
 NAME_CHARACTERS = 256
 """Longest name of an array; frameworks' own have some 50."""
-Array = numpy.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 
 

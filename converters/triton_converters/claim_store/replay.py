@@ -15,7 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult
 
 RESULT_FILE = "result.json"
-Result = TypeVar("Result", bound=Document)
+D = TypeVar("D", bound=Document)
 
 
 def find_result(directory: Path, stage: str, key: str) -> Document | None:
@@ -32,7 +32,7 @@ def has_result(directory: Path, stage: str, key: str) -> bool:
     return find_result(directory, stage, key) is not None
 
 
-def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Result:
+def read_result(directory: Path, stage: str, key: str, kind: type[D]) -> D:
     """Return the result of an earlier stage; raises StageError(InputMissing), which a new run of that stage fixes."""
     result = find_result(directory, stage, key)
     if not isinstance(result, kind):
@@ -96,7 +96,7 @@ def write_result(directory: Path, stage: str, key: str, result: Document) -> Non
     write_file(directory / RESULT_FILE, message.encode())
 
 
-def publish_result(target: Path, stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
+def publish_result(target: Path, stage: str, key: str, kind: type[D], fill: Callable[[Path], D]) -> D:
     """Publish ``target`` with what ``fill`` writes and its result; returns the result that was published first."""
     with temporary_directory(target) as directory:
         result = fill(directory)

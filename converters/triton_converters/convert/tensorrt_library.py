@@ -113,14 +113,14 @@ def build(library: Library, path: Path, shapes: Shapes, options: TensorRtOptions
 def _logger(trt: Any, log: Log) -> Any:
     errors = (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR)
 
-    class Logger(trt.ILogger):
+    class ForwardingLogger(trt.ILogger):
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
 
         def log(self, severity: Any, message: str) -> None:
             log.add(severity in errors, message)
 
-    return Logger()
+    return ForwardingLogger()
 
 
 def _builder(library: Library, logger: Any, log: Log) -> Any:

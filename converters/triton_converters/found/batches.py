@@ -10,9 +10,9 @@ from triton_converters.found.protobuf import Message
 SIGNATURE = "serving_default"
 """The signature of a SavedModel that is served."""
 
-Axis = str | None
+AxisName = str | None
 """An axis: its name if it is open, empty for one without a name; None: it is of one size."""
-Shape = Sequence[Axis]
+Axes = Sequence[AxisName]
 """The axes of a tensor; none also if the graph does not tell them."""
 
 
@@ -34,7 +34,7 @@ def counts_length(source: Path, path: str) -> bool:
     return any(axes.is_length([name or "" for name in shape]) for shape in _shapes(source, path))
 
 
-def _shapes(source: Path, path: str) -> list[Shape]:
+def _shapes(source: Path, path: str) -> list[Axes]:
     """Return the shapes of all inputs and outputs; none if the file does not tell or is no graph."""
     place = source / path
     if not place.exists() or not place.resolve().is_relative_to(source.resolve()):
@@ -49,7 +49,7 @@ def _shapes(source: Path, path: str) -> list[Shape]:
         return []
 
 
-def _of_onnx(model: Message) -> Iterator[Shape]:
+def _of_onnx(model: Message) -> Iterator[Axes]:
     """Yield the shapes of a ModelProto: graph (7) has initializers (5), inputs (11) and outputs (12)."""
     for graph in model.inner(7):
         # Older graphs list their weights among the inputs.
@@ -67,7 +67,7 @@ def _is_list(value: Message) -> bool:
     return any(True for kind in value.inner(2) for _ in kind.inner(4))
 
 
-def _of_value(value: Message) -> Shape:
+def _of_value(value: Message) -> Axes:
     """Return the axes of a ValueInfoProto: type (2), tensor_type (1), shape (2), dim (1)."""
     return [
         _axis(dim)
@@ -78,13 +78,13 @@ def _of_value(value: Message) -> Shape:
     ]
 
 
-def _axis(dim: Message) -> Axis:
+def _axis(dim: Message) -> AxisName:
     """Return the axis of a TensorShapeProto.Dimension: dim_value (1), dim_param (2)."""
     size = dim.integer(1)
     return dim.text(2) if size is None or size < 0 else None
 
 
-def _of_saved_model(model: Message) -> Iterator[Shape]:
+def _of_saved_model(model: Message) -> Iterator[Axes]:
     """Yield the shapes of the signature: meta_graphs (2), signature_def (5), inputs (1) and outputs (2)."""
     entries = (entry for graph in model.inner(2) for entry in graph.inner(5) if entry.text(1) == SIGNATURE)
     for signature in (each for entry in entries for each in entry.inner(2)):
@@ -94,7 +94,7 @@ def _of_saved_model(model: Message) -> Iterator[Shape]:
                 yield ["" if dim.integer(1) == -1 else None for dim in dims]
 
 
-_SHAPES: Mapping[Kind | None, Callable[[Message], Iterator[Shape]]] = {
+_SHAPES: Mapping[Kind | None, Callable[[Message], Iterator[Axes]]] = {
     Kind.ONNX: _of_onnx,
     Kind.SAVED_MODEL: _of_saved_model,
 }

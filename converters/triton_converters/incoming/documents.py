@@ -32,7 +32,7 @@ MESSAGE_BYTES = 4 * 1024
 """Longest message of an End, well below END_LIMIT_BYTES however JSON writes it."""
 LIMIT_BYTES = 2**20
 
-Kind = TypeVar("Kind", bound=Document)
+D = TypeVar("D", bound=Document)
 OpenAxes = Mapping[str, tuple[int, ...]]
 """Axes of whole tensors, the batch included, by the tensor's name."""
 
@@ -138,7 +138,7 @@ def write_end(root: Path, end: End) -> None:
     write(root, END, End(end.reason, shortened(printable(end.message), MESSAGE_BYTES), end.final))
 
 
-def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES) -> Kind:
+def read(root: Path, name: str, kind: type[D], limit_bytes: int = LIMIT_BYTES) -> D:
     """Return a document; raises StageError(Crashed) if there is none of this kind."""
     try:
         return kind.from_json(files.read_file(root, name, limit_bytes).decode())

@@ -22,12 +22,10 @@ MOST_FILES = 4096
 _MEASUREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,149}\.(csv|log|json)")
 """A file of perf_analyzer's; those of an ensemble's models begin with the model's name."""
 
-Result = TypeVar("Result", bound=Document)
+D = TypeVar("D", bound=Document)
 
 
-def publish(
-    stage: str, key: str, kind: type[Result], incoming: Path, judge: Callable[[Result, Path], object]
-) -> Result:
+def publish(stage: str, key: str, kind: type[D], incoming: Path, judge: Callable[[D, Path], object]) -> D:
     """Publish ``measurements/<key>/`` with the files that the client left, and return the result.
 
     ``judge``: raises StageError(Crashed) for a result that nobody asked for; it may add files to the directory that is
@@ -37,7 +35,7 @@ def publish(
     documents.check_end(incoming, stage)
     result = documents.read(incoming, documents.RESULT, kind)
 
-    def fill(directory: Path) -> Result:
+    def fill(directory: Path) -> D:
         judge(result, directory)
         files.copy(incoming / FOLDER, measurements_in(incoming, FOLDER), directory)
         return result

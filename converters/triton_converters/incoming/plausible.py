@@ -18,7 +18,7 @@ from triton_converters.incoming.files import unfit
 
 LARGEST = 2**62
 """No figure is larger, not even a difference of perf_analyzer's that wrapped around, in microseconds."""
-Load = tuple[int, int, int]
+_Point = tuple[int, int, int]
 """Batch size, concurrency and request rate."""
 
 
@@ -66,7 +66,7 @@ def check_steps(steps: Sequence[StepTimes], what: Path) -> None:
         raise unfit(what, "a time of a model in it is impossible")
 
 
-def _check(rows: Sequence[Row], asked: Iterable[Load], may_end: bool, what: Path) -> None:
+def _check(rows: Sequence[Row], asked: Iterable[_Point], may_end: bool, what: Path) -> None:
     if not all(map(is_possible, rows)):
         raise unfit(what, "a figure in it is impossible")
     wanted, given = Counter(asked), Counter((row.batch_size, row.concurrency, row.request_rate) for row in rows)

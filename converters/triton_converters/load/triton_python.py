@@ -25,14 +25,14 @@ from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config import data_types
 from triton_converters.python_backend import messages, module, tensors
-from triton_converters.python_backend.user_step import Loaded, Place, RunningStep, StepError
+from triton_converters.python_backend.user_step import Loaded, RunningStep, StepError, StepFiles
 from triton_converters.user import siblings
 from triton_converters.user.user_code import locate
 
 ANYWHERE = "/"
 """The working directory: a server's is not that of the files either."""
 TYPE = "TYPE_"
-Answer = Callable[[messages.InferenceRequest], messages.InferenceResponse]
+CalledModel = Callable[[messages.InferenceRequest], messages.InferenceResponse]
 Paused = Callable[[], AbstractContextManager[None]]
 _pausing = threading.RLock()
 """Held while another model answers: all threads of a step have one import path, and a framework is asked one thing at a
@@ -58,7 +58,7 @@ class PythonStep:
     """The backend's module of this step, which its code may import again while it answers."""
     dims: Mapping[str, tuple[int, ...]]
     """The declared dimensions of the outputs, with the batch as -1."""
-    called: Mapping[str, Answer] = field(default_factory=dict)
+    called: Mapping[str, CalledModel] = field(default_factory=dict)
     """What answers the requests that the step's code makes, by the model's name in Triton."""
     contradicted: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The axes of outputs that had another size in an answer than declared; all if the number of dimensions was
@@ -145,7 +145,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     name = model.name or file.stem
     with _running(source, path, imports):
         try:
-            loaded = Loaded(name, Place(source, path, PACKAGES_MOUNT), (TerminatedError,))
+            loaded = Loaded(name, StepFiles(source, path, PACKAGES_MOUNT), (TerminatedError,))
             config = _config(name, model)
             config = loaded.completed(config) if model.declared is None else config
             names = _sides(path, config, model.max_batch_size > 0)

@@ -14,8 +14,8 @@ from random import Random
 
 from triton_converters.contract.results import Lengths, Mix, Row, Signature
 from triton_converters.measuring.settings import SETTINGS
+from triton_converters.model_config.shapes import Shape
 
-Shape = tuple[int, ...]
 PERCENTILES = (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
 MEANS = ("client_send", "network", "queue", "compute_input", "compute_infer", "compute_output", "client_receive")
 

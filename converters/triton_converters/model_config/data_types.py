@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
-
-Array = numpy.ndarray[Any, Any]
+from numpy.typing import NDArray
 
 TRITON_BY_NUMPY = {
     "bool": "BOOL",
@@ -51,7 +50,7 @@ def is_served(dtype: numpy.dtype[Any], halves: bool) -> bool:
     return dtype.kind in STRINGS or (dtype.name in TRITON_BY_NUMPY and (halves or dtype != numpy.float16))
 
 
-def strings(array: Array) -> Array:
+def strings(array: NDArray[Any]) -> NDArray[Any]:
     """Return objects that are str or bytes as text if each is UTF-8 without zeros at its end, otherwise all as bytes.
 
     Text is bytes, too, where a fixed width would take many times its memory. Raises ValueError for other objects.
@@ -62,7 +61,7 @@ def strings(array: Array) -> Array:
     return numpy.array(words, dtype=str).reshape(array.shape)
 
 
-def text(array: Array) -> Array:
+def text(array: NDArray[Any]) -> NDArray[Any]:
     """Return strings as a user's code gets them: text of a fixed width, else objects, all of them str or all bytes."""
     words = _words(array)
     if words is None:
@@ -72,14 +71,14 @@ def text(array: Array) -> Array:
     return numpy.array(words, dtype=str).reshape(array.shape)
 
 
-def packed(array: Array) -> Array:
+def packed(array: NDArray[Any]) -> NDArray[Any]:
     """Return text of a fixed width as bytes if that takes many times its memory; any other array as it is."""
     if array.dtype.kind != "U" or not _is_uneven(numpy.char.str_len(array).ravel().tolist(), SMALL_TEXT):
         return array
     return as_bytes(array)
 
 
-def _words(array: Array) -> list[str] | None:
+def _words(array: NDArray[Any]) -> list[str] | None:
     """Return the elements as text; None if one is no text. Raises ValueError if one is no string."""
     items = array.ravel().tolist()
     if not all(isinstance(item, str | bytes) for item in items):
@@ -97,12 +96,12 @@ def _is_uneven(lengths: Iterable[int], small: int) -> bool:
     return max(found, default=0) * len(found) > max(small, UNEVEN * sum(found))
 
 
-def as_bytes(array: Array) -> Array:
+def as_bytes(array: NDArray[Any]) -> NDArray[Any]:
     """Return strings as objects that are bytes. Raises UnicodeEncodeError for text that is not Unicode."""
     return objects([_encoded(item) for item in array.ravel().tolist()], array.shape)
 
 
-def alike(*arrays: Array) -> tuple[Array, ...]:
+def alike(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Return the arrays, so that they can be compared and joined.
 
     Those with text become bytes if another one holds bytes, or if the width of the widest would be too much for all.
@@ -115,7 +114,7 @@ def alike(*arrays: Array) -> tuple[Array, ...]:
     return tuple(as_bytes(array) if array.dtype.kind == "U" else array for array in arrays)
 
 
-def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
+def objects(items: Sequence[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return an array of objects, row by row."""
     # NumPy looks into what it is given, and only a None keeps it from finding a type.
     return numpy.array([*items, None], dtype=object)[:-1].reshape(shape)
@@ -125,7 +124,7 @@ def _encoded(item: str | bytes) -> bytes:
     return item.encode() if isinstance(item, str) else bytes(item)
 
 
-def wire(array: Array) -> bytes:
+def wire(array: NDArray[Any]) -> bytes:
     """Return the elements as they are in a request to Triton: little-endian, row by row."""
     if array.dtype.kind not in STRINGS:
         return array.astype(array.dtype.newbyteorder("<")).tobytes()
@@ -133,14 +132,14 @@ def wire(array: Array) -> bytes:
     return b"".join(len(item).to_bytes(4, "little") + item for item in encoded)
 
 
-def wire_bytes(array: Array) -> int:
+def wire_bytes(array: NDArray[Any]) -> int:
     """Return the length of ``wire(array)``."""
     if array.dtype.kind not in STRINGS:
         return array.nbytes
     return sum(4 + len(_encoded(item)) for item in array.ravel().tolist())
 
 
-def of_wire(content: bytes) -> Array:
+def of_wire(content: bytes) -> NDArray[Any]:
     """Return the strings of ``wire``, flat. Raises struct.error or ValueError if a length does not fit."""
     items, at = [], 0
     while at < len(content):

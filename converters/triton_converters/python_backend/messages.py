@@ -227,14 +227,14 @@ class ReceivedRequest(InferenceRequest):
         return False
 
 
-Answer = Callable[[str, InferenceRequest], InferenceResponse]
+Respond = Callable[[str, InferenceRequest], InferenceResponse]
 """Answers a request to the model of that name."""
-_answering: list[Answer] = []
+_answering: list[Respond] = []
 """What answers the requests that a file makes; empty unless a step's execute runs."""
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[None]:
+def answering(answer: Respond) -> Iterator[None]:
     """Let the file that runs ask other models, from now on."""
     _answering.append(answer)
     try:

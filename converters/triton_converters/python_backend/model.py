@@ -81,9 +81,9 @@ class _NumpyMetadata:
 
 
 SETTINGS = json.loads((HERE / user_step.STEP).read_text(encoding="utf-8"))
-PLACE = user_step.Place(HERE / user_step.SOURCE, SETTINGS["file"], HERE / user_step.PACKAGES)
-user_step.read_hub(PLACE.folder / user_step.HUB)
-_enter(PLACE.packages, int(SETTINGS["threads"]))
+FILES = user_step.StepFiles(HERE / user_step.SOURCE, SETTINGS["file"], HERE / user_step.PACKAGES)
+user_step.read_hub(FILES.folder / user_step.HUB)
+_enter(FILES.packages, int(SETTINGS["threads"]))
 
 
 class TritonPythonModel:
@@ -94,7 +94,7 @@ class TritonPythonModel:
         name, config = args["model_name"], json.loads(args["model_config"])
         try:
             user_step.check_single(name, config)
-            loaded = user_step.Loaded(name, PLACE)
+            loaded = user_step.Loaded(name, FILES)
             written = {**args, "model_config": json.dumps(_as_written(loaded, config))}
             self._step = user_step.RunningStep(loaded, config, written)
         except user_step.StepError as error:

@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 import numpy
+from numpy.typing import NDArray
 
-Array = numpy.ndarray[Any, Any]
 CPU = (1, 0)
 """DLPack's number of the CPU, and the device's."""
 NUMBERS = "?bBhHiIlLqQefd"
@@ -20,7 +20,7 @@ class Tensor:
 
     __slots__ = ("_array", "_name", "_sent")
 
-    def __init__(self, name: str | bytes, array: Array, /) -> None:
+    def __init__(self, name: str | bytes, array: NDArray[Any], /) -> None:
         """Raise TypeError for anything but a name and an array, TritonModelException for an array of another type."""
         if not isinstance(name, str | bytes) or not isinstance(array, numpy.ndarray):
             message = f"Tensor(name, array) takes a str and a numpy.ndarray, not {_kind(name)} and {_kind(array)}"
@@ -43,11 +43,11 @@ class Tensor:
         """Return the sizes of the dimensions."""
         return list(self._array.shape)
 
-    def as_numpy(self) -> Array:
+    def as_numpy(self) -> NDArray[Any]:
         """Return the array; text in an array of objects stays what it is until the tensor is sent."""
         return self._array
 
-    def as_sent(self) -> Array:
+    def as_sent(self) -> NDArray[Any]:
         """Return what is sent: text as it was when the tensor was made, and numbers as they are now."""
         return self._sent
 

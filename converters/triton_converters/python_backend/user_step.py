@@ -62,7 +62,7 @@ class StepError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class StepFiles:
     """Where a step's files are."""
 
     source: Path
@@ -88,14 +88,14 @@ class Place:
 class Loaded:
     """The user's file, imported."""
 
-    def __init__(self, name: str, place: Place, passed: tuple[type[BaseException], ...] = ()) -> None:
+    def __init__(self, name: str, files: StepFiles, passed: tuple[type[BaseException], ...] = ()) -> None:
         """Import the file; ``passed``: what is raised as it is, whatever code was running.
 
         Raises StepError if the file ends or fails, or has no class that can be a step.
         """
-        self._name, self.place, self._passed = name, place, passed
-        vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(place.folder)
-        sys.path[:0] = [str(place.folder)]
+        self._name, self.files, self._passed = name, files, passed
+        vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(files.folder)
+        sys.path[:0] = [str(files.folder)]
         with self._told():
             module = self._imported()
         self.model: Any = getattr(module, "TritonPythonModel", None)
@@ -107,7 +107,7 @@ class Loaded:
 
     def error(self, words: str) -> StepError:
         """Return an error that names the step and its file."""
-        return StepError(f"step {self._name}: {self.place.file}: {words}")
+        return StepError(f"step {self._name}: {self.files.file}: {words}")
 
     def completed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the configuration after the file's auto_complete_config, or as it is.
@@ -146,12 +146,12 @@ class Loaded:
         except BaseException as error:
             traceback.print_exc()
             summary = traceback.format_exception_only(type(error), error)[-1].strip()[:MESSAGE_CHARACTERS]
-            words = _absent(error, self.place) or f"{summary}{_package(error, self.place.packages)}"
+            words = _absent(error, self.files) or f"{summary}{_package(error, self.files.packages)}"
             raise StepError(f"{self._where(error)}: {words}") from error
 
     def _where(self, error: BaseException) -> str:
         """Return the step and the place in its source."""
-        source, where = os.path.realpath(self.place.source) + os.sep, self.place.file
+        source, where = os.path.realpath(self.files.source) + os.sep, self.files.file
         frames = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError):
             frames.append((error.filename or "", error.lineno))
@@ -163,13 +163,13 @@ class Loaded:
 
     def _imported(self) -> ModuleType:
         """Import the file as a module of a package, as the backend does, so that it may name its siblings by a dot."""
-        file = self.place.source / self.place.file
+        file = self.files.source / self.files.file
         package = ModuleType(FOLDER + self._name.replace(".", "_"))
         package.__path__ = [str(file.parent)]
         name = f"{package.__name__}.{file.stem.replace('.', '_')}"
         specification = importlib.util.spec_from_file_location(name, file)
         if specification is None or specification.loader is None:
-            raise ImportError(f"{self.place.file} is no Python file")
+            raise ImportError(f"{self.files.file} is no Python file")
         module = importlib.util.module_from_spec(specification)
         sys.modules.update({package.__name__: package, name: module})
         # Siblings may also name it by its stem, unless that is the name of something else.
@@ -198,7 +198,7 @@ class RunningStep:
         self._outputs = {each["name"]: each for each in config["output"]}
         self._model = loaded.call(loaded.model)
         if hasattr(self._model, "initialize"):
-            loaded.call(self._model.initialize, loaded.place.arguments(args))
+            loaded.call(self._model.initialize, loaded.files.arguments(args))
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Answer each request with its response, or with an error that says what is wrong with that response.
@@ -290,7 +290,7 @@ def _package(error: BaseException, packages: Path) -> str:
     return f"; {MISSING}" if isinstance(error, ModuleNotFoundError) else ""
 
 
-def _absent(error: BaseException | None, place: Place, links: int = 16) -> str:
+def _absent(error: BaseException | None, files: StepFiles, links: int = 16) -> str:
     """Return how to add what is missing of the Hugging Face hub; empty: another error.
 
     ``links``: causes to look at.
@@ -298,8 +298,8 @@ def _absent(error: BaseException | None, place: Place, links: int = 16) -> str:
     if error is None or not links:
         return ""
     if type(error).__name__ not in NOT_FOUND:
-        return _absent(error.__cause__ or error.__context__, place, links - 1)
-    command = f"hf download NAME --cache-dir {shlex.quote(str(Path(place.file).parent / HUB))}"
+        return _absent(error.__cause__ or error.__context__, files, links - 1)
+    command = f"hf download NAME --cache-dir {shlex.quote(str(Path(files.file).parent / HUB))}"
     where = "in the source's folder, with the name of what this line loads"
     return f"no server reaches the Hugging Face hub: type `{command}` {where}"
 

@@ -20,7 +20,7 @@ from triton_converters.contract.formats import (
 from triton_converters.contract.layout import UNPUBLISHED
 from triton_operator.api.schema import cel_list
 
-Rule = tuple[str, str]
+CelRule = tuple[str, str]
 MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}
 """The values of spec.models[].format."""
 NEEDING_GPU = tuple(name for name, form in FORMATS.items() if form.needs_gpu)
@@ -69,7 +69,7 @@ NO_BYTECODE = (
 """Said of Python steps."""
 
 
-def accelerator_rules() -> list[Rule]:
+def accelerator_rules() -> list[CelRule]:
     """Return the rules of a candidate: its format takes its accelerator."""
     return [
         (
@@ -81,7 +81,7 @@ def accelerator_rules() -> list[Rule]:
     ]
 
 
-def int8_rules() -> list[Rule]:
+def int8_rules() -> list[CelRule]:
     """Return the rules of a candidate: only an ONNX graph is quantized, and for the CPU."""
     return [
         (
@@ -99,7 +99,7 @@ def int8_rules() -> list[Rule]:
     ]
 
 
-def quantized_rules() -> list[Rule]:
+def quantized_rules() -> list[CelRule]:
     """Return the rules of a spec whose candidates are quantized: a metric judges them, and servers have no GPU."""
     none = "!self.models.exists(m, has(m.candidates) && m.candidates.exists(c, c.precision == 'int8'))"
     return [
@@ -111,7 +111,7 @@ def quantized_rules() -> list[Rule]:
     ]
 
 
-def conversion_rules() -> list[Rule]:
+def conversion_rules() -> list[CelRule]:
     """Return the rules of a model: every candidate's format can be made from the model's format.
 
     What the file of a repository can become is judged once its format is found.
@@ -128,7 +128,7 @@ def conversion_rules() -> list[Rule]:
     ]
 
 
-def hps_rules() -> list[Rule]:
+def hps_rules() -> list[CelRule]:
     """Return the rules of a model: only embedding tables have options of HPS, and they take no candidates."""
     return [
         _no_candidates_rule(HPS),
@@ -139,7 +139,7 @@ def hps_rules() -> list[Rule]:
     ]
 
 
-def step_rules() -> list[Rule]:
+def step_rules() -> list[CelRule]:
     """Return the rules of a model: only a Python step declares its tensors, and it takes no candidates.
 
     A server mounts neither the dataset nor the weights, so the step's arguments name neither.
@@ -183,7 +183,7 @@ def step_rules() -> list[Rule]:
     ]
 
 
-def requirements_rules() -> list[Rule]:
+def requirements_rules() -> list[CelRule]:
     """Return the rules of a spec: the packages of steps fit the server of the installation, and an index serves some.
 
     pip reaches the network, so it runs in images of the installation alone.
@@ -213,14 +213,14 @@ def step_faults(entrypoint: str, arguments: Mapping[str, str]) -> list[str]:
     return [words for words, is_broken in broken.items() if is_broken]
 
 
-def _no_candidates_rule(form: str) -> Rule:
+def _no_candidates_rule(form: str) -> CelRule:
     return (
         f"!has(self.format) || self.format != '{form}' || !has(self.candidates) || self.candidates.size() == 0",
         f"format {form} takes no candidates: remove them",
     )
 
 
-def image_rule() -> Rule:
+def image_rule() -> CelRule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
     tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
     others = cel_list((*AS_GIVEN, REPOSITORY))
@@ -231,7 +231,7 @@ def image_rule() -> Rule:
     )
 
 
-def inputs_rule() -> Rule:
+def inputs_rule() -> CelRule:
     """Return the rule of a spec that inputs are known: a dataloader yields them, or the model's graph declares them."""
     return (
         "has(self.dataloader) || (!has(self.ensemble)"
@@ -240,7 +240,7 @@ def inputs_rule() -> Rule:
     )
 
 
-def entrypoint_rules() -> list[Rule]:
+def entrypoint_rules() -> list[CelRule]:
     """Return the rules of a model: it is a Python file with arguments, or a path."""
     code = [name for name, source in MODELS.items() if not source.is_file]
     files = [name for name, source in MODELS.items() if source.is_file]
@@ -262,7 +262,7 @@ def entrypoint_rules() -> list[Rule]:
     ]
 
 
-def product_rule() -> Rule:
+def product_rule() -> CelRule:
     """Return the rule of a spec with GPUs: whatever is built for one product needs its name."""
     bound = f"c.format in {cel_list(NEEDING_GPU)} || (has(c.accelerator) && c.accelerator == 'trt')"
     return (

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from triton_operator.api.schema import KEYS, ApiType, LabelValue, rules
+from triton_operator.api.schema import KEYS, ApiType, LabelKey, LabelValue, rules
 
-LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=317)]
 MatchLabels = Annotated[dict[str, LabelValue], Field(max_length=16, json_schema_extra=rules(KEYS))]
 VALUES = "operator In and NotIn take values, Exists and DoesNotExist take none: add or remove the values"
 ONE_KIND = "a peer must have an ipBlock, or a namespaceSelector, a podSelector or both: correct it"

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StringConstraints, model_validator
 from pydantic_core import CoreSchema
 
-from triton_operator.api.schema import ApiType
+from triton_operator.api.schema import ApiType, LabelKey
 
-Key = Annotated[str, StringConstraints(min_length=1, max_length=317)]
 LONGEST_AFFINITY_BYTES = 16 * 1024
 """An affinity stands in each Job and twice in each Deployment; one that names 200 nodes has about half of this."""
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
@@ -129,7 +128,7 @@ class Toleration(PodPart):
 class TopologySpread(PodPart):
     """How evenly pods spread over the values of a node label. The operator selects the pods: those of one kind."""
 
-    topology_key: Key
+    topology_key: LabelKey
     max_skew: Annotated[int, Field(ge=1, le=100)] = 1
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "ScheduleAnyway"
 

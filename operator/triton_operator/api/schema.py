@@ -76,6 +76,7 @@ KEYS = (
     " prefix of at most 253: correct the key",
 )
 """The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=317)]
 LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 LARGEST_BATCH = 65536
 """The largest batch, in samples: that of NVIDIA's own example of a recommender, whose samples are small."""

@@ -27,7 +27,7 @@ from triton_operator.names import (
     is_inherited,
 )
 
-Place = tuple[int | str, ...]
+FieldPath = tuple[int | str, ...]
 """Where a value is: the fields and the numbers of items on the way to it."""
 LONGEST_SPEC_BYTES = 64 * 1024
 """A Job gets its request, which holds much of the spec, as one argument, and Linux takes no argument above 128 KiB.
@@ -51,7 +51,7 @@ class InvalidSpecError(ValueError):
 
     reason = Reason.INVALID_SPEC
 
-    def __init__(self, message: str, faults: Mapping[Place, str] | None = None) -> None:
+    def __init__(self, message: str, faults: Mapping[FieldPath, str] | None = None) -> None:
         super().__init__(message)
         self.faults = faults or {}
         """What is wrong, by the place in the spec; empty: it is wrong as a whole."""
@@ -267,7 +267,7 @@ def parse_status(body: dict[str, Any]) -> TritonDeploymentStatus:
     return TritonDeploymentStatus()
 
 
-def _without(status: dict[str, Any], places: Iterable[Place]) -> dict[str, Any]:
+def _without(status: dict[str, Any], places: Iterable[FieldPath]) -> dict[str, Any]:
     """Return a copy without these places. For a place that is missing, that which should hold it is left out."""
     copy = deepcopy(status)
     # Backwards, because the items after one that is deleted get other numbers.
@@ -279,7 +279,7 @@ def _without(status: dict[str, Any], places: Iterable[Place]) -> dict[str, Any]:
     return copy
 
 
-def _existing(status: dict[str, Any], place: Place) -> Place:
+def _existing(status: dict[str, Any], place: FieldPath) -> FieldPath:
     """Return a place as far as the status has it."""
     holder: Any = status
     for depth, step in enumerate(place):

@@ -15,7 +15,7 @@ from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, 
 from triton_operator.jobs.passing import awaits_input, failed_seconds, seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.gpu import NO_GPU, Gpu
+from triton_operator.observed.gpu import NO_GPU, NodeGpu
 from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
@@ -69,7 +69,7 @@ class Run(Generic[Answered]):
         return self.record.image_id if self.record is not None else ""
 
     @property
-    def gpu(self) -> Gpu:
+    def gpu(self) -> NodeGpu:
         """`Record.gpu` of its record; without one, nothing is known."""
         return self.record.gpu if self.record is not None else NO_GPU
 
@@ -168,7 +168,7 @@ def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: 
     return Run(Effects(jobs=kept_jobs), record=record, result=_with_gpu(result, record.gpu))
 
 
-def _with_gpu(result: Any, gpu: Gpu) -> Any:
+def _with_gpu(result: Any, gpu: NodeGpu) -> Any:
     """Return a result with the GPU that its figures are of: the Job itself knows only what the spec asks for."""
     if gpu == NO_GPU or not isinstance(result, ProfileResult | SearchResult):
         return result

@@ -10,11 +10,11 @@ from typing import Any
 from triton_converters.contract.document import is_deeper
 from triton_operator.kube.kinds import Kind
 from triton_operator.kube.nesting import LEVELS
+from triton_operator.names import Body
 
 FIELD_MANAGER = "triton-operator"
 """The name under which the API server records the fields that the operator sets."""
 
-Body = dict[str, Any]
 Entry = Mapping[str, Any]
 Fields = Mapping[str, Any]
 """A tree of fields (fieldsV1)."""

@@ -3,13 +3,11 @@
 Pure. A name alone proves nothing: the object may be a user's, or left from an earlier TritonDeployment of that name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Any
 
-from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL
-
-Body = Mapping[str, Any]
+from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL, Body
 
 
 class Control(Enum):

@@ -23,7 +23,7 @@ from triton_converters.contract.records import (
 from triton_converters.contract.text import is_time
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.gpu import NO_GPU, Gpu
+from triton_operator.observed.gpu import NO_GPU, NodeGpu
 from triton_operator.observed.history import History
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
@@ -88,7 +88,7 @@ def read_moves(entries: Mapping[str, str]) -> tuple[Mapping[str, Promotion], Act
 def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
     """Return the records, and the texts of those that cannot be read, or that are too many to be read."""
     records, unreadable, remaining_bytes = {}, {}, MOST_BYTES
-    gpus = dict(_documents(entries, GPU, Gpu))
+    gpus = dict(_documents(entries, GPU, NodeGpu))
     for name in filter(is_record, entries):
         text = entries[name]
         try:

@@ -12,7 +12,7 @@ CUDA = ("nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime.major")
 
 
 @dataclass(frozen=True)
-class Gpu(Document):
+class NodeGpu(Document):
     """What a node says of its GPUs; empty fields: nothing."""
 
     product: str = ""
@@ -20,7 +20,7 @@ class Gpu(Document):
     """The versions of the driver, and of CUDA in it, in words."""
 
 
-NO_GPU = Gpu()
+NO_GPU = NodeGpu()
 """Nothing is known of a GPU."""
 
 
@@ -30,12 +30,12 @@ class Nodes:
 
     has_product: bool | None = None
     """Whether one has the GPU product that candidates are built for; None: none is, or nodes may not be read."""
-    gpus: Mapping[str, Gpu] = field(default_factory=dict)
+    gpus: Mapping[str, NodeGpu] = field(default_factory=dict)
     """The GPUs of those that ``snapshot.measured_nodes`` returns, by their names."""
 
 
-def gpu_of(labels: Mapping[str, str], resource_name: str) -> Gpu:
+def gpu_of(labels: Mapping[str, str], resource_name: str) -> NodeGpu:
     """Return the GPU that a node offers by an extended resource. A MIG device has a product label of its own name."""
     driver, cuda = (next(filter(None, (labels.get(each, "") for each in group)), "") for group in (DRIVER, CUDA))
     words = ", CUDA ".join(filter(None, (driver, cuda))) if driver else ""
-    return Gpu(labels.get(f"{resource_name}.product") or labels.get(GPU_PRODUCT_LABEL, ""), words)
+    return NodeGpu(labels.get(f"{resource_name}.product") or labels.get(GPU_PRODUCT_LABEL, ""), words)

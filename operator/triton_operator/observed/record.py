@@ -6,7 +6,7 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome, read_again
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.ending import ending_trouble
-from triton_operator.observed.gpu import NO_GPU, Gpu
+from triton_operator.observed.gpu import NO_GPU, NodeGpu
 from triton_operator.observed.pod import RUN, End, PodView
 from triton_operator.observed.trouble import Trouble
 
@@ -23,7 +23,7 @@ class Record:
     image_id: str = ""
     """ID of the image that the Job's server ran, or the reference's framework, as the kubelet reported it; empty: not
     reported, or neither."""
-    gpu: Gpu = NO_GPU
+    gpu: NodeGpu = NO_GPU
     """What the node of the Job's server says of its GPU."""
     node: str = ""
     """Name of the node of the pod that left it; empty: not known, as of what the ConfigMap holds."""

@@ -10,7 +10,7 @@ from triton_operator import names
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.entries import Entries, read_entries, read_moves
 from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.gpu import NO_GPU, Gpu, Nodes
+from triton_operator.observed.gpu import NO_GPU, NodeGpu, Nodes
 from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
@@ -182,7 +182,7 @@ def recorded_servers(owner_name: str, children: Iterable[Mapping[str, Any]]) -> 
     return sorted(filter(is_server_name, found))
 
 
-def _records(entries: Entries, jobs: Iterable[JobView], gpus: Mapping[str, Gpu]) -> Mapping[str, Record]:
+def _records(entries: Entries, jobs: Iterable[JobView], gpus: Mapping[str, NodeGpu]) -> Mapping[str, Record]:
     """Return what is recorded, and what pods have answered since."""
     # Another Job reads an answer that was cut, in a pod without the image.
     cut = {(job.stage, job.key): job for job in jobs if job.cut}

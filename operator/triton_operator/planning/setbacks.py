@@ -14,18 +14,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.status import FAILING, OF_ACTIVE, Condition, ConditionType, TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.effects import Statement, conditions_of
+from triton_operator.names import Body
 from triton_operator.planning.conditions import CLEAR
 from triton_operator.planning.plan import Event, Plan
 from triton_operator.planning.summary import SUMMARY, Hindrance, SummaryFacts, hindered_conditions, summary_truths
 
-Body = dict[str, Any]
 STAYS: Mapping[ConditionType, str] = {
     "Autoscaling": "the replicas stay as they are",
     "Routed": "the route stays as it is",

@@ -8,7 +8,6 @@ wrote and publishes it. A private server starts between `prepare` and `run`, and
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from triton_converters.contract import layout
 from triton_converters.contract.upkeep_requests import CheckRequest
@@ -16,6 +15,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
+from triton_operator.names import Body
 from triton_operator.observed.pod import RUN
 from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.claim import claim_size
@@ -30,7 +30,6 @@ from triton_operator.resources.work import (
     UserCode,
 )
 
-Body = dict[str, Any]
 COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
 """The mount of the converters for an image that lacks them."""
@@ -60,7 +59,7 @@ class Containers:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Program:
     """What one container of ours is there for."""
 
     name: str
@@ -102,14 +101,14 @@ def _tensorrt_version(work: AnyWork) -> str:
 
 def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> Containers:
     mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *shape.mounts]
-    main = _Part(work.stage, [work.stage, work.request.to_json()], mounts)
+    main = _Program(work.stage, [work.stage, work.request.to_json()], mounts)
     return Containers([], _container(context, work, main), shape.volumes)
 
 
 def _reads(context: Context, work: AnyWork, shape: Replay) -> Containers:
     command = ["publish"] if shape.boxed else []
     mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY]
-    main = _Part(work.stage, [*command, work.stage, work.request.to_json()], mounts)
+    main = _Program(work.stage, [*command, work.stage, work.request.to_json()], mounts)
     return Containers([], _container(context, work, main), [])
 
 
@@ -134,7 +133,7 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Cont
     looks = _prepare(context, work, [], prepare)
     if dataset is not None:
         looks["env"].append({"name": layout.DATASET, "value": dataset.uri})
-    first = [looks, _container(context, work, _Part(RUN, [RUN, work.stage], run))]
+    first = [looks, _container(context, work, _Program(RUN, [RUN, work.stage], run))]
     volumes = [
         *shape.volumes,
         *_box_volumes(context),
@@ -158,7 +157,7 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
         _prepare(context, work, check, prepare),
         *([_tensorrt_check(context, work, attempt)] if copied else []),
         *([server] if server is not None else []),
-        _container(context, work, _Part(RUN, [RUN, work.stage], run)),
+        _container(context, work, _Program(RUN, [RUN, work.stage], run)),
     ]
     volumes = [
         *_box_volumes(context),
@@ -172,31 +171,31 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers
 
 def _prepare(context: Context, work: AnyWork, check: list[str], mounts: list[Body]) -> Body:
     """The container before `run`. It fails if an input is missing, so the kubelet never makes an empty directory."""
-    return _container(context, work, _Part(PREPARE, [PREPARE, work.stage, work.request.to_json(), *check], mounts))
+    return _container(context, work, _Program(PREPARE, [PREPARE, work.stage, work.request.to_json(), *check], mounts))
 
 
 def _publish(context: Context, work: AnyWork) -> Body:
     """The container after `run`, which checks what that wrote, and publishes it."""
     mounts = [pod.repository_mount(read_only=False), _read_only(INCOMING_MOUNT), OWN_TEMPORARY]
-    return _container(context, work, _Part(work.stage, ["publish", work.stage, work.request.to_json()], mounts))
+    return _container(context, work, _Program(work.stage, ["publish", work.stage, work.request.to_json()], mounts))
 
 
-def _container(context: Context, work: AnyWork, part: _Part) -> Body:
+def _container(context: Context, work: AnyWork, program: _Program) -> Body:
     """A container that runs the converters."""
-    gpu = part.runs and isinstance(work.shape, UserCode) and work.shape.gpu
+    gpu = program.runs and isinstance(work.shape, UserCode) and work.shape.gpu
     return {
-        "name": part.name,
-        "image": _image(context, work, part.runs),
+        "name": program.name,
+        "image": _image(context, work, program.runs),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
-        "args": part.arguments,
+        "args": program.arguments,
         **({"workingDir": "/"} if _meets_strangers(work) else {}),
-        "env": _environment(context, work, part.runs),
+        "env": _environment(context, work, program.runs),
         "resources": pod.resources(context, context.job_pod, gpu=gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": part.mounts,
+        "volumeMounts": program.mounts,
     }
 
 

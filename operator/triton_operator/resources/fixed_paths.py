@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.names import Body
 from triton_operator.resources import pod
 
-Body = dict[str, Any]
 SCRATCH = "scratch"
 """Name of the volume with the directories that steps may write to: one volume, so that one limit bounds them all."""
 WRITABLE = (pod.SHARED_MEMORY["mountPath"], pod.TEMPORARY["mountPath"])

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.policy_rules import Peer, Rule
+from triton_operator.names import Body
+from triton_operator.policy_rules import PolicyPeer, PolicyRule
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT, sends_traces
 
-Body = dict[str, Any]
 DNS = [{"protocol": protocol, "port": port} for port in (53, 5353) for protocol in ("UDP", "TCP")]
 """Where the cluster's DNS answers. A policy is judged by the pod that a Service leads to, and OpenShift's DNS pods
 listen on 5353."""
@@ -20,8 +19,8 @@ class _Rules:
     """The pods that a policy closes, and what it lets through all the same."""
 
     selector: Body
-    ingress: Sequence[Rule] = ()
-    egress: Sequence[Rule] = ()
+    ingress: Sequence[PolicyRule] = ()
+    egress: Sequence[PolicyRule] = ()
 
 
 def jobs_policy(context: Context) -> Body:
@@ -54,7 +53,7 @@ def server_policies(context: Context) -> tuple[Body, ...]:
         {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
         for stage in ("measure", "snapshot")
     )
-    ingress: list[Rule] = [
+    ingress: list[PolicyRule] = [
         {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
         *_clients(context),
         _from(context.settings.metrics_readers, METRICS_PORT),
@@ -109,7 +108,7 @@ def _having(context: Context, label: str) -> Body:
     }
 
 
-def _clients(context: Context) -> list[Rule]:
+def _clients(context: Context) -> list[PolicyRule]:
     """Return the rule of those who may send requests; none if nobody may.
 
     Of the peers that the spec names, those that the installation does not allow are left out, each by itself: the
@@ -123,7 +122,7 @@ def _clients(context: Context) -> list[Rule]:
     return [_from(allowed, *ports)] if allowed else []
 
 
-def _from(peers: Sequence[Peer], *ports: int) -> Body:
+def _from(peers: Sequence[PolicyPeer], *ports: int) -> Body:
     """Return the rule that lets peers reach ports. To Kubernetes, a rule without peers is one for everybody."""
     return ({"from": list(peers)} if peers else {}) | {"ports": _ports(*ports)}
 

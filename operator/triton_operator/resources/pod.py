@@ -13,7 +13,7 @@ from triton_operator.api.scheduling import TopologySpread
 from triton_operator.context import Context
 from triton_operator.observed.pod import SERVER
 from triton_operator.resources.claim import shared_by_nodes
-from triton_operator.settings import Resources, Settings
+from triton_operator.settings import DefaultResources, Settings
 
 CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
@@ -147,7 +147,9 @@ def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     return spec | {group: [container(each) for each in spec[group]] for group in groups}
 
 
-def _with_defaults(container: Mapping[str, Any], volumes: list[dict[str, Any]], defaults: Resources) -> dict[str, Any]:
+def _with_defaults(
+    container: Mapping[str, Any], volumes: list[dict[str, Any]], defaults: DefaultResources
+) -> dict[str, Any]:
     """The container's resources, and the installation's of those of which it sets neither request nor limit.
 
     A default limit is of what a container uses besides the pod's emptyDirs, so their sizes are added: those in memory

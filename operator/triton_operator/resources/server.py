@@ -11,12 +11,12 @@ from triton_operator.api.pod import CommonPod
 from triton_operator.api.server_arguments import VERBOSITY, tells
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
+from triton_operator.names import Body
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import fixed_paths, pod
 from triton_operator.resources.deployment import Parts
 from triton_operator.resources.start_probe import start_probe
 
-Container = dict[str, Any]
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
 FIXED_MODELS = "--model-control-mode=none"
@@ -198,7 +198,7 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     return Parts(name, revision.key, template, context.spec.serving.replicas)
 
 
-def _pod(context: Context, first: list[Container], containers: list[Container], revision: Attempt) -> dict[str, Any]:
+def _pod(context: Context, first: list[Body], containers: list[Body], revision: Attempt) -> dict[str, Any]:
     """The spec of a server's pod."""
     box = pod.isolation(context.settings) if context.spec.has_steps else {}
     return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {

@@ -11,13 +11,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.stages import STAGES
 from triton_operator.candidates.attempt import Attempt
-
-Body = dict[str, Any]
+from triton_operator.names import Body
 
 
 class Request(Protocol):

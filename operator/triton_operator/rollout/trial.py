@@ -23,7 +23,7 @@ from triton_operator.rollout.decision import Sharing
 from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.room import makes_way
 from triton_operator.rollout.traffic import Verdict
-from triton_operator.rollout.trial_decision import GOES_ON, Finding, Stage, TrialFacts, TrialMove, next_trial
+from triton_operator.rollout.trial_decision import GOES_ON, Stage, TrialFacts, TrialMove, TrialVerdict, next_trial
 from triton_operator.rollout.trial_times import due_time
 from triton_operator.rollout.verdicts import first_reading, move_record, own_reading, restart_verdict, traffic_verdict
 
@@ -189,7 +189,7 @@ def _observe_running(
         ends=early_end is not None,
         outage=is_outage,
         restored=is_restored,
-        finding=_finding(verdict),
+        verdict=_verdict(verdict),
         policy=context.spec.rollout.on_inconclusive,
         answers=tried is not None and tried.answers,
     )
@@ -197,11 +197,13 @@ def _observe_running(
     return observed.recorded(renewed) if renewed != record else observed
 
 
-def _finding(verdict: Verdict | None) -> Finding:
+def _verdict(verdict: Verdict | None) -> TrialVerdict:
     if verdict is None:
-        return Finding.NOTHING
-    unclear = Finding.SPOILED if verdict.spoiled else Finding.UNCLEAR
-    return {Reason.SOAK_PASSED: Finding.PASSED, Reason.SOAK_FAILED: Finding.FAILED}.get(verdict.reason, unclear)
+        return TrialVerdict.NOTHING
+    unclear = TrialVerdict.SPOILED if verdict.spoiled else TrialVerdict.UNCLEAR
+    return {Reason.SOAK_PASSED: TrialVerdict.PASSED, Reason.SOAK_FAILED: TrialVerdict.FAILED}.get(
+        verdict.reason, unclear
+    )
 
 
 def _waived_verdict(context: Context, record: Promotion) -> Verdict | None:

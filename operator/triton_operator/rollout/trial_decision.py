@@ -29,7 +29,7 @@ class Stage(Enum):
     """A soak has its verdict; all steps of a canary are over, or the Service's move is recorded."""
 
 
-class Finding(Enum):
+class TrialVerdict(Enum):
     """The verdict on the revision by what was found so far."""
 
     NOTHING = auto()
@@ -59,7 +59,7 @@ class TrialFacts:
     """Whether the active revision has been down for long while the other one answers."""
     restored: bool = False
     """Whether the revision's Deployment was deleted and made again since its requests count."""
-    finding: Finding = Finding.NOTHING
+    verdict: TrialVerdict = TrialVerdict.NOTHING
     policy: OnInconclusive = "Hold"
     """What the spec wants done without a verdict."""
     answers: bool = False
@@ -105,17 +105,17 @@ def next_trial(facts: TrialFacts) -> TrialMove:
         return TrialMove.BEGIN if facts.may_begin else TrialMove.AWAIT
     if facts.outage:
         return TrialMove.END if facts.by_route else TrialMove.UNDO
-    if facts.finding is Finding.FAILED:
+    if facts.verdict is TrialVerdict.FAILED:
         return TrialMove.UNDO
     if facts.ends:
         return TrialMove.END
     if facts.restored:
         return TrialMove.BEGIN_ANEW
-    if facts.finding is Finding.NOTHING:
+    if facts.verdict is TrialVerdict.NOTHING:
         return TrialMove.GO_ON
-    if facts.finding is Finding.PASSED or facts.policy == "Continue":
+    if facts.verdict is TrialVerdict.PASSED or facts.policy == "Continue":
         # A revision that is down is not judged by what it answered before.
         return TrialMove.PASS if facts.answers else TrialMove.GO_ON
     if facts.policy == "Undo":
         return TrialMove.UNDO
-    return TrialMove.BEGIN_ANEW if facts.finding is Finding.SPOILED else TrialMove.HOLD
+    return TrialMove.BEGIN_ANEW if facts.verdict is TrialVerdict.SPOILED else TrialMove.HOLD

@@ -28,9 +28,10 @@ from triton_operator.kube.kinds import (
     kind_named,
     kind_of,
 )
+from triton_operator.names import Body
 from triton_operator.planning.plan import Plan
 from triton_operator.runtime.outcome import Carried
-from triton_operator.runtime.writing import Body, Children, Failures, Writer, Written, key_of, named
+from triton_operator.runtime.writing import Children, Failures, Writer, Written, key_of, named
 
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""

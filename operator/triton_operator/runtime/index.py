@@ -2,18 +2,18 @@
 
 from typing import Generic, TypeVar
 
-User = TypeVar("User")
-Place = TypeVar("Place")
+U = TypeVar("U")
+P = TypeVar("P")
 
 
-class Index(Generic[User, Place]):
+class Index(Generic[U, P]):
     """Places by their users and users by their places, without empty sets."""
 
     def __init__(self) -> None:
-        self._places: dict[User, frozenset[Place]] = {}
-        self._users: dict[Place, set[User]] = {}
+        self._places: dict[U, frozenset[P]] = {}
+        self._users: dict[P, set[U]] = {}
 
-    def put(self, user: User, places: frozenset[Place]) -> None:
+    def put(self, user: U, places: frozenset[P]) -> None:
         """Have a user take just these places; empty: none any more."""
         for place in self._places.pop(user, frozenset()):
             self._users[place].discard(user)
@@ -24,10 +24,10 @@ class Index(Generic[User, Place]):
         for place in places:
             self._users.setdefault(place, set()).add(user)
 
-    def places(self, user: User) -> frozenset[Place]:
+    def places(self, user: U) -> frozenset[P]:
         """Return what a user takes."""
         return self._places.get(user, frozenset())
 
-    def users(self, place: Place) -> frozenset[User]:
+    def users(self, place: P) -> frozenset[U]:
         """Return who takes a place."""
         return frozenset(self._users.get(place, ()))

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triton_operator.api.status import ConditionType
+from triton_operator.names import Body
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Plan
 from triton_operator.planning.setbacks import Setback
-from triton_operator.runtime.writing import Body, Failures, Written
+from triton_operator.runtime.writing import Failures, Written
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from triton_operator.kube.kinds import Kind
+from triton_operator.names import Body
 from triton_operator.observed.routes import Host
 from triton_operator.runtime.store import Key
-
-Body = dict[str, Any]
 
 
 class ApiServer(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-Key = TypeVar("Key", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
@@ -31,7 +31,7 @@ class Result:
     """Whether the key is due again after a pause of at least `again_after` that doubles with each failure."""
 
 
-class Schedule(Generic[Key]):
+class Schedule(Generic[K]):
     """Keys that are due, waiting or being worked on. Times are seconds of any monotonic clock.
 
     One worker at a time works on a key. A key that is woken many times while it waits is worked on once; a key that is
@@ -41,14 +41,14 @@ class Schedule(Generic[Key]):
 
     def __init__(self) -> None:
         # Each key with the time at which it became due.
-        self._due: OrderedDict[Key, float] = OrderedDict()
-        self._finishing: OrderedDict[Key, float] = OrderedDict()
-        self._working: dict[Key, float] = {}
-        self._woken: set[Key] = set()
-        self._timers: dict[Key, float] = {}
-        self._heap: list[tuple[float, int, Key]] = []
+        self._due: OrderedDict[K, float] = OrderedDict()
+        self._finishing: OrderedDict[K, float] = OrderedDict()
+        self._working: dict[K, float] = {}
+        self._woken: set[K] = set()
+        self._timers: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
         self._sequence = 0
-        self._failures: dict[Key, int] = {}
+        self._failures: dict[K, int] = {}
 
     def __len__(self) -> int:
         return len(self._due) + len(self._finishing)
@@ -58,7 +58,7 @@ class Schedule(Generic[Key]):
         """How many keys are being worked on."""
         return len(self._working)
 
-    def wake(self, key: Key, now: float) -> None:
+    def wake(self, key: K, now: float) -> None:
         """Make a key due now, whatever it waited for."""
         self._timers.pop(key, None)
         if key in self._working:
@@ -67,7 +67,7 @@ class Schedule(Generic[Key]):
             self._finishing.pop(key, None)
             self._due.setdefault(key, now)
 
-    def take(self, now: float) -> Key | None:
+    def take(self, now: float) -> K | None:
         """Return the key that has been due for longest and mark it as worked on; None if none is due."""
         while self._heap and self._heap[0][0] <= now:
             time, _, key = heapq.heappop(self._heap)
@@ -80,7 +80,7 @@ class Schedule(Generic[Key]):
         self._working[key] = now
         return key
 
-    def succeeded(self, key: Key, now: float, again_after: float | None) -> None:
+    def succeeded(self, key: K, now: float, again_after: float | None) -> None:
         """The work on a key ended; it is due again after so many seconds, or only when woken."""
         self._failures.pop(key, None)
         if again_after == 0.0 and key not in self._woken:
@@ -89,7 +89,7 @@ class Schedule(Generic[Key]):
         else:
             self._ended(key, now, None if again_after is None else now + again_after)
 
-    def failed(self, key: Key, now: float, at_least: float = 0.0) -> float:
+    def failed(self, key: K, now: float, at_least: float = 0.0) -> float:
         """The work on a key failed: it is due again after a pause that doubles each time. Returns the pause."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
@@ -112,7 +112,7 @@ class Schedule(Generic[Key]):
         """When the key that has been due for longest became due; None if none is due. Any thread may ask."""
         return min([*self._due.values(), *self._finishing.values()], default=None)
 
-    def _ended(self, key: Key, now: float, due: float | None) -> None:
+    def _ended(self, key: K, now: float, due: float | None) -> None:
         del self._working[key]
         if key in self._woken:
             self._woken.remove(key)
@@ -123,23 +123,23 @@ class Schedule(Generic[Key]):
             heapq.heappush(self._heap, (due, self._sequence, key))
 
 
-class WorkQueue(Generic[Key]):
+class WorkQueue(Generic[K]):
     """Runs `process` for every key that is due, on at most `workers` keys at a time.
 
     If `process` raises, the traceback is logged and the key comes back as after a failure. All methods belong to the
     event loop's thread, unless they say otherwise.
     """
 
-    def __init__(self, process: Callable[[Key], Awaitable[Result]], workers: int) -> None:
+    def __init__(self, process: Callable[[K], Awaitable[Result]], workers: int) -> None:
         self._process = process
         self._workers = workers
-        self._schedule: Schedule[Key] = Schedule()
+        self._schedule: Schedule[K] = Schedule()
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._schedule)
 
-    def wake(self, key: Key) -> None:
+    def wake(self, key: K) -> None:
         """Make a key due now."""
         self._schedule.wake(key, asyncio.get_running_loop().time())
         self._changed.set()
@@ -169,7 +169,7 @@ class WorkQueue(Generic[Key]):
                 except TimeoutError:
                     continue
 
-    async def _work(self, key: Key) -> None:
+    async def _work(self, key: K) -> None:
         loop = asyncio.get_running_loop()
         try:
             result = await self._process(key)

@@ -35,8 +35,8 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.kube.managed_fields import trimmed
-from triton_operator.names import GPU_PRODUCT_LABEL
-from triton_operator.observed.gpu import Gpu, Nodes, gpu_of
+from triton_operator.names import GPU_PRODUCT_LABEL, Body
+from triton_operator.observed.gpu import NodeGpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe, recorded_servers
 from triton_operator.planning import setbacks
@@ -52,7 +52,7 @@ from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, UnwrittenStatusError
 from triton_operator.runtime.store import Key
 from triton_operator.runtime.store_facts import facts_of
-from triton_operator.runtime.writing import Body, Writer, Written, by_key
+from triton_operator.runtime.writing import Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import built_gpu_product
 
@@ -208,7 +208,7 @@ class Reconciler:
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         return observed
 
-    def _gpus(self, triton_deployment: TritonDeployment, children: Iterable[Body]) -> Mapping[str, Gpu]:
+    def _gpus(self, triton_deployment: TritonDeployment, children: Iterable[Body]) -> Mapping[str, NodeGpu]:
         """The GPUs of the nodes on which figures come about that are not recorded yet."""
         gpu = triton_deployment.spec.gpu
         if gpu is None or gpu.count == 0:

@@ -8,12 +8,13 @@ from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
 from triton_operator.kube.cluster import ClusterError, NotFoundError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
+from triton_operator.names import Body
 from triton_operator.planning import setbacks
 from triton_operator.planning.plan import Event, Plan
 from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.store import Key
-from triton_operator.runtime.writing import Body, Writer
+from triton_operator.runtime.writing import Writer
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
@@ -11,12 +10,11 @@ from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import JOB, Kind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
-from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
+from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL, Body
 from triton_operator.runtime.bounds import check_bounds
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.outside import ApiServer, PassStore
 
-Body = dict[str, Any]
 Children = Mapping[tuple[Kind, str], Body]
 """The observed children by kind and name."""
 Written = list[str]

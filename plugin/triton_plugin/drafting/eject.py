@@ -10,10 +10,10 @@ import yaml
 from triton_converters.contract import layout
 from triton_operator import names
 from triton_operator.kube.kinds import Kind
+from triton_operator.names import Body
 from triton_operator.observed.pod import CHECK, SERVER
 from triton_plugin.errors import SubjectError
 
-Body = dict[str, Any]
 AUTOSCALER = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", frozenset({"list"}))
 KEPT: Mapping[str, Mapping[str, str]] = {
     "Deployment": {

@@ -20,7 +20,12 @@ from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import unfit
 from triton_converters.stages.reference import evidence
-from triton_converters.stages.reference.observed_signature import Observed, Side, as_answered, observed_signature
+from triton_converters.stages.reference.observed_signature import (
+    Observed,
+    ObservedTensors,
+    as_answered,
+    observed_signature,
+)
 
 
 def record(
@@ -101,7 +106,7 @@ def declared(code: EnsembleCode, found: Signature) -> tuple[Signature, tuple[str
     return Signature(code.inputs, tuple(outputs), found.max_batch_size), tuple(notices)
 
 
-def _signature(step: Step, names: Names, observed: tuple[Side, Side]) -> Signature:
+def _signature(step: Step, names: Names, observed: tuple[ObservedTensors, ObservedTensors]) -> Signature:
     declared = step.code.declared
     if declared is not None and any(each.request_dims for each in (*declared.inputs, *declared.outputs)):
         message = f"config.pbtxt of {step.model} reshapes, which no model of an ensemble may: remove reshape"

@@ -13,7 +13,7 @@ from triton_converters.model_config.data_types import triton_type
 
 
 def observed_signature(
-    names: Names, observed: tuple["Side", "Side"], max_batch_size: int, declared: Signature | None
+    names: Names, observed: tuple["ObservedTensors", "ObservedTensors"], max_batch_size: int, declared: Signature | None
 ) -> Signature:
     """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
 
@@ -48,7 +48,7 @@ def as_answered(declared: Tensor, actual: Tensor) -> Tensor:
 
 
 def _declared(
-    tensors: tuple[Tensor, ...], observed: "Side", declared: tuple[Tensor, ...], contradicted: OpenAxes
+    tensors: tuple[Tensor, ...], observed: "ObservedTensors", declared: tuple[Tensor, ...], contradicted: OpenAxes
 ) -> tuple[Tensor, ...]:
     """Return the tensors of a side as config.pbtxt declares them, in the model's order."""
     known = {each.name: each for each in declared}
@@ -108,5 +108,5 @@ class Observed:
         return Tensor(self.name, next(iter(self.types)), dims)
 
 
-Side = Mapping[str, Observed]
+ObservedTensors = Mapping[str, Observed]
 """The inputs of a model, or its outputs, by their names."""

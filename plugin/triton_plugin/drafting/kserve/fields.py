@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from triton_converters.contract.uris import SCHEMES, split
 from triton_operator import names
 from triton_operator.api.server_arguments import is_allowed
+from triton_operator.names import Body
 from triton_plugin.drafting.first_object import object_name
-from triton_plugin.drafting.kserve.service import Body, Service, map_of
+from triton_plugin.drafting.kserve.service import Service, map_of
 from triton_plugin.drafting.kserve.table import MODEL, NO_FIELD, TABLE
 
 COMPONENTS = ("transformer", "explainer", "canary")

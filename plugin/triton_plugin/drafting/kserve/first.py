@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from triton_converters.contract.text import printable
-from triton_operator.names import API_VERSION, KIND
+from triton_operator.names import API_VERSION, KIND, Body
 from triton_plugin.drafting.first_object import ObjectOptions, object_name
 from triton_plugin.drafting.kserve.fields import Found, LeftOut, Taken, fields
-from triton_plugin.drafting.kserve.service import Body, Service, read
+from triton_plugin.drafting.kserve.service import Service, read
 from triton_plugin.drafting.marks import TODO
 from triton_plugin.drafting.validation.validate import check
 from triton_plugin.errors import FolderError

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from triton_operator.names import Body
 from triton_plugin.errors import FolderError
 
-Body = dict[str, Any]
 API_VERSIONS = ("serving.kserve.io/v1beta1", "serving.kubeflow.org/v1beta1")
 """The latter is what the same API was called before KServe had its name."""
 KIND = "InferenceService"
