@@ -2,7 +2,7 @@
 
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.candidates.combination import combinations
+from triton_operator.candidates.candidate import candidates_of
 
 ENDS = {"Selected", "Passed", "Failed", "Skipped"}
 """The final states of a candidate."""
@@ -19,7 +19,7 @@ def failures(status: TritonDeploymentStatus) -> list[str]:
 
 def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[str]:
     """Return one sentence for each thing that is missing or unfinished. A failed candidate is not a fault."""
-    missing = {wanted.name for wanted in combinations(spec)} - {seen.name for seen in status.candidates}
+    missing = {wanted.name for wanted in candidates_of(spec)} - {seen.name for seen in status.candidates}
     found = [f"candidate {name} is not in the status" for name in sorted(missing)]
     found += [
         f"candidate {candidate.name} is {candidate.state}: {candidate.reason or 'no reason'}"

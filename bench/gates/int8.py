@@ -25,7 +25,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.quantization import Quantization, calibration
 from triton_converters.convert import onnx_int8
 from triton_converters.gates.agreement import ERROR_SHARES
-from triton_converters.gates.answers import scales_of, serve
+from triton_converters.gates.answers import collect, scales_of
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.model_config.data_types import strings
 
@@ -69,7 +69,7 @@ def _judged(case: Case, data: onnx_int8._Data, ask: Run) -> dict[str, Any]:
     row = {"decibels": str(round(worth.decibels, 1)), "changed": round(worth.changed, 4), "wrong": worth.is_wrong}
     scales = scales_of(read_all(data.home), data.batched, onnx_int8.TOLERANCE, "int8")
     try:
-        answers = serve(infer, data.judged, data.signature, onnx_int8.TOLERANCE, scales)
+        answers = collect(infer, data.judged, data.signature, onnx_int8.TOLERANCE, scales)
     except StageError as error:
         return {**row, "highest_floor": 0, "message": error.message[:200]}
     highest, message = 0, ""

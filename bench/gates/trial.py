@@ -13,7 +13,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.gates.answers import scales_of
-from triton_converters.gates.candidate import Trial, judge
+from triton_converters.gates.candidate import ServedCandidate, judge
 from triton_converters.incoming.documents import Names
 from triton_converters.load.onnx import load
 from triton_converters.model_config.data_types import strings
@@ -118,7 +118,7 @@ def verdict(
     scalars = {each.name for each in (*made.signature.inputs, *made.signature.outputs) if not each.dims}
     tolerance = DEFAULT_TOLERANCES[precision]
     return judge(
-        Trial(
+        ServedCandidate(
             declared=lambda: _served(made.signature),
             infer=infer,
             signature=made.signature,

@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, FORMATS, HPS, REPOSITORY, SOURCES, THROUGH, Format
+from triton_converters.contract.formats import (
+    AS_GIVEN,
+    ENSEMBLE,
+    FORMATS,
+    HPS,
+    REPOSITORY,
+    SOURCE_FORMATS,
+    THROUGH,
+    Format,
+)
 
 PAGE = Path(__file__).parents[2] / "docs/converters.md"
 BEGIN = "<!-- made from the registry of formats by `make generate` -->\n"
@@ -27,7 +36,7 @@ def _sources() -> str:
     targets = [name for name in FORMATS if name not in AS_GIVEN]
     head = f"| Source | {' | '.join(f'`{name}`' for name in targets)} | Image of its Jobs |\n"
     rows = ""
-    for name, source in SOURCES.items():
+    for name, source in SOURCE_FORMATS.items():
         if name in (*AS_GIVEN, ENSEMBLE, REPOSITORY):
             continue
         ways = " | ".join(_way(target in source.converters, target) for target in targets)

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCE_FORMATS
 from triton_operator import names
 from triton_operator.active import active_server
 from triton_operator.api.model import Model
@@ -18,7 +18,7 @@ from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
-OF_TENSORFLOW = frozenset(name for name, source in SOURCES.items() if source.image == CONVERTER_TENSORFLOW)
+OF_TENSORFLOW = frozenset(name for name, source in SOURCE_FORMATS.items() if source.image == CONVERTER_TENSORFLOW)
 """Formats of models that TensorFlow runs."""
 
 

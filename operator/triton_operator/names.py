@@ -244,9 +244,9 @@ def selector(owner_name: str, server: str | None) -> str:
     return ",".join(f"{label}={value}" for label, value in server_pods(owner_name, server or "none").items())
 
 
-def combination(candidates: Sequence[str]) -> str:
+def candidate(members: Sequence[str]) -> str:
     """Name of a candidate: its members' names joined by dots, at most 63 characters because it is a label's value."""
-    name = ".".join(candidates)
+    name = ".".join(members)
     return name if len(name) <= 63 else f"{name[:52]}.{digest(name, 10)}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, SOURCES
+from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, SOURCE_FORMATS
 from triton_converters.contract.stages import STAGES
 
 DESCRIPTION = "Put files on a claim, inspect a TritonDeployment and its results, or check a file."
@@ -20,7 +20,7 @@ Instead of a NAME, report, explain, history and compare also take a file with th
 `kubectl get td/NAME configmap/NAME-results -o yaml`.
 """
 NAME_OR_FILE = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
-FORMATS = tuple(name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE))
+FORMATS = tuple(name for name in SOURCE_FORMATS if name not in (*AS_GIVEN, ENSEMBLE))
 """Formats of a model that the user may name. Tables and Python steps are for ensembles, which people write."""
 REPORT_FORMS = ("html", "md", "csv", "json")
 LOG_LINES = 50

@@ -14,11 +14,19 @@ from tests.simulation.answers import repository
 from tests.simulation.deployments import a_step, an_ensemble
 from tests.unit.test_allowed_arguments import TAKEN
 from triton_converters.contract.backend_parameters import PARAMETERS
-from triton_converters.contract.formats import AS_GIVEN, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES, TRITON_PYTHON
+from triton_converters.contract.formats import (
+    AS_GIVEN,
+    DECLARING,
+    ENSEMBLE,
+    FORMATS,
+    HPS,
+    SOURCE_FORMATS,
+    TRITON_PYTHON,
+)
 from triton_operator.api.resolved import FromRepository
 
 MODEL = "spec.models.0"
-CONVERTED = [name for name in SOURCES if name not in (*AS_GIVEN, ENSEMBLE)]
+CONVERTED = [name for name in SOURCE_FORMATS if name not in (*AS_GIVEN, ENSEMBLE)]
 TARGETS = [name for name in FORMATS if name not in AS_GIVEN]
 """What candidates are made from and into; tables and ensembles have a file of their own."""
 CANDIDATES = f"{MODEL}.candidates"
@@ -606,7 +614,7 @@ def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
 
 def of_format(source: str, target: str, accelerator: str = "none") -> dict[str, Any]:
     """A GPU object of one model and one candidate."""
-    entry = {"path": "model.bin"} if SOURCES[source].is_file else {"entrypoint": "model.py"}
+    entry = {"path": "model.bin"} if SOURCE_FORMATS[source].is_file else {"entrypoint": "model.py"}
     tried = {"name": "only", "format": target, "precision": "fp32", "accelerator": accelerator}
     model = {"name": "m", "format": source, "candidates": [tried], **entry}
     return changed(MINIMAL, {"spec.models": [model], "spec.gpu": {"product": "NVIDIA-A100-SXM4-80GB"}})
@@ -614,7 +622,7 @@ def of_format(source: str, target: str, accelerator: str = "none") -> dict[str, 
 
 @pytest.mark.parametrize("source", CONVERTED)
 def test_every_route_is_taken_and_no_other(kubectl_shared: Kubectl, source: str) -> None:
-    routes = SOURCES[source].converters
+    routes = SOURCE_FORMATS[source].converters
     for target in TARGETS:
         body = of_format(source, target)
         if target in routes:
@@ -626,7 +634,7 @@ def test_every_route_is_taken_and_no_other(kubectl_shared: Kubectl, source: str)
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, target: str) -> None:
-    source = next(name for name, found in SOURCES.items() if target in found.converters)
+    source = next(name for name, found in SOURCE_FORMATS.items() if target in found.converters)
     for accelerator in ("none", "cuda", "trt", "amp"):
         body = of_format(source, target, accelerator)
         if accelerator in FORMATS[target].accelerators:
@@ -639,7 +647,7 @@ def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, 
 def test_every_parameter_is_taken_where_its_backend_serves(kubectl_shared: Kubectl, backend: str) -> None:
     given = {f"{MODEL}.config": {"parameters": dict.fromkeys(PARAMETERS[backend], "1")}}
     for target in (name for name, form in FORMATS.items() if form.backend == backend):
-        source = next(name for name, found in SOURCES.items() if target in found.converters)
+        source = next(name for name, found in SOURCE_FORMATS.items() if target in found.converters)
         body = changed(OF_ENSEMBLES.get(target) or of_format(source, target), given)
         assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 

@@ -287,7 +287,7 @@ def served(given: list[bytes], answered: list[bytes]) -> None:
 
     reference = [Batch(numpy.arange(2), {"x": kept(given[at : at + 2])}, {}, {"y": kept(given[at : at + 2])})
                  for at in range(0, len(given), 2)]  # fmt: skip
-    found = answers.serve(infer, reference, SIGNATURE, EXACT, {}, keep_outputs=True)
+    found = answers.collect(infer, reference, SIGNATURE, EXACT, {}, keep_outputs=True)
     check_outputs(found, "fp32", EXACT)
     assert [read(each["y"]) for each in found.outputs] == [[each] for each in answered]
 

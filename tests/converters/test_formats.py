@@ -13,16 +13,16 @@ from triton_converters.contract.formats import (
     HPS,
     REPOSITORY,
     SHOWN,
-    SOURCES,
+    SOURCE_FORMATS,
     THROUGH,
     refusal,
     unserved,
 )
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.kinds import Kind
-from triton_operator.api.model import Candidate, SourceFormat
+from triton_operator.api.model import ModelCandidate, SourceFormat
 
-LOADED = [each for name, each in SOURCES.items() if name != REPOSITORY]
+LOADED = [each for name, each in SOURCE_FORMATS.items() if name != REPOSITORY]
 """A model of a repository has another format before it is loaded."""
 MODULES = sorted({module for each in LOADED for module in (each.loader, *each.converters.values())})
 
@@ -33,21 +33,21 @@ def test_every_module_is_there(module: str) -> None:
 
 
 def test_every_target_is_a_format_and_what_it_is_made_of_converts_too() -> None:
-    for source in SOURCES.values():
+    for source in SOURCE_FORMATS.values():
         for target in source.converters:
             assert target in FORMATS
             assert THROUGH.get(target, target) in source.converters
 
 
 def test_the_formats_that_are_tried_can_be_made() -> None:
-    for source in SOURCES.values():
+    for source in SOURCE_FORMATS.values():
         assert set(source.tried) <= set(source.converters)
 
 
 def test_the_api_has_the_sources_of_the_registry_and_all_say_where_names_come_from() -> None:
-    assert set(get_args(SourceFormat)) == set(SOURCES) - {ENSEMBLE}
-    assert all(source.tensors for name, source in SOURCES.items() if name not in (HPS, ENSEMBLE))
-    assert set(get_args(Candidate.model_fields["format"].annotation)) == set(FORMATS) - set(AS_GIVEN)
+    assert set(get_args(SourceFormat)) == set(SOURCE_FORMATS) - {ENSEMBLE}
+    assert all(source.tensors for name, source in SOURCE_FORMATS.items() if name not in (HPS, ENSEMBLE))
+    assert set(get_args(ModelCandidate.model_fields["format"].annotation)) == set(FORMATS) - set(AS_GIVEN)
 
 
 def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:
@@ -55,16 +55,16 @@ def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:
     assert len(set(SHOWN.values())) == len(SHOWN)
 
 
-@pytest.mark.parametrize(("source", "target"), list(product(SOURCES, FORMATS)))
+@pytest.mark.parametrize(("source", "target"), list(product(SOURCE_FORMATS, FORMATS)))
 def test_a_pair_without_a_way_is_refused_with_what_works(source: str, target: str) -> None:
     refused = refusal(source, target, "none")
-    if target in SOURCES[source].converters:
+    if target in SOURCE_FORMATS[source].converters:
         assert refused is None
     else:
         assert refused is not None
         reason, message = refused
         assert reason is Reason.CONVERSION_UNSUPPORTED
-        assert all(other in message for other in SOURCES[source].converters)
+        assert all(other in message for other in SOURCE_FORMATS[source].converters)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.converters.onnx_models import Graph, transformer
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.content import LONGEST_DIRECTORY, Content
 from triton_converters.found.kinds import Kind, kind_of
@@ -58,7 +58,7 @@ FILES: dict[str, tuple[bytes, Kind | None]] = {
 
 
 def test_every_format_that_a_file_shows_is_among_these_files_or_a_directory() -> None:
-    files = {source.kind for source in SOURCES.values() if source.kind and not source.marker}
+    files = {source.kind for source in SOURCE_FORMATS.values() if source.kind and not source.marker}
     assert files <= {kind.words for _, kind in FILES.values() if kind}
 
 

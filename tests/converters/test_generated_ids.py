@@ -19,7 +19,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult
 from triton_converters.gates.answers import scales_of
-from triton_converters.gates.candidate import Trial, judge
+from triton_converters.gates.candidate import ServedCandidate, judge
 from triton_converters.load.onnx_tables import about
 
 SOURCE = "d" * 64
@@ -183,7 +183,7 @@ def test_a_candidate_that_lacks_rows_fails_and_a_right_one_passes(mount: Path, w
 
     tolerance = DEFAULT_TOLERANCES["fp32"]
     failed = judge(
-        Trial(
+        ServedCandidate(
             declared=lambda: result.signature,
             infer=infer,
             signature=result.signature,

@@ -22,7 +22,7 @@ from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.gates.answers import scales_of
-from triton_converters.gates.candidate import Trial, judge
+from triton_converters.gates.candidate import ServedCandidate, judge
 from triton_converters.stages.reference import soundness
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
@@ -74,7 +74,7 @@ def refer(model: Any, kind: str = "float16") -> Signature:
     return run_reference(request).signature
 
 
-def trial(made: ConvertResult, signature: Signature, off: float = 0.0) -> Trial:
+def served(made: ConvertResult, signature: Signature, off: float = 0.0) -> ServedCandidate:
     """The candidate on ONNX Runtime, which answers with errors of about ``off``."""
     path, home = model_file(REVISION, "half", "onnx"), layout.reference_directory(REFERENCE)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -85,7 +85,7 @@ def trial(made: ConvertResult, signature: Signature, off: float = 0.0) -> Trial:
         return {"y": (y + off * random.standard_normal(y.shape)).astype(y.dtype)}
 
     tolerance = DEFAULT_TOLERANCES["fp32"]
-    return Trial(
+    return ServedCandidate(
         declared=lambda: signature,
         infer=infer,
         signature=signature,
@@ -125,7 +125,7 @@ def test_an_output_of_halves_is_judged_as_one_that_rounds_to_halves(
 ) -> None:
     """Half a unit in the last place of float16 is several times the tolerance of fp32."""
     signature = refer(GRAPHS[name]())
-    failed = judge(trial(run_convert(REQUEST), signature, off))
+    failed = judge(served(run_convert(REQUEST), signature, off))
     assert (failed is None) is passes, failed
 
 

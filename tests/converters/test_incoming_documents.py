@@ -16,7 +16,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, Converted, End
-from triton_operator.jobs.passing import PASSING
+from triton_operator.jobs.transient import TRANSIENT
 
 
 def ended(root: Path) -> StageError | None:
@@ -159,7 +159,7 @@ ASKING = {
 
 def test_no_other_stage_ends_with_what_passes_by_itself() -> None:
     """The Job runs again as long as it does so; user code could make it do so for ever."""
-    told = {reason: {name for name in BOXED if reason in STAGES[name].told_by_run} for reason in PASSING}
+    told = {reason: {name for name in BOXED if reason in STAGES[name].told_by_run} for reason in TRANSIENT}
     assert {reason: names for reason, names in told.items() if names} == ASKING
 
 

@@ -16,7 +16,7 @@ from tests.converters.test_smallest_object import classifier
 from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.answers import serve
+from triton_converters.gates.answers import collect
 from triton_converters.measuring.perf_input import PerfInput
 
 OPEN, FIXED = classifier("N", "N"), classifier(1, 1)
@@ -239,7 +239,7 @@ def test_samples_are_sent_and_answers_are_compared_in_their_own_shapes() -> None
     signature = Signature(
         (Tensor("x", "FP32", (1, 3, 1), (3, 1)),), (Tensor("y", "FP32", (3,), (3, 1, 1)), Tensor("n", "FP32", ())), 2
     )
-    answers = serve(infer, [batch], signature, Tolerance(1e-4, 1e-4), {})
+    answers = collect(infer, [batch], signature, Tolerance(1e-4, 1e-4), {})
     assert set(answers.agreements) == {"y", "n"}
     assert answers.max_absolute_error == 0
     assert {each[1:] for each in shapes} == {(3, 1)}

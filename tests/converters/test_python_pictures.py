@@ -138,7 +138,7 @@ def judged(referred: ReferenceResult, changed: Any = lambda answer: answer) -> N
         return changed({name: array for name, array in model(inputs).items() if name in outputs})  # type: ignore[no-any-return]  # a test's own
 
     exact = Tolerance(0.0, 0.0)
-    found = answers.serve(infer, read_all(layout.reference_directory(KEY)), referred.signature, exact, {})
+    found = answers.collect(infer, read_all(layout.reference_directory(KEY)), referred.signature, exact, {})
     check_outputs(found, "fp32", exact)
 
 

@@ -19,7 +19,7 @@ from triton_converters.contract.results import ReferenceResult, Signature, Sourc
 from triton_converters.stages import source
 from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import combinations
+from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
 from triton_operator.jobs.convert import convert_work
 from triton_operator.jobs.metrics import metrics_work
@@ -99,7 +99,7 @@ def works(context: Context, result: SourceResult) -> Iterator[AnyWork]:
     yield reference
     tensor = Tensor("x", "FP32", (1,))
     dump = Dump(result, reference.key, ReferenceResult(Signature((tensor,), (tensor,), 4), 64, 8, 1.0))
-    for each in combinations(context.spec):
+    for each in candidates_of(context.spec):
         work = convert_work(context, dump, each)
         yield work
         if context.spec.metrics is not None:

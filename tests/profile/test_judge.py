@@ -17,7 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import candidate
 from triton_converters.gates.answers import scales_of
-from triton_converters.gates.candidate import Trial
+from triton_converters.gates.candidate import ServedCandidate
 from triton_converters.stages.profile import produce
 
 RANDOM = numpy.random.default_rng(4)
@@ -40,15 +40,15 @@ def test_one_scale_judges_requests_of_every_size(tmp_path: Path, monkeypatch: py
     )  # fmt: skip
     monkeypatch.setattr(produce, "model_file", lambda *_: Path())
     monkeypatch.setattr(candidate, "check_precision", lambda *_: None)
-    trial = produce._trial(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))
-    failed = candidate.judge(trial)
+    served = produce._candidate(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))
+    failed = candidate.judge(served)
     assert (failed is None) is (off < 1), failed
-    assert trial.answers is not None
-    assert trial.answers.requests == 3
+    assert served.answers is not None
+    assert served.answers.requests == 3
 
 
-def a_trial(**changes: Any) -> Trial:
-    """A trial that passes."""
+def a_candidate(**changes: Any) -> ServedCandidate:
+    """One that passes."""
     x = numpy.ones((1, 10), numpy.float32)
     facts: dict[str, Any] = {
         "declared": lambda: SIGNATURE,
@@ -64,7 +64,7 @@ def a_trial(**changes: Any) -> Trial:
         "keep_outputs": False,
         "engine_caches": (),
     }
-    return Trial(**facts | changes)
+    return ServedCandidate(**facts | changes)
 
 
 def refuses(inputs: object, outputs: object) -> Any:
@@ -86,14 +86,14 @@ def test_int8_is_judged_by_the_noise_of_a_whole_output(noise: float, passes: boo
     added = (noise * random.standard_normal(x.shape)).astype(numpy.float32)
     answers = {row.tobytes(): row + more for row, more in zip(x, added, strict=True)}
     batches = [Batch(numpy.array([number]), {"X": row}, {}, {"Y": row}) for number, row in enumerate(x)]
-    trial = a_trial(
+    served = a_candidate(
         precision="int8",
         tolerance=DEFAULT_TOLERANCES["int8"],
         scales=lambda: scales_of(batches, False, DEFAULT_TOLERANCES["int8"], "int8"),
         batches=batches,
         infer=lambda inputs, outputs: {"Y": answers[inputs["X"].tobytes()]},
     )
-    failed = candidate.judge(trial)
+    failed = candidate.judge(served)
     assert (failed is None) is passes
     assert passes or (failed is not None and "; the signal-to-noise ratio is 26" in failed.message)
     assert passes or (failed is not None and failed.message.endswith("dB, and INT8 needs 30 dB"))
@@ -121,7 +121,7 @@ def failing(reason: Reason, tmp_path: Path) -> dict[str, Any]:
 
 def test_every_verdict_of_a_gate_is_among_these() -> None:
     assert FAILING.keys() == candidate.VERDICTS
-    assert candidate.judge(a_trial()) is None
+    assert candidate.judge(a_candidate()) is None
 
 
 @pytest.mark.parametrize("reason", FAILING)
@@ -132,7 +132,7 @@ def test_the_first_gate_that_fails_decides(reason: Reason, tmp_path: Path) -> No
     later = list(FAILING)[list(FAILING).index(reason) + 1 :]
     for also in (None, *later):
         changes = failing(also, tmp_path) if also else {}
-        failed = candidate.judge(a_trial(**changes | failing(reason, tmp_path)))
+        failed = candidate.judge(a_candidate(**changes | failing(reason, tmp_path)))
         assert failed is not None
         assert failed.reason is reason
 
@@ -151,12 +151,12 @@ def test_a_file_in_half_precision_that_is_served_as_it_is_rounds_as_fp16_does(
     published: tuple[str, ...], tolerance: tuple[float, float], passes: bool
 ) -> None:
     """The framework computes in it too, and another kernel rounds the last of its eleven bits otherwise."""
-    trial = a_trial(
+    served = a_candidate(
         infer=lambda inputs, outputs: {"Y": inputs["X"] * numpy.float32(1.002)},
         published=published,
         tolerance=Tolerance(*tolerance),
     )
-    failed = candidate.judge(trial)
+    failed = candidate.judge(served)
     assert (failed is None) is passes, failed
     if failed is not None:
         assert "precision: fp32, " in failed.message
@@ -167,12 +167,12 @@ def test_what_says_nothing_of_the_candidate_ends_the_job() -> None:
         raise StageError(Reason.SERVER_CRASHED, "the server ended", final=False)
 
     with pytest.raises(StageError, match="the server ended"):
-        candidate.judge(a_trial(infer=gone))
+        candidate.judge(a_candidate(infer=gone))
 
 
 def test_a_reference_that_lacks_samples_ends_the_job(tmp_path: Path) -> None:
     x = numpy.ones((1, 10), numpy.float32)
     write_batch(tmp_path, 0, Batch(numpy.arange(1), {"X": x}, {}, {"Y": x}))
     with pytest.raises(StageError, match="holds 1 samples, but its result says 2") as error:
-        candidate.judge(a_trial(batches=produce._complete(tmp_path, False, 2)))
+        candidate.judge(a_candidate(batches=produce._complete(tmp_path, False, 2)))
     assert error.value.reason is Reason.RESULT_MISSING

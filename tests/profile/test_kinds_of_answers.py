@@ -13,7 +13,7 @@ from triton_converters.contract.measurement_requests import IntegerTolerance, To
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import outputs
-from triton_converters.gates.answers import scales_of, serve
+from triton_converters.gates.answers import collect, scales_of
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.variation import Variation
 from triton_converters.model_config.data_types import triton_type
@@ -52,7 +52,7 @@ def verdict(case: Case, batch_size: int = 8) -> str:
 
     tolerance = case.tolerance or DEFAULT[case.precision]
     scales = scales_of(batches(), True, tolerance, case.precision)
-    answered = serve(infer, batches(), signature, tolerance, scales)
+    answered = collect(infer, batches(), signature, tolerance, scales)
     try:
         check_outputs(answered, case.precision, tolerance)
     except StageError as error:

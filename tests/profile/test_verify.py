@@ -28,7 +28,7 @@ def serve(
     """What is answered to the whole reference."""
     reference = list(reference)
     scales = answers.scales_of(reference, signature.max_batch_size > 0, tolerance, "")
-    return answers.serve(infer, reference, signature, tolerance, scales, keep_outputs)
+    return answers.collect(infer, reference, signature, tolerance, scales, keep_outputs)
 
 
 def gate(infer: Infer, precision: str = "fp32", tolerance: Tolerance = FP32) -> StageError | None:

@@ -7,7 +7,7 @@ import yaml
 
 from tests.converters.pushed import GRAPH, STATE_DICT
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_plugin.__main__ import main
 from triton_plugin.command_line import FORMATS
 from triton_plugin.drafting.first_object import ObjectOptions, first_object, object_name
@@ -52,8 +52,8 @@ def test_the_object_of_every_source_is_what_validate_takes(
     open_part = " apart from what is to be filled in" if needed else ""
     assert lines[len(needed)] == f"{file}: my-model: valid{open_part}"
     (model,) = yaml.safe_load(file.read_text())["spec"]["models"]
-    assert ("path" in model) == SOURCES[form].is_file
-    assert model.get("format") == (None if SOURCES[form].is_file else form), "a file tells its format"
+    assert ("path" in model) == SOURCE_FORMATS[form].is_file
+    assert model.get("format") == (None if SOURCE_FORMATS[form].is_file else form), "a file tells its format"
     assert "candidates" not in model
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.report.subjects import golden
 from triton_converters.contract.failure_reasons import FAILURES
 from triton_converters.contract.reasons import Reason
-from triton_operator.jobs.passing import PASSING
+from triton_operator.jobs.transient import TRANSIENT
 from triton_plugin.reading.subject import parse
 from triton_plugin.telling.advice import advice
 from triton_plugin.telling.explain import explain
@@ -40,7 +40,7 @@ SPEC = {
     Reason.TENSORRT_UNAVAILABLE,
 }
 """A field of the spec changes, which is a new try."""
-LASTING = sorted((FAILURES | OUTSIDE | {Reason.THRESHOLD_NOT_MET}) - set(PASSING))
+LASTING = sorted((FAILURES | OUTSIDE | {Reason.THRESHOLD_NOT_MET}) - set(TRANSIENT))
 """The failures of Jobs, and of figures, that last. By default files of the source change, at which the operator does
 not look again by itself."""
 

@@ -12,7 +12,7 @@ from triton_converters.contract.measurement_requests import Constraint, Objectiv
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order, score
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.path import Path, Setup, follow
+from triton_converters.search.path import SearchPath, Setup, follow
 from triton_converters.search.quick import climb
 from triton_converters.search.space import Space
 
@@ -33,7 +33,7 @@ class StoppedError(Exception):
     """The Job was killed."""
 
 
-def walked(path: Path, server: Server) -> list[Setup]:
+def walked(path: SearchPath, server: Server) -> list[Setup]:
     follow(path, server)
     return server.asked
 

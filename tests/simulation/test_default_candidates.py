@@ -8,7 +8,7 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from tests.simulation.edits import another_version, only
 from tests.states.deployment import a_deployment
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 
 NOTICE = "NewCandidatesAvailable"
 
@@ -47,7 +47,7 @@ def test_a_field_left_out_and_an_empty_list_are_the_same(cluster: Cluster) -> No
 
 def test_an_operator_that_would_choose_others_only_says_so(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     story = list(cluster.story)
-    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
+    monkeypatch.setitem(SOURCE_FORMATS, "pyt", replace(SOURCE_FORMATS["pyt"], tried=("ts-script", "onnx")))
     cluster.settle()
     assert cluster.story == story
     assert notices(cluster) == [
@@ -61,7 +61,7 @@ def test_an_operator_that_would_choose_others_only_says_so(cluster: Cluster, mon
 
 
 def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
+    monkeypatch.setitem(SOURCE_FORMATS, "pyt", replace(SOURCE_FORMATS["pyt"], tried=("ts-script", "onnx")))
     cluster.edit(only("onnx-fp32", "ts-script-fp32"))
     cluster.settle()
     assert converted(cluster) == ["onnx-fp32", "ts-trace-fp32", "ts-script-fp32"]
@@ -70,7 +70,7 @@ def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.M
 
 
 def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
+    monkeypatch.setitem(SOURCE_FORMATS, "pyt", replace(SOURCE_FORMATS["pyt"], tried=("ts-script", "onnx")))
     cluster.edit(another_version())
     cluster.settle()
     assert [each["name"] for each in cluster.status["candidates"]] == ["ts-script-fp32", "onnx-fp32"]
@@ -81,7 +81,7 @@ def test_going_back_finds_what_was_chosen_then(cluster: Cluster, monkeypatch: py
     first = cluster.spec["source"]
     cluster.edit(another_version())
     cluster.settle()
-    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
+    monkeypatch.setitem(SOURCE_FORMATS, "pyt", replace(SOURCE_FORMATS["pyt"], tried=("ts-script", "onnx")))
     before = len(cluster.story)
     cluster.edit(source=first)
     cluster.settle()

@@ -21,7 +21,7 @@ from triton_converters.contract.stages import STAGES
 from triton_operator.api.duration import seconds
 from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import combinations
+from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
 from triton_operator.jobs.clean import clean_work
 from triton_operator.jobs.convert import convert_work
@@ -196,7 +196,7 @@ def works(context: Context) -> Iterator[AnyWork]:
     yield reference
     signature = Signature((INPUT,), (OUTPUT,), context.spec.max_batch_size)
     dump = Dump(source, reference.key, ReferenceResult(signature, 64, 8, 1.0))
-    for each in combinations(context.spec):
+    for each in candidates_of(context.spec):
         convert = convert_work(context, dump, each)
         yield convert
         version = TENSORRT if each.format == "trt" else ""

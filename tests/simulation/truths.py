@@ -12,7 +12,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.api.status import ASKED_FOR, NOTICES, ConditionType
-from triton_operator.jobs.passing import PASSING
+from triton_operator.jobs.transient import TRANSIENT
 from triton_operator.planning.summary import SUMMARY
 
 Body = dict[str, Any]
@@ -273,7 +273,7 @@ def nothing_runs_while_stalled(told: Told) -> bool:
     running = {each["metadata"]["ownerReferences"][0]["uid"] for each in started}
     stages = {each["metadata"]["labels"][names.STAGE_LABEL] for each in told.jobs if each["metadata"]["uid"] in running}
     status, reason = told.says("Stalled")
-    return stages <= {"snapshot"} or status != "True" or reason in PASSING
+    return stages <= {"snapshot"} or status != "True" or reason in TRANSIENT
 
 
 def running_runs(told: Told) -> bool:

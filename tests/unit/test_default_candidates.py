@@ -60,7 +60,7 @@ def test_the_choice(source: str, image: str, fields: dict[str, Any], expected: l
 
 
 @given(
-    source=st.sampled_from(sorted(name for name, source in formats.SOURCES.items() if source.tried)),
+    source=st.sampled_from(sorted(name for name, source in formats.SOURCE_FORMATS.items() if source.tried)),
     image=st.sampled_from([CPU, NVIDIA, WITH_TENSORFLOW, "team/server:1"]),
     gpu=st.sampled_from([None, {}, H100, {"count": 0}]),
     conversion=st.sampled_from([{}, OWN_IMAGE]),
@@ -93,7 +93,7 @@ def test_the_converter_image_for_gpus_builds_engines_of_what_is_not_tensorflows(
 
 
 def test_every_source_format_has_a_choice() -> None:
-    assert {name for name in MODELS if formats.SOURCES[name].tried} == set(MODELS) - {
+    assert {name for name in MODELS if formats.SOURCE_FORMATS[name].tried} == set(MODELS) - {
         *formats.AS_GIVEN,
         formats.REPOSITORY,
     }

@@ -12,8 +12,8 @@ from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import violation
 from triton_operator.api.selection import Constraints, Objective
 from triton_operator.candidates.ranking import (
-    Choice,
     Contender,
+    RankedCandidate,
     best_row,
     comparison,
     improvement,
@@ -32,7 +32,7 @@ def contenders(rows: dict[str, list[Row]]) -> list[Contender]:
     return [Contender(name, found) for name, found in rows.items()]
 
 
-def order(choices: list[Choice]) -> list[str]:
+def order(choices: list[RankedCandidate]) -> list[str]:
     return [choice.name for choice in choices]
 
 
@@ -173,7 +173,7 @@ def test_why_another_was_not_taken_names_the_margin_and_the_load() -> None:
     assert improvement(best, other) == pytest.approx(20.0)
 
 
-def standing(choice: Choice) -> tuple[float, float]:
+def standing(choice: RankedCandidate) -> tuple[float, float]:
     return choice.distance, -choice.score
 
 
@@ -268,7 +268,7 @@ def test_who_is_better_is_within_the_noise_of_who_is_worse(one: Row, other: Row)
 def test_a_specs_bounds_are_in_the_units_of_the_rows() -> None:
     given = {"p50Latency": "800us", "p90Latency": "1.5s", "p95Latency": "0.1ms", "p99Latency": "20ms"}
     more = {"averageLatency": "1ms", "throughput": 300, "memory": "1Ki"}
-    assert Constraints.model_validate({**given, **more}).asked == (
+    assert Constraints.model_validate({**given, **more}).as_requests == (
         Constraint("P50LatencyMicroseconds", None, 800),
         Constraint("P90LatencyMicroseconds", None, 1_500_000),
         Constraint("P95LatencyMicroseconds", None, 100),
@@ -277,7 +277,7 @@ def test_a_specs_bounds_are_in_the_units_of_the_rows() -> None:
         Constraint("Throughput", 300, None),
         Constraint("UsedMemoryBytes", None, 1024),
     )
-    assert Constraints().asked == ()
+    assert Constraints().as_requests == ()
 
 
 def test_figures_and_bounds_are_told_in_the_words_and_units_of_the_spec() -> None:
@@ -297,14 +297,14 @@ def test_figures_and_bounds_are_told_in_the_words_and_units_of_the_spec() -> Non
         told.figure("UsedMemoryBytes", 9 * 2**30),
     ] == ["p99Latency 4000us", "averageLatency 0.0215s", "p50Latency 21.345ms", "throughput 90.12", "memory 9Gi"]
     slow = replace(row(90, p99=4000), average=100, memory_bytes=0)
-    broken = [violation(slow, [each]) for each in told.asked]
+    broken = [violation(slow, [each]) for each in told.as_requests]
     assert [told.broken(each) for each in broken if each] == [
         "p99Latency 4000us, at most 2500us",
         "throughput 90, at least 300",
         "memory was not measured, at most 8Gi",
     ]
-    assert told.told(slow) == "90 inferences/s, p99Latency 4000us"
+    assert told.row_words(slow) == "90 inferences/s, p99Latency 4000us"
     assert told.figure("Throughput", 299.996) == "throughput 299.996", "it is less than the bound"
     assert told.figure("UsedMemoryBytes", 8 * 2**30 + 1000) == "memory 8.000001Gi", "it is more than the bound"
     assert Constraints(throughput=1234567.5).words() == ["throughput at least 1234567.5"]
-    assert Constraints().told(slow) == "90 inferences/s, p99Latency 4ms"
+    assert Constraints().row_words(slow) == "90 inferences/s, p99Latency 4ms"

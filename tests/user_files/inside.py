@@ -28,7 +28,7 @@ from triton_converters.contract.conversion_requests import (
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.formats import FORMATS, SOURCE_FORMATS
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult, Signature, SourceResult
 from triton_converters.convert import comparison
@@ -91,7 +91,7 @@ def _candidate(
 def _agreement(request: ConvertRequest, signature: Signature, precision: str) -> tuple[bool, str]:
     """Whether the file's answers agree with the framework's, by the gate of the profile, and the largest error."""
     directory, tolerance = layout.candidate_directory(request.conversion_key), DEFAULT_TOLERANCES[precision]
-    if request.format not in SOURCES or not SOURCES[request.format].is_file:
+    if request.format not in SOURCE_FORMATS or not SOURCE_FORMATS[request.format].is_file:
         return True, "converted; no runtime of this format is here"
     code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
     try:

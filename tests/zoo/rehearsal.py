@@ -13,13 +13,13 @@ from tests.zoo.fetch import fetch
 from tests.zoo.models import ZooModel
 from tests.zoo.outcome import Outcome, outcome_of, smallest
 from tests.zoo.real_jobs import RealJobs
-from triton_converters.contract.formats import CONVERTER, SOURCES
+from triton_converters.contract.formats import CONVERTER, SOURCE_FORMATS
 from triton_plugin.reading.subject import parse
 
 
 def command(folder: Path, stage: str, request: Any) -> list[str]:
     """Return the program that runs a Job in its image; ``folder`` holds the source and the repository."""
-    image = CONVERTER if stage == "source" else SOURCES[request.model.format].image
+    image = CONVERTER if stage == "source" else SOURCE_FORMATS[request.model.format].image
     mounts = [f"{ROOT}:/src:ro", f"{folder}/source:/source:ro", f"{folder}/repository:/repository"]
     options = [word for mount in mounts for word in ("--mount", mount)]
     run = [sys.executable, "-m", "hack.imagebuild", "run", image, *options]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import Signature, Tensor
 
@@ -93,7 +93,7 @@ class ModelCode:
     """The model as the user gives it."""
 
     format: str
-    """A key of ``formats.SOURCES``."""
+    """A key of ``formats.SOURCE_FORMATS``."""
     entrypoint: Entrypoint
     """The file with ``get_model``; for a format that is a file, the model's own file or directory."""
     max_batch_size: int
@@ -285,4 +285,4 @@ class ConvertRequest(Document):
     @property
     def keeps_types(self) -> bool:
         """Whether the weights keep the types that the source's own file has: only Python code is loaded in fp32."""
-        return self.precision == "fp32" and SOURCES[self.model.format].is_file
+        return self.precision == "fp32" and SOURCE_FORMATS[self.model.format].is_file

@@ -32,7 +32,7 @@ class Format:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFormat:
     """A format in which a model may be given."""
 
     loader: str
@@ -108,8 +108,8 @@ _ONNX = {
 _TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
 _BY_ORDER = "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns"
 
-SOURCES: Mapping[str, Source] = {
-    "pyt": Source(
+SOURCE_FORMATS: Mapping[str, SourceFormat] = {
+    "pyt": SourceFormat(
         "triton_converters.load.pyt",
         CONVERTER,
         is_file=False,
@@ -117,7 +117,7 @@ SOURCES: Mapping[str, Source] = {
         tried=("onnx", "ts-trace"),
         tensors="those that get_model returns",
     ),
-    "ts-trace": Source(
+    "ts-trace": SourceFormat(
         "triton_converters.load.torchscript",
         CONVERTER,
         is_file=True,
@@ -127,7 +127,7 @@ SOURCES: Mapping[str, Source] = {
         tensors=_BY_ORDER,
     ),
     # The file does not say whether it was traced or scripted, and the loader does not need to know.
-    "ts-script": Source(
+    "ts-script": SourceFormat(
         "triton_converters.load.torchscript",
         CONVERTER,
         is_file=True,
@@ -137,7 +137,7 @@ SOURCES: Mapping[str, Source] = {
         suffixes=_TORCHSCRIPT_SUFFIXES,
         tensors=_BY_ORDER,
     ),
-    "onnx": Source(
+    "onnx": SourceFormat(
         "triton_converters.load.onnx",
         CONVERTER,
         is_file=True,
@@ -149,7 +149,7 @@ SOURCES: Mapping[str, Source] = {
         tensors="those of the graph",
         halves=True,
     ),
-    "tf-keras": Source(
+    "tf-keras": SourceFormat(
         "triton_converters.load.tf_keras",
         CONVERTER_TENSORFLOW,
         is_file=False,
@@ -157,7 +157,7 @@ SOURCES: Mapping[str, Source] = {
         tried=("onnx", "tf-savedmodel"),
         tensors="those that get_model returns, or else the Keras model's",
     ),
-    "tf-estimator": Source(
+    "tf-estimator": SourceFormat(
         "triton_converters.load.tf_estimator",
         CONVERTER_TENSORFLOW,
         is_file=False,
@@ -165,7 +165,7 @@ SOURCES: Mapping[str, Source] = {
         tried=("onnx", "tf-savedmodel"),
         tensors="those of get_serving_input_receiver_fn",
     ),
-    "tf-savedmodel": Source(
+    "tf-savedmodel": SourceFormat(
         "triton_converters.load.tf_savedmodel",
         CONVERTER_TENSORFLOW,
         is_file=True,
@@ -176,8 +176,8 @@ SOURCES: Mapping[str, Source] = {
         marker="saved_model.pb",
         tensors="those of the signature serving_default (saved_model_cli show --dir DIR --all)",
     ),
-    HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
-    TRITON_PYTHON: Source(
+    HPS: SourceFormat("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
+    TRITON_PYTHON: SourceFormat(
         "triton_converters.load.triton_python",
         CONVERTER,
         is_file=False,
@@ -185,10 +185,10 @@ SOURCES: Mapping[str, Source] = {
         tensors="those of the spec or, if it names none, of auto_complete_config",
         halves=True,
     ),
-    ENSEMBLE: Source(
+    ENSEMBLE: SourceFormat(
         "triton_converters.load.ensemble", CONVERTER, False, {}, tensors="those of ensemble.inputs", halves=True
     ),
-    REPOSITORY: Source(
+    REPOSITORY: SourceFormat(
         "",
         CONVERTER,
         is_file=True,
@@ -201,8 +201,8 @@ SOURCES: Mapping[str, Source] = {
 }
 """The sources by their names in spec.models[]."""
 
-DECLARING = tuple(name for name, source in SOURCES.items() if source.declares)
-SHOWN = {name: source.kind for name, source in SOURCES.items() if source.kind}
+DECLARING = tuple(name for name, source in SOURCE_FORMATS.items() if source.declares)
+SHOWN = {name: source.kind for name, source in SOURCE_FORMATS.items() if source.kind}
 """The formats that a file itself shows, with what it is in words."""
 
 THROUGH = {"trt": "onnx"}
@@ -214,7 +214,7 @@ def refusal(source: str, target: str, accelerator: str) -> tuple[Reason, str] | 
 
     The message names what is possible. Raises KeyError for a format that does not exist.
     """
-    known = SOURCES[source].converters
+    known = SOURCE_FORMATS[source].converters
     if target not in known:
         message = f"format {source} cannot be converted to {target}; it can be converted to {', '.join(known)}"
         return Reason.CONVERSION_UNSUPPORTED, message

@@ -9,7 +9,7 @@ from pathlib import Path
 from triton_converters.claim_store.dump import Arrays, Batch, read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
-from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.formats import FORMATS, SOURCE_FORMATS
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.results import Signature
 from triton_converters.gates import agreement
@@ -30,7 +30,7 @@ def max_absolute_error(
     ``directory`` holds the converted file. The error is None if the Job has no runtime of the format, if the file does
     not run, or if it answers NaN or infinity; the last two with a warning.
     """
-    if request.format not in SOURCES or not SOURCES[request.format].is_file:
+    if request.format not in SOURCE_FORMATS or not SOURCE_FORMATS[request.format].is_file:
         return None, ()
     code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
     largest = 0.0

@@ -28,7 +28,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.convert import onnx_apart, onnx_exclusion, onnx_graph
 from triton_converters.gates.agreement import LEAST_SIGNAL_TO_NOISE
-from triton_converters.gates.answers import Answers, Infer, scales_of, serve
+from triton_converters.gates.answers import Answers, Infer, collect, scales_of
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.precision import weight_data_types
 from triton_converters.gates.samples import Sample, cut, join
@@ -281,7 +281,7 @@ def _judged(method: Method, path: Path, data: _Data, scales: Mapping[str, Scale]
     """Ask the graph for what the framework answered, and judge it as the gate will; ``scales``: the reference's."""
     try:
         runtime = _opened(path, data.signature)
-        answers = serve(_infer(runtime, data.signature), data.judged, data.signature, TOLERANCE, scales)
+        answers = collect(_infer(runtime, data.signature), data.judged, data.signature, TOLERANCE, scales)
     except StageError as error:
         return _Try(method, path, None, error.message)
     try:

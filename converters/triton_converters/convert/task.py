@@ -10,7 +10,7 @@ from typing import Any
 
 from triton_converters.claim_store.dump import Arrays
 from triton_converters.contract.conversion_requests import ConvertRequest
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.results import Signature
 from triton_converters.load.framework import Framework
 
@@ -74,5 +74,5 @@ def convert(task: Task, directory: Path) -> None:
     StageError: ConversionUnsupported, ConversionFailed, TensorRtUnavailable; any other exception
     is taken for the exporter's and becomes ConversionFailed.
     """
-    module = SOURCES[task.request.model.format].converters[task.request.format]
+    module = SOURCE_FORMATS[task.request.model.format].converters[task.request.format]
     importlib.import_module(module).convert(task, directory)

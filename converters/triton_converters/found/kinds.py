@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from triton_converters.contract.formats import SHOWN, SOURCES
+from triton_converters.contract.formats import SHOWN, SOURCE_FORMATS
 from triton_converters.found import signs
 from triton_converters.found.content import Content
 
-SAVED_MODEL = SOURCES["tf-savedmodel"].marker
+SAVED_MODEL = SOURCE_FORMATS["tf-savedmodel"].marker
 FILE, FOLDER = (False,), (True,)
 EITHER = (*FILE, *FOLDER)
 

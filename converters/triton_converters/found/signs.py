@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.found import protobuf
 from triton_converters.found.content import ZIP, Content
 
-SAVED_MODEL = SOURCES["tf-savedmodel"].marker
+SAVED_MODEL = SOURCE_FORMATS["tf-savedmodel"].marker
 PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 """The first bytes of a pickle, by its protocol."""
 PICKLED = (b"sklearn", b"xgboost", b"lightgbm", b"catboost")

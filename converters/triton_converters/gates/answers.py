@@ -95,7 +95,7 @@ def scales_of(reference: Iterable[Batch], batched: bool, tolerance: Tolerance, p
     return measure(reference, batched) if tolerance.is_default(precision) else {}
 
 
-def serve(
+def collect(
     infer: Infer,
     batches: Iterable[Batch],
     signature: Signature,

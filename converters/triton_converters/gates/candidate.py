@@ -12,7 +12,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, ServedModel, Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
-from triton_converters.gates.answers import Answers, Infer, serve
+from triton_converters.gates.answers import Answers, Infer, collect
 from triton_converters.gates.engines import check_engines
 from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.precision import HALVES, check_precision
@@ -21,7 +21,7 @@ from triton_converters.gates.signature import check_signature
 
 
 @dataclass
-class Trial:
+class ServedCandidate:
     """A candidate on its server, and the part of the reference that it must answer.
 
     No field has a default: the profile and the search each have to say what a new gate wants to know.
@@ -31,7 +31,7 @@ class Trial:
     """Asks the server for its signature."""
     infer: Infer
     signature: Signature
-    """The inputs and outputs that the candidate must serve."""
+    """The inputs and outputs that the candidate must collect."""
     precision: str
     tolerance: Tolerance
     scales: Callable[[], Mapping[str, Scale]]
@@ -55,45 +55,45 @@ class Trial:
 class Gate:
     """A check, and the reasons that are a verdict on the candidate; any other ends the Job, which may run again."""
 
-    check: Callable[[Trial], None]
+    check: Callable[[ServedCandidate], None]
     reasons: frozenset[Reason]
 
 
-def _precision(trial: Trial) -> None:
-    for path, model in trial.files:
-        check_precision(path, model.format, model.precision, trial.published)
+def _precision(candidate: ServedCandidate) -> None:
+    for path, model in candidate.files:
+        check_precision(path, model.format, model.precision, candidate.published)
 
 
-def _signature(trial: Trial) -> None:
-    check_signature(trial.declared(), trial.signature, trial.signature.max_batch_size)
+def _signature(candidate: ServedCandidate) -> None:
+    check_signature(candidate.declared(), candidate.signature, candidate.signature.max_batch_size)
 
 
-def _outputs(trial: Trial) -> None:
-    precision, tolerance = _computes_in(trial)
-    asked = trial.signature, tolerance, trial.scales()
-    trial.answers = serve(trial.infer, trial.batches, *asked, trial.keep_outputs)
-    trial.answers.include(serve(trial.infer, trial.sizes, *asked))
-    check_outputs(trial.answers, precision, tolerance, trial.precision)
+def _outputs(candidate: ServedCandidate) -> None:
+    precision, tolerance = _computes_in(candidate)
+    asked = candidate.signature, tolerance, candidate.scales()
+    candidate.answers = collect(candidate.infer, candidate.batches, *asked, candidate.keep_outputs)
+    candidate.answers.include(collect(candidate.infer, candidate.sizes, *asked))
+    check_outputs(candidate.answers, precision, tolerance, candidate.precision)
 
 
-def _computes_in(trial: Trial) -> tuple[str, Tolerance]:
+def _computes_in(candidate: ServedCandidate) -> tuple[str, Tolerance]:
     """Return the precision that the candidate computes in, and its tolerance.
 
     A file of halves that is served as it is has the precision fp32, because nothing is cast, but rounds as fp16 does.
     So does a graph that answers in halves, whatever its weights are.
     """
-    is_half = any(each in HALVES for each in trial.published[:1]) or any(
-        each.data_type in HALVES for each in trial.signature.outputs
+    is_half = any(each in HALVES for each in candidate.published[:1]) or any(
+        each.data_type in HALVES for each in candidate.signature.outputs
     )
-    if trial.precision != "fp32" or not is_half:
-        return trial.precision, trial.tolerance
-    if not trial.tolerance.is_default("fp32"):
-        return "fp16", trial.tolerance
-    return "fp16", replace(DEFAULT_TOLERANCES["fp16"], integers=trial.tolerance.integers)
+    if candidate.precision != "fp32" or not is_half:
+        return candidate.precision, candidate.tolerance
+    if not candidate.tolerance.is_default("fp32"):
+        return "fp16", candidate.tolerance
+    return "fp16", replace(DEFAULT_TOLERANCES["fp16"], integers=candidate.tolerance.integers)
 
 
-def _engines(trial: Trial) -> None:
-    check_engines(trial.engine_caches)
+def _engines(candidate: ServedCandidate) -> None:
+    check_engines(candidate.engine_caches)
 
 
 GATES = (
@@ -112,11 +112,11 @@ VERDICTS = frozenset[Reason]().union(*(gate.reasons for gate in GATES))
 """The reasons for which a candidate fails."""
 
 
-def judge(trial: Trial) -> StageError | None:
+def judge(candidate: ServedCandidate) -> StageError | None:
     """Run the gates in turn; return why the candidate fails, or None if it passes them all."""
     for gate in GATES:
         try:
-            gate.check(trial)
+            gate.check(candidate)
         except StageError as error:
             if error.reason not in gate.reasons:
                 raise

@@ -10,7 +10,7 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import MOST_ASKED, Step
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.load import server_tensors
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
@@ -64,7 +64,7 @@ class Called:
     @property
     def halves(self) -> bool:
         """Whether the model's inputs and outputs may be float16."""
-        return SOURCES[self.step.code.format].halves
+        return SOURCE_FORMATS[self.step.code.format].halves
 
     def answer(self, request: InferenceRequest) -> InferenceResponse:
         """Return the response of a server to a request, which the step made, and keep what went through the model.

@@ -7,7 +7,7 @@ from typing import Protocol
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES, TRITON_PYTHON
+from triton_converters.contract.formats import SOURCE_FORMATS, TRITON_PYTHON
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import usable_names
@@ -51,10 +51,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     Raises StageError: ModelConfigRefused if the user's config.pbtxt declares something else; CheckpointInvalid of a
     file, or EntrypointInvalid of code, whose tensors have names that cannot be served.
     """
-    loaded: Framework = importlib.import_module(SOURCES[model.format].loader).load(source, model, output_format)
+    loaded: Framework = importlib.import_module(SOURCE_FORMATS[model.format].loader).load(source, model, output_format)
     if model.declared is not None:
         loaded = as_declared(loaded, model.declared)
     if why := usable_names.fault(loaded.inputs, loaded.outputs, model.format == TRITON_PYTHON):
-        reason = Reason.CHECKPOINT_INVALID if SOURCES[model.format].is_file else Reason.ENTRYPOINT_INVALID
+        reason = Reason.CHECKPOINT_INVALID if SOURCE_FORMATS[model.format].is_file else Reason.ENTRYPOINT_INVALID
         raise StageError(reason, f"{loaded.path}: {why}")
     return loaded

@@ -155,7 +155,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RunOutcome:
     """How a run of perf_analyzer went."""
 
     argv: tuple[str, ...]
@@ -260,21 +260,21 @@ def _announce(plan: Plan, runs: Sequence[Run], after: Sequence[Point], where: st
 
 def _measure(plan: Plan, run: Run, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
     """Return the row of the first run that gives one, and its argv."""
-    attempt = _attempt(plan, run, invoke)
-    while attempt.row is None and (following := run.following(attempt.rate, attempt.excess)) is not None:
-        if attempt.excess is not None:
-            words = f"perf_analyzer {attempt.excess}; it is measured again with fewer requests"
+    outcome = _measure_once(plan, run, invoke)
+    while outcome.row is None and (following := run.following(outcome.rate, outcome.excess)) is not None:
+        if outcome.excess is not None:
+            words = f"perf_analyzer {outcome.excess}; it is measured again with fewer requests"
             print(f"{run.point.name}: {words}", flush=True)
-        run, attempt = following, _attempt(plan, following, invoke)
-    if attempt.row is not None:
-        return attempt.row, attempt.argv
-    words, reason = str(attempt.excess or "found no window with a request in it"), Reason.MEASUREMENT_FAILED
-    if isinstance(attempt.excess, MemoryError):
+        run, outcome = following, _measure_once(plan, following, invoke)
+    if outcome.row is not None:
+        return outcome.row, outcome.argv
+    words, reason = str(outcome.excess or "found no window with a request in it"), Reason.MEASUREMENT_FAILED
+    if isinstance(outcome.excess, MemoryError):
         words, reason = f"{words}, {TOO_LARGE}", Reason.OUT_OF_MEMORY
-    raise _failed(run.point, words, reason) from attempt.excess
+    raise _failed(run.point, words, reason) from outcome.excess
 
 
-def _attempt(plan: Plan, run: Run, invoke: Invoke) -> Attempt:
+def _measure_once(plan: Plan, run: Run, invoke: Invoke) -> RunOutcome:
     """Run perf_analyzer once, and again where the server only renewed its connection."""
     point, argv = run.point, run.arguments(plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
@@ -285,13 +285,13 @@ def _attempt(plan: Plan, run: Run, invoke: Invoke) -> Attempt:
                 done = invoke(argv, plan.directory, run.most_seconds)
         except TimeoutError as error:
             words = f"did not end within {run.most_seconds:.0f} s with windows of {run.windows}: {error}"
-            return Attempt(argv, excess=TimeoutError(words))
+            return RunOutcome(argv, excess=TimeoutError(words))
         except MemoryError as error:
-            return Attempt(argv, excess=error)
+            return RunOutcome(argv, excess=error)
         with (plan.directory / f"{point.name}.log").open("a", encoding="utf-8") as log:
             log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
         if done.exit_code == -signal.SIGKILL:
-            return Attempt(argv, excess=MemoryError("was killed at its memory limit"))
+            return RunOutcome(argv, excess=MemoryError("was killed at its memory limit"))
         if not perf_output.is_reconnecting(done.output):
             break
     rate = perf_output.requests_per_second(done.output, point.client_batch_size)
@@ -306,11 +306,11 @@ def _attempt(plan: Plan, run: Run, invoke: Invoke) -> Attempt:
             )
         except ReportError as error:
             raise _failed(point, f"wrote a report that cannot be used: {error}") from error
-        return Attempt(argv, row, rate)
+        return RunOutcome(argv, row, rate)
     if not perf_output.is_unstable(done.output):
         message = f"ended with exit code {done.exit_code} without a row: {perf_output.last_lines(done.output)}"
         raise _failed(point, message)
-    return Attempt(argv, rate=rate)
+    return RunOutcome(argv, rate=rate)
 
 
 def _failed(point: Point, message: str, reason: Reason = Reason.MEASUREMENT_FAILED) -> StageError:

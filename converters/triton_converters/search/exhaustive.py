@@ -1,11 +1,11 @@
 """The exhaustive search: every point of the space, distant ones first, so that even a small budget gives a survey."""
 
 from triton_converters.contract.results import Tuning
-from triton_converters.search.path import Path, Setup
+from triton_converters.search.path import SearchPath, Setup
 from triton_converters.search.space import Space
 
 
-def sweep(space: Space) -> Path:
+def sweep(space: Space) -> SearchPath:
     """Yield every point once: the base, then configurations from a coarse grid to finer ones, each with all loads."""
     ranks = [_coarse_first(len(axis.values)) for axis in space.axes]
     fineness: dict[Tuning, tuple[int, int]] = {space.base: (-1, 0)}

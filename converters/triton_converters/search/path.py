@@ -19,11 +19,11 @@ class Setup(NamedTuple):
     load: LoadLevel
 
 
-Path = Generator[Setup, Row | None, None]
+SearchPath = Generator[Setup, Row | None, None]
 """Yields points and is sent their rows; None: the configuration cannot be served."""
 
 
-def follow(path: Path, answer: Callable[[Setup], Row | None]) -> None:
+def follow(path: SearchPath, answer: Callable[[Setup], Row | None]) -> None:
     """Walk a path to its end; any exception of ``answer`` ends the walk."""
     with suppress(StopIteration):
         point = next(path)

@@ -12,7 +12,7 @@ from triton_converters.contract.measurement_requests import Measurement, SearchR
 from triton_converters.contract.results import Row, Signature, Tuning
 from triton_converters.gates import engines
 from triton_converters.gates.answers import scales_of
-from triton_converters.gates.candidate import Trial, judge
+from triton_converters.gates.candidate import ServedCandidate, judge
 from triton_converters.gates.scale import Scale
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.load_input import LoadInput
@@ -91,7 +91,7 @@ class Probe:
     def _judge(self, tuning: Tuning) -> StageError | None:
         """Return why a loaded configuration fails on the reference's first samples, in requests of each size."""
         batch = next(read_batches(self._reference))
-        trial = Trial(
+        candidate = ServedCandidate(
             declared=self.server.signature,
             infer=self.server.infer,
             signature=replace(self.signature, max_batch_size=tuning.max_batch_size),
@@ -105,9 +105,9 @@ class Probe:
             keep_outputs=False,
             engine_caches=engines.directories(layout.model_repository(self.request.revision)),
         )
-        failed = judge(trial)
-        if failed is None and trial.answers is not None:
-            self.output_bytes = max(self.output_bytes, *trial.answers.output_bytes.values())
+        failed = judge(candidate)
+        if failed is None and candidate.answers is not None:
+            self.output_bytes = max(self.output_bytes, *candidate.answers.output_bytes.values())
         return failed
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import order
-from triton_converters.search.path import Path, Setup
+from triton_converters.search.path import SearchPath, Setup
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
 STEP_GAIN = 0.07
@@ -97,7 +97,7 @@ class _Climber:
                 self.rows[point] = row
         return self.seen[point]
 
-    def survey(self) -> Path:
+    def survey(self) -> SearchPath:
         """Look at the base with every load, all of which its profile measured; then choose the load to begin with."""
         found: list[Standing] = []
         for at in range(self._loads_of(self.place)):
@@ -111,7 +111,7 @@ class _Climber:
         self.at = max((at for at in near if self._bound(best, at) < self.seen[best]), default=found.index(min(found)))
         self.here, self.ceiling = found[self.at], len(found) - 1
 
-    def descend(self, axes: int) -> Path:
+    def descend(self, axes: int) -> SearchPath:
         """Walk along the first ``axes`` axes in turn, until no step along any of them is better."""
         axis = without_step = 0
         while without_step < axes:
@@ -209,7 +209,7 @@ class _Climber:
         self.place, self.here = self.places[best], self.seen[best]
         return True
 
-    def settle(self) -> Path:
+    def settle(self) -> SearchPath:
         """Look around the best until nothing new is promising; every look that finds a better one starts anew."""
         while found := next(self._promising(), None):
             place, at = found
@@ -344,7 +344,7 @@ class _Climber:
         return len(self.space.servable(self.space.tuning(place)))
 
 
-def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
+def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> SearchPath:
     """Return the path of a hill climb from the base; it ends when no step along any axis or load is better.
 
     It also ends when a tenth of the space, or FEWEST points of a small one, is asked for. The base costs nothing.
@@ -357,7 +357,7 @@ def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[C
             point = path.send((yield point))
 
 
-def _whole(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
+def _whole(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> SearchPath:
     climber = _Climber(space, objectives, constraints, space.base_place)
     yield from climber.survey()
     if not climber.seen:

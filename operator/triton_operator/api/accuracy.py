@@ -34,7 +34,7 @@ class MetricThreshold(ApiType):
     """Maximum absolute difference, in both directions, between the metric of the served outputs and that of the
     reference. It says nothing of the metric itself. Default: no bound."""
 
-    def asked(self) -> Threshold:
+    def as_request(self) -> Threshold:
         """Return the threshold as the gate takes it."""
         return Threshold(self.metric, self.min, self.max, self.max_degradation)
 

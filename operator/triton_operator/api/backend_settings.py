@@ -12,7 +12,7 @@ hps_backend/src/model_state.cpp of hugectr_backend.
 from collections.abc import Iterable, Mapping
 
 from triton_converters.contract.backend_parameters import PARAMETERS
-from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.formats import FORMATS, SOURCE_FORMATS
 from triton_operator.api.schema import cel_list
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +55,7 @@ def refused_parameters(parameters: Iterable[str], formats: Iterable[str]) -> lis
 def _served_by(backend: str) -> str:
     """Return the CEL expression on a model: whether the backend serves one of its candidates, or may do so."""
     formats = [name for name, form in FORMATS.items() if form.backend == backend]
-    sources = [name for name, source in SOURCES.items() if any(each in formats for each in source.converters)]
+    sources = [name for name, source in SOURCE_FORMATS.items() if any(each in formats for each in source.converters)]
     listed = "has(self.candidates) && self.candidates.size() > 0"
     of_candidate = f"self.candidates.exists(c, c.format in {cel_list(formats)})"
     return f"({listed} ? {of_candidate} : !has(self.format) || self.format in {cel_list(sources)})"

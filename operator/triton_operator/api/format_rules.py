@@ -14,14 +14,14 @@ from triton_converters.contract.formats import (
     FORMATS,
     HPS,
     REPOSITORY,
-    SOURCES,
+    SOURCE_FORMATS,
     TRITON_PYTHON,
 )
 from triton_converters.contract.layout import UNPUBLISHED
 from triton_operator.api.schema import cel_list
 
 CelRule = tuple[str, str]
-MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}
+MODELS = {name: source for name, source in SOURCE_FORMATS.items() if name != ENSEMBLE}
 """The values of spec.models[].format."""
 NEEDING_GPU = tuple(name for name, form in FORMATS.items() if form.needs_gpu)
 """Formats that are built for one GPU product and served only on it."""

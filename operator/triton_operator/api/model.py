@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_converters.contract import overrides
-from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES, TRITON_PYTHON
+from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCE_FORMATS, TRITON_PYTHON
 from triton_converters.contract.results import Signature, Tensor
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.duration import Span, Within
@@ -134,7 +134,7 @@ class Quantization(ApiType):
     """Types of ONNX operators that stay in fp32, such as `Gemm`. Default: none."""
 
 
-class Candidate(ApiType):
+class ModelCandidate(ApiType):
     """One way to serve the model: a format, a precision and an accelerator."""
 
     model_config = ConfigDict(json_schema_extra=rules(*accelerator_rules(), *int8_rules()))
@@ -231,7 +231,7 @@ class Model(ApiType):
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[
-        list[Candidate],
+        list[ModelCandidate],
         Field(
             max_length=16,
             json_schema_extra=list_map("name"),
@@ -250,7 +250,7 @@ class Model(ApiType):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse what the CRD's rules refuse, in objects that are older than a rule too."""
-        possible = SOURCES[self.format].converters if self.format else FORMATS
+        possible = SOURCE_FORMATS[self.format].converters if self.format else FORMATS
         formats: Iterable[str] = [each.format for each in self.candidates] or possible
         if refused := refused_parameters(self.config.parameters, formats):
             raise ValueError(

@@ -7,7 +7,7 @@ from pydantic import Field
 from triton_converters.contract.document import given
 from triton_converters.contract.results import RepositoryModel, Signature, Tensor
 from triton_operator.api.duration import written
-from triton_operator.api.model import Candidate, DynamicBatching, Model, ModelConfiguration, SourceFormat
+from triton_operator.api.model import DynamicBatching, Model, ModelCandidate, ModelConfiguration, SourceFormat
 from triton_operator.api.schema import ApiType, SourcePath, list_map
 from triton_operator.api.spec import TritonDeploymentSpec
 
@@ -98,7 +98,7 @@ class ResolvedModel(ApiType):
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
     """`config.maxBatchSize` of a model whose spec leaves it out, as its graph and the framework's run show. Above 1 the
     dynamic batcher is on, unless the spec sets it."""
-    candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
+    candidates: Annotated[list[ModelCandidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
     """Candidates of a model whose spec lists none."""

@@ -27,7 +27,7 @@ class Objective(ApiType):
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Weight of the objective relative to the other objectives. Default: 1."""
 
-    def asked(self) -> requests.Objective:
+    def as_request(self) -> requests.Objective:
         """Return the objective as the ranking and a search's request take it."""
         return requests.Objective(REQUESTED[self.metric], self.weight)
 
@@ -57,7 +57,7 @@ class Constraints(ApiType):
         return {REQUESTED[name]: bound for name, bound in written.items()}
 
     @cached_property
-    def asked(self) -> tuple[requests.Constraint, ...]:
+    def as_requests(self) -> tuple[requests.Constraint, ...]:
         """The bounds as the ranking and a search's request take them: in microseconds, samples/s and bytes."""
         return tuple(_constraint(metric, bound) for metric, bound in self.bounds.items())
 
@@ -73,7 +73,7 @@ class Constraints(ApiType):
         """Return a row's figure in a spec's words, in the unit of its bound, such as "p99Latency 4ms"."""
         return f"{NAMES[metric]} {figure(metric, value, self.bounds.get(metric))}"
 
-    def told(self, row: Row) -> str:
+    def row_words(self, row: Row) -> str:
         """Return the figures of a row that every message tells."""
         return f"{row.throughput:g} inferences/s, {self.figure(P99, row.p99)}"
 

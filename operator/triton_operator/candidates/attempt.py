@@ -1,4 +1,4 @@
-"""A candidate on its way through the stages. Pure."""
+"""How far a candidate came through the stages. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -7,15 +7,15 @@ from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
-from triton_operator.candidates.combination import Combination
+from triton_operator.candidates.candidate import Candidate
 from triton_operator.observed.trouble import Trouble
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A candidate with its state, its results and their keys so far."""
+    """What became of a candidate so far: its state, its results and their keys."""
 
-    candidate: Combination
+    candidate: Candidate
     key: str = ""
     """Key of the candidate's revision."""
     state: CandidateState = "Pending"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from triton_converters.contract.formats import AS_GIVEN, CONVERTER_TENSORFLOW, FORMATS, SOURCES
-from triton_operator.api.model import Candidate, Model
+from triton_converters.contract.formats import AS_GIVEN, CONVERTER_TENSORFLOW, FORMATS, SOURCE_FORMATS
+from triton_operator.api.model import Model, ModelCandidate
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
@@ -20,7 +20,7 @@ def takes_defaults(model: Model) -> bool:
     return not model.candidates and model.format not in AS_GIVEN
 
 
-def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[Candidate, ...]:
+def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[ModelCandidate, ...]:
     """Return at most three candidates for the images. A model of an ensemble has one: they multiply.
 
     ``model``: its format is known. A model of a Triton repository, which somebody serves already, keeps its format.
@@ -35,7 +35,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
 
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
-    formats = SOURCES[model.format or ""].tried
+    formats = SOURCE_FORMATS[model.format or ""].tried
     if spec.gpu_count == 0:
         yield from ((name, "fp32", "none") for name in formats)
         return
@@ -49,7 +49,7 @@ def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[
 
 def _runs_in_torch(model: Model) -> bool:
     """Whether the model runs in the converter image for GPUs, which has TensorRT; that for TensorFlow has none."""
-    return SOURCES[model.format or ""].image != CONVERTER_TENSORFLOW
+    return SOURCE_FORMATS[model.format or ""].image != CONVERTER_TENSORFLOW
 
 
 def _is_served(image: str, model: Model, format_name: str, precision: str, accelerator: str) -> bool:
@@ -59,8 +59,8 @@ def _is_served(image: str, model: Model, format_name: str, precision: str, accel
     return not needs_release and not lacks_tensorrt and not server_image.refusal(image, model.format or "", format_name)
 
 
-def _candidate(format_name: str, precision: str, accelerator: str) -> Candidate:
+def _candidate(format_name: str, precision: str, accelerator: str) -> ModelCandidate:
     name_parts = [format_name, accelerator, precision] if accelerator != "none" else [format_name, precision]
-    return Candidate.model_validate(
+    return ModelCandidate.model_validate(
         {"name": "-".join(name_parts), "format": format_name, "precision": precision, "accelerator": accelerator}
     )

@@ -41,7 +41,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RankedCandidate:
     """A candidate's best row: the best one that meets every constraint, or else the closest to meeting them."""
 
     name: str
@@ -68,7 +68,7 @@ class Choice:
 
 def rank(
     contenders: Sequence[Contender], objectives: Sequence[Objective], constraints: Sequence[Constraint]
-) -> list[Choice]:
+) -> list[RankedCandidate]:
     """Rank the contenders from best to worst; a contender without rows is left out.
 
     Those that meet every constraint come first, by score; the others follow, by distance. One exception: the first is
@@ -97,12 +97,12 @@ def rank(
 
 def best_row(
     rows: Sequence[Row], objectives: Sequence[Objective], constraints: Sequence[Constraint], name: str = ""
-) -> Choice:
+) -> RankedCandidate:
     """Return the best of the rows; there must be at least one."""
-    requested = tuple(objective.asked() for objective in objectives)
+    requested = tuple(objective.as_request() for objective in objectives)
     row = min(rows, key=lambda each: scoring.order(each, requested, constraints))
     bindings = (each for bound in constraints for each in _bindings(row, bound))
-    return Choice(
+    return RankedCandidate(
         name=name,
         row=row,
         score=scoring.score(row, requested),
@@ -117,7 +117,7 @@ def load_words(row: Row) -> str:
     return f"batch {row.batch_size}, {load}"
 
 
-def improvement(one: Choice, other: Choice) -> float:
+def improvement(one: RankedCandidate, other: RankedCandidate) -> float:
     """Return how much better `one` is than `other`, in percent of the other's figures, weighted like the objectives."""
     if one.score == other.score:
         return 0.0
@@ -131,17 +131,17 @@ def percent_words(value: float) -> str:
     return "far" if isinf(value) else f"{value:.1f} %"
 
 
-def noise(one: Choice, other: Choice) -> float:
+def noise(one: RankedCandidate, other: RankedCandidate) -> float:
     """Return the percent by which two may differ and still count as equal: the larger spread of their windows."""
     return min(max(one.row.spread, other.row.spread), LARGEST_NOISE_PERCENT)
 
 
-def is_within_noise(best: Choice, other: Choice) -> bool:
+def is_within_noise(best: RankedCandidate, other: RankedCandidate) -> bool:
     """Whether the other is worse than the best by no more than noise."""
     return -improvement(other, best) <= noise(best, other)
 
 
-def comparison(first: Choice, other: Choice) -> str:
+def comparison(first: RankedCandidate, other: RankedCandidate) -> str:
     """Return how `other` compares with `first`, which is ranked first, in words. Both meet every constraint."""
     worse_percent = -improvement(other, first)
     if worse_percent < 0:
@@ -171,7 +171,7 @@ def _pareto_names(contenders: Sequence[Contender], metrics: Sequence[str]) -> se
 
 
 def _trade_off(objectives: Sequence[Objective]) -> Sequence[str]:
-    metrics = [objective.asked().metric for objective in objectives]
+    metrics = [objective.as_request().metric for objective in objectives]
     return metrics if len(metrics) > 1 else TRADE_OFF
 
 

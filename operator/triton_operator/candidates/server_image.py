@@ -2,7 +2,7 @@
 
 import re
 
-from triton_converters.contract.formats import FORMATS, HPS, SOURCES, unserved
+from triton_converters.contract.formats import FORMATS, HPS, SOURCE_FORMATS, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
 """The last part of the repository of this project's CPU image."""
@@ -48,7 +48,7 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
     """
     backend = FORMATS[format_name].backend
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
-        served_formats = [name for name in SOURCES[source].converters if FORMATS[name].backend in CPU_BACKENDS]
+        served_formats = [name for name in SOURCE_FORMATS[source].converters if FORMATS[name].backend in CPU_BACKENDS]
         return (
             f"image {image} has no backend {backend}, which format {format_name} needs; use format"
             f" {', '.join(served_formats)}, or one of NVIDIA's images in spec.serving.image"

@@ -15,7 +15,7 @@ from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, Onn
 from triton_operator.api.model import TensorRtOptions as TensorRt
 from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
-from triton_operator.candidates.combination import Combination, Member
+from triton_operator.candidates.candidate import Candidate, Member
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key, step_packages_key
 from triton_operator.jobs.reference import Dump, examples_key, model_code, model_volumes, served_code
@@ -29,13 +29,13 @@ SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 ``tensorrt`` is one of them too."""
 
 
-def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work[ConvertRequest, ConvertResult]:
+def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work[ConvertRequest, ConvertResult]:
     """Return the Job's work. The conversion key covers what changes the file, the revision key config.pbtxt too."""
     return work_and_damages(context, dump, candidate)[0]
 
 
 def work_and_damages(
-    context: Context, dump: Dump, candidate: Combination
+    context: Context, dump: Dump, candidate: Candidate
 ) -> tuple[Work[ConvertRequest, ConvertResult], Mapping[str, Damage]]:
     """Return the Job's work, and the damages of the revision under earlier keys, by these keys."""
     request = _request(context, dump, candidate)
@@ -63,7 +63,7 @@ def work_and_damages(
     return work, damages
 
 
-def _request(context: Context, dump: Dump, candidate: Combination) -> ConvertRequest:
+def _request(context: Context, dump: Dump, candidate: Candidate) -> ConvertRequest:
     """Return the request without the key, the candidate's name and the reference."""
     members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
     accelerated = [member for member in members if member.accelerator == "trt"]
@@ -134,7 +134,7 @@ def _quantization(member: Member) -> Quantization | None:
     return Quantization(asked.calibration_samples, tuple(sorted(set(asked.excluded_operators)))) if asked else None
 
 
-def _ensemble_request(context: Context, candidate: Combination, members: Sequence[ConvertRequest]) -> ConvertRequest:
+def _ensemble_request(context: Context, candidate: Candidate, members: Sequence[ConvertRequest]) -> ConvertRequest:
     """Return the request for all models of an ensemble."""
     return replace(
         members[0],

@@ -22,7 +22,7 @@ from triton_converters.contract.saturation import latency_bounds
 from triton_operator.api.duration import amount
 from triton_operator.api.performance import ConcurrencyRange, MeasurementOptions, OfflineSweep, OnlineSweep
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination
+from triton_operator.candidates.candidate import Candidate
 from triton_operator.context import Context
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import key_measurement
@@ -107,7 +107,7 @@ def has_time_limit(context: Context) -> bool:
     return spec.performance.online is None and spec.serving.autoscaling is None
 
 
-def offline_sweep(context: Context, candidate: Combination) -> Sweep:
+def offline_sweep(context: Context, candidate: Candidate) -> Sweep:
     """Return the offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
     sweep = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
@@ -115,7 +115,7 @@ def offline_sweep(context: Context, candidate: Combination) -> Sweep:
     return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
 
 
-def online_sweep(context: Context, candidate: Combination) -> Sweep:
+def online_sweep(context: Context, candidate: Candidate) -> Sweep:
     """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
     sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1))
     sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
@@ -143,11 +143,11 @@ def open_loop(context: Context) -> OpenLoop:
     )
     if autoscaling is None:
         return open_loop
-    bounds = latency_bounds(context.spec.selection.constraints.asked)
+    bounds = latency_bounds(context.spec.selection.constraints.as_requests)
     return replace(open_loop, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 
-def _accepted_sizes(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
+def _accepted_sizes(context: Context, candidate: Candidate, sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
     maximum = candidate.max_batch_size(context.spec)
     return tuple(size for size in sizes if size <= maximum or maximum == 0)

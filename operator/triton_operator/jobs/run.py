@@ -12,7 +12,7 @@ from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
-from triton_operator.jobs.passing import awaits_input, failed_seconds, seconds_until_due, with_times
+from triton_operator.jobs.transient import awaits_input, failed_seconds, seconds_until_due, with_times
 from triton_operator.names import RETRY_ANNOTATION
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.gpu import NO_GPU, NodeGpu
@@ -88,7 +88,7 @@ def run(
     whose pod never ends, because of what a webhook added to it, goes once its record or failure is known. One that is
     recorded goes if it would run again: Kueue suspended it, or its pod went before the Job was complete.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
-    ``repeats``: whether work whose failure passes by itself is tried again after a pause (`passing.PASSING`).
+    ``repeats``: whether work whose failure passes by itself is tried again after a pause (`transient.TRANSIENT`).
     ``gives_up_after``: seconds of failing after which it is not; by default it always is.
 
     A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from triton_converters.contract.formats import DECLARING, SHOWN
 from triton_operator import names
-from triton_operator.api.model import Candidate, Model, SourceFormat
+from triton_operator.api.model import Model, ModelCandidate, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
@@ -104,7 +104,7 @@ def _with_choices(context: Context, findings: _Findings, mixes: bool = False) ->
 def _resolved_model(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
     """Return what is found or chosen for a model."""
     recorded = findings.recorded.get(model.name, ResolvedModel(name=model.name))
-    candidates: list[Candidate] = []
+    candidates: list[ModelCandidate] = []
     if takes_defaults(model):
         candidates = recorded.candidates or list(default_candidates(findings.spec, model, context.images))
     graph = findings.source_models.get(model.name, FoundModel()).graph

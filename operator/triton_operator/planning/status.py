@@ -37,7 +37,7 @@ from triton_operator.api.status import (
 )
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import Choice, load_words
+from triton_operator.candidates.ranking import RankedCandidate, load_words
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.observed.active_record import ActiveRecord
@@ -148,7 +148,7 @@ def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
     ]
 
 
-def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constraints) -> CandidateStatus:
+def _candidate(attempt: Attempt, ranking: Sequence[RankedCandidate], constraints: Constraints) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
     metrics = _decisive_first(attempt.accuracy)
@@ -171,7 +171,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice], constraints: Constra
     )
 
 
-def _ranking_fields(choice: Choice, constraints: Constraints) -> dict[str, Any]:
+def _ranking_fields(choice: RankedCandidate, constraints: Constraints) -> dict[str, Any]:
     """The figures of a candidate's best row, and its place in the ranking."""
     row, binding = choice.row, choice.binding
     return {
@@ -264,7 +264,9 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         online=_rows(context, attempt, sweep.online),
         request_rate=_rows(context, attempt, profile.request_rate),
         steps=steps_status(sweep.steps, sweep.online.index(best.row), best.row, _ordered_models(context)),
-        saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked),
+        saturation=saturation_status(
+            profile.online, profile.request_rate, context.spec.selection.constraints.as_requests
+        ),
         mixed_shapes=mixed_shapes_status(sweep.mix),
         environment=_environment(context, rollout.server, attempt, sweep),
         measured_at=rollout.measured.finished_at,

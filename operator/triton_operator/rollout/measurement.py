@@ -7,7 +7,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import Choice, best_row
+from triton_operator.candidates.ranking import RankedCandidate, best_row
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.measure import MeasureWork, measure_work
@@ -32,7 +32,7 @@ class Measured:
     effects: Effects
     result: MeasureResult | None = None
     """The online sweep through the preview Service; None: not measured yet."""
-    best: Choice | None = None
+    best: RankedCandidate | None = None
     """The row of that sweep that the condition and the status show; None: not measured yet."""
     finished_at: str = ""
     """When the measurement ended, in RFC 3339, UTC; empty: it has not."""
@@ -90,10 +90,10 @@ def measure(
     return Measured(Figures.MISSED, condition, effects, result, best, finished_at)
 
 
-def _best(context: Context, result: MeasureResult) -> Choice:
+def _best(context: Context, result: MeasureResult) -> RankedCandidate:
     """Return the row that is judged. Constraints on another sweep say nothing about this one."""
     selection = context.spec.selection
-    constraints = selection.constraints.asked if selection.scenario == "Online" else ()
+    constraints = selection.constraints.as_requests if selection.scenario == "Online" else ()
     return best_row(result.online, selection.objectives, constraints)
 
 
@@ -160,7 +160,7 @@ def _judged_records(context: Context, works: Sequence[MeasureWork], target: Atte
 
 
 def _condition(
-    context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: Choice, is_active: bool
+    context: Context, dump: Dump, target: Attempt, result: MeasureResult, best: RankedCandidate, is_active: bool
 ) -> Statement:
     """Return the condition PerformanceMeasured by the measured figures."""
     selection = context.spec.selection
@@ -171,7 +171,7 @@ def _condition(
             f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
         )
         return Statement("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
-    message = f"{selection.constraints.told(best.row)} at {best.load}"
+    message = f"{selection.constraints.row_words(best.row)} at {best.load}"
     if broken:
         message += f"; it breaks a constraint, which spec.selection.fallback allows: {broken}"
     assert target.profile is not None

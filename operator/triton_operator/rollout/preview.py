@@ -88,6 +88,6 @@ def _chosen(context: Context, target: Attempt) -> int:
     assert target.profile is not None
     selection, rows = context.spec.selection, target.profile.online
     if selection.scenario == "Online":
-        return best_row(rows, selection.objectives, selection.constraints.asked).row.concurrency
-    found = saturation(rows, selection.constraints.asked)
+        return best_row(rows, selection.objectives, selection.constraints.as_requests).row.concurrency
+    found = saturation(rows, selection.constraints.as_requests)
     return found.row.concurrency if found is not None and found.row is not None else rows[0].concurrency

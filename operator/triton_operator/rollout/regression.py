@@ -87,8 +87,10 @@ def compare(context: Context, source: SourceResult, profile: ProfileResult, meas
     if obstacle:
         return Compared(Reason.NOT_COMPARED, f"not compared with {name}: {obstacle}")
     selection = context.spec.selection
-    previous_choice = best_row(common_rows, selection.objectives, selection.constraints.asked)
-    new_choice = best_row([by_load[_load(previous_choice.row)]], selection.objectives, selection.constraints.asked)
+    previous_choice = best_row(common_rows, selection.objectives, selection.constraints.as_requests)
+    new_choice = best_row(
+        [by_load[_load(previous_choice.row)]], selection.objectives, selection.constraints.as_requests
+    )
     change = improvement(new_choice, previous_choice)
     beyond = (new_choice.distance - previous_choice.distance) * 100
     direction = "worse" if change < 0 else "better"

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from triton_converters.contract.results import Row
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination
-from triton_operator.candidates.ranking import Choice, Contender, rank
+from triton_operator.candidates.candidate import Candidate
+from triton_operator.candidates.ranking import Contender, RankedCandidate, rank
 from triton_operator.context import Context
 
 
-def rank_candidates(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
+def rank_candidates(context: Context, attempts: Sequence[Attempt]) -> list[RankedCandidate]:
     """Rank the candidates that passed by the spec's scenario, objectives and constraints.
 
     A candidate without measurements of that scenario is left out.
@@ -20,7 +20,7 @@ def rank_candidates(context: Context, attempts: Sequence[Attempt]) -> list[Choic
         for each in attempts
         if each.passed
     ]
-    return rank(contenders, selection.objectives, selection.constraints.asked)
+    return rank(contenders, selection.objectives, selection.constraints.as_requests)
 
 
 def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
@@ -30,7 +30,7 @@ def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
     return attempt.profile.rows(context.spec.selection.scenario)
 
 
-def _complexity(candidate: Combination) -> tuple[int, ...]:
+def _complexity(candidate: Candidate) -> tuple[int, ...]:
     """Return a sort key, smaller for simpler: the spec's own configuration, no accelerator, fp32, fewer instances."""
     own_instances = sum(member.model.config.instances for member in candidate.members)
     return (

@@ -9,7 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.results import ConvertResult
 from triton_converters.contract.text import shortened
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination, combinations
+from triton_operator.candidates.candidate import Candidate, candidates_of
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import work_and_damages
@@ -30,7 +30,7 @@ def convert(context: Context, progress: Referred) -> Referred:
     A failure that passes by itself is tried again only if no candidate was converted: otherwise the object goes on with
     those that were.
     """
-    candidates = combinations(context.spec)
+    candidates = candidates_of(context.spec)
     round = conversion_round(context, progress.dump, candidates)
     if round.condition.reason is Reason.ALL_CANDIDATES_FAILED:
         round = conversion_round(context, progress.dump, candidates, repeats=True)
@@ -41,7 +41,7 @@ def convert(context: Context, progress: Referred) -> Referred:
 class _Conversion:
     """A candidate and its conversion."""
 
-    candidate: Combination
+    candidate: Candidate
     work: Work[ConvertRequest, ConvertResult]
     damages: Mapping[str, Damage]
     """The damages of the revision under earlier keys, by these keys."""
@@ -52,9 +52,7 @@ class _Conversion:
         return frozenset(member.conversion_key for member in self.work.request.members)
 
 
-def conversion_round(
-    context: Context, dump: Dump, candidates: Sequence[Combination], *, repeats: bool = False
-) -> Round:
+def conversion_round(context: Context, dump: Dump, candidates: Sequence[Candidate], *, repeats: bool = False) -> Round:
     """Return the candidates after their conversions, and the Jobs to run now. ``repeats``: as `run` takes it."""
     conversions = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
     free_slots = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in conversions)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from triton_converters.contract.accuracy import judge_framework
 from triton_converters.contract.quantization import judged_samples
 from triton_converters.contract.reasons import Reason
-from triton_operator.candidates.combination import combinations
+from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.jobs.convert import work_and_damages
@@ -25,7 +25,7 @@ def judge(context: Context, progress: Referred) -> Referred:
 
     Once a conversion has begun, nothing could be saved: an edit of a bound judges the candidates then.
     """
-    thresholds = [each.asked() for each in context.spec.accuracy.thresholds]
+    thresholds = [each.as_request() for each in context.spec.accuracy.thresholds]
     if not any(each.is_absolute for each in thresholds):
         return progress
     has_begun = _has_begun_to_convert(context, progress.dump)
@@ -56,7 +56,7 @@ def of_samples(context: Context, samples: int) -> str:
 
 def _has_begun_to_convert(context: Context, dump: Dump) -> bool:
     """Whether a candidate of this reference is converted, is being converted, has failed to be or is to be repaired."""
-    for candidate in combinations(context.spec):
+    for candidate in candidates_of(context.spec):
         work, damages = work_and_damages(context, dump, candidate)
         found = run(context, work, start=False)
         if damages or found.result is not None or found.active or found.failure is not None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
@@ -126,7 +126,7 @@ def _with_metrics(
 
 def _after_accuracy_gate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
     """Return the candidate with the judgement of its metrics. ``key``: the metrics' record."""
-    judgement = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
+    judgement = judge(result, attempt.profile_key, [each.as_request() for each in context.spec.accuracy.thresholds])
     judged_attempt = replace(attempt, accuracy=judgement.accuracy, metrics_key=key)
     passed = judgement.reason is Reason.PASSED
     assert attempt.profile is not None
@@ -143,7 +143,9 @@ def _awaiting_profile(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _own_reference(context: Context) -> list[str]:
     """Return words about models that were given as files, which no other reference judges; none: all come from code."""
     files = [
-        each.name for each in context.spec.models if each.format and not each.is_step and SOURCES[each.format].is_file
+        each.name
+        for each in context.spec.models
+        if each.format and not each.is_step and SOURCE_FORMATS[each.format].is_file
     ]
     names = ", ".join(each for each in files if len(context.spec.models) > 1)
     return [f"compared with the file itself{f' ({names})' if names else ''}"] if files else []

@@ -17,8 +17,8 @@ from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.duration import seconds
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination
-from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
+from triton_operator.candidates.candidate import Candidate
+from triton_operator.candidates.ranking import RankedCandidate, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import spec_tuning
@@ -112,7 +112,7 @@ class Searched(Referred):
     """The searches have begun, or none is asked for."""
 
     searches: tuple[CandidateSearch, ...]
-    ranking: tuple[Choice, ...]
+    ranking: tuple[RankedCandidate, ...]
     """The candidates that passed every gate, from best to worst."""
 
 
@@ -209,8 +209,8 @@ def _search_candidate(
 
 def _with_best(context: Context, candidate_search: CandidateSearch) -> CandidateSearch:
     selection = context.spec.selection
-    objectives = tuple(each.asked() for each in selection.objectives)
-    constraints = selection.constraints.asked
+    objectives = tuple(each.as_request() for each in selection.objectives)
+    constraints = selection.constraints.as_requests
     points, repeats = (
         [point for point in measured_points if _takes_requests(context, point.tuning)]
         for measured_points in (candidate_search.points, candidate_search.repeats)
@@ -225,22 +225,22 @@ def _takes_requests(context: Context, tuning: Tuning) -> bool:
 
 
 def _tuned_candidate(
-    context: Context, attempt: Attempt, base: Choice, candidate_search: CandidateSearch
-) -> Combination | None:
+    context: Context, attempt: Attempt, base: RankedCandidate, candidate_search: CandidateSearch
+) -> Candidate | None:
     """Return the candidate with the best configuration found; None: it is no better than the spec's own."""
     best, selection = candidate_search.best, context.spec.selection
     (member,) = attempt.candidate.members
     if best is None or best.row is None or best.tuning == spec_tuning(context, member.model):
         return None
-    choice = best_row([best.row], selection.objectives, selection.constraints.asked)
+    choice = best_row([best.row], selection.objectives, selection.constraints.as_requests)
     is_same_distance = choice.distance == base.distance
     if choice.distance > base.distance or (is_same_distance and improvement(choice, base) <= noise(choice, base)):
         return None
-    return Combination(names.tuned_name(attempt.name), attempt.candidate.members, best.tuning)
+    return Candidate(names.tuned_name(attempt.name), attempt.candidate.members, best.tuning)
 
 
 def _convert_and_profile(
-    context: Context, dump: Dump, search_progress: SearchProgress, candidates: Sequence[Combination]
+    context: Context, dump: Dump, search_progress: SearchProgress, candidates: Sequence[Candidate]
 ) -> SearchProgress:
     """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
     if not candidates:
@@ -272,7 +272,7 @@ def _searching_condition(context: Context, searches: Sequence[CandidateSearch], 
     count = sum(each.measurements for each in searches)
     message = f"searching for a configuration of {current.candidate}: {count} of at most {most} measurements are done"
     if current.best is not None and current.best.row is not None:
-        message += f"; best so far: {context.spec.selection.constraints.told(current.best.row)}"
+        message += f"; best so far: {context.spec.selection.constraints.row_words(current.best.row)}"
     if current.job:
         message += f"; the log of Job {current.job} has a line for each new measurement"
     return Statement("Selected", False, Reason.RUNNING, message)

@@ -9,7 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.ranking import Choice, comparison, improvement, is_within_noise, percent_words
+from triton_operator.candidates.ranking import RankedCandidate, comparison, improvement, is_within_noise, percent_words
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.remeasuring import record_unmet_figures
@@ -24,25 +24,25 @@ NAMED_CANDIDATES = 3
 class _Ranking:
     """The candidates that may be selected, from best to worst."""
 
-    choices: Sequence[Choice]
+    choices: Sequence[RankedCandidate]
     attempts: Mapping[str, Attempt]
     """All candidates by name, including those that are not in `choices`."""
 
     @property
-    def best(self) -> Choice:
+    def best(self) -> RankedCandidate:
         return self.choices[0]
 
-    def key(self, choice: Choice) -> str:
+    def key(self, choice: RankedCandidate) -> str:
         return self.attempts[choice.name].key
 
-    def is_revision(self, choice: Choice, key: str) -> bool:
+    def is_revision(self, choice: RankedCandidate, key: str) -> bool:
         """Whether a candidate is the revision with the key, or that revision published anew."""
         return key in (self.key(choice), *self.attempts[choice.name].replaces)
 
-    def of_revision(self, key: str) -> Choice | None:
+    def of_revision(self, key: str) -> RankedCandidate | None:
         return next((choice for choice in self.choices if self.is_revision(choice, key)), None)
 
-    def named(self, candidate: str) -> Choice | None:
+    def named(self, candidate: str) -> RankedCandidate | None:
         """Return the candidate of that name, or the one that it was tuned from, if no search has found it this time."""
         matches = (
             choice
@@ -61,7 +61,7 @@ class _Ranking:
 class _Decision:
     """Which candidate is selected and why, or why none is."""
 
-    choice: Choice | None
+    choice: RankedCandidate | None
     reason: Reason
     message: str
 
@@ -157,7 +157,7 @@ def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision
     return _Decision(None, Reason.APPROVAL_INVALID, message)
 
 
-def _await_approval(ranking: _Ranking, choice: Choice, reason_words: str) -> _Decision:
+def _await_approval(ranking: _Ranking, choice: RankedCandidate, reason_words: str) -> _Decision:
     approval = f"set spec.selection.approvedRevision: {ranking.key(choice)} to approve {choice.name}"
     message = f"{approval}; {reason_words}; ranking: {ranking}"
     return _Decision(None, Reason.AWAITING_APPROVAL, message)
@@ -204,7 +204,7 @@ def _across_products(ranking: _Ranking) -> _Decision | None:
     return _Decision(None, Reason.GPU_PRODUCT_MISSING, message)
 
 
-def _is_active(context: Context, ranking: _Ranking, choice: Choice) -> bool:
+def _is_active(context: Context, ranking: _Ranking, choice: RankedCandidate) -> bool:
     return ranking.is_revision(choice, context.active_revision)
 
 
@@ -222,12 +222,12 @@ def _lead_words(context: Context, ranking: _Ranking) -> str:
     return f"{figures}; {second.name} is {comparison(ranking.best, second)}"
 
 
-def _figures_words(context: Context, choice: Choice) -> str:
-    return f"{choice.name} at {choice.load}: {context.spec.selection.constraints.told(choice.row)}"
+def _figures_words(context: Context, choice: RankedCandidate) -> str:
+    return f"{choice.name} at {choice.load}: {context.spec.selection.constraints.row_words(choice.row)}"
 
 
 def _with_reason(
-    context: Context, attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision
+    context: Context, attempt: Attempt, choice: RankedCandidate | None, best: RankedCandidate, decision: _Decision
 ) -> Attempt:
     """Return a candidate with the reason why it was selected, or why it was not."""
     if choice is None:

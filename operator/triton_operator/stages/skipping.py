@@ -6,7 +6,7 @@ from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates import operator_sets, server_image
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination, combinations
+from triton_operator.candidates.candidate import Candidate, candidates_of
 from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
 from triton_operator.effects import Statement
@@ -26,7 +26,7 @@ def built_gpu_product(spec: TritonDeploymentSpec) -> str:
 def first_attempts(context: Context) -> tuple[Attempt, ...]:
     """Return every candidate in its state before any is converted."""
     attempts = []
-    for candidate in combinations(context.spec):
+    for candidate in candidates_of(context.spec):
         trouble = (
             candidate_refusal(context, candidate)
             or missing_product(context, candidate)
@@ -39,7 +39,7 @@ def first_attempts(context: Context) -> tuple[Attempt, ...]:
 
 def refuse(context: Context, progress: Sourced) -> Sourced:
     """Wait if every candidate is refused, so that the framework need not run either."""
-    refusals = [(candidate.name, candidate_refusal(context, candidate)) for candidate in combinations(context.spec)]
+    refusals = [(candidate.name, candidate_refusal(context, candidate)) for candidate in candidates_of(context.spec)]
     if not all(trouble for _, trouble in refusals):
         return progress
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
@@ -47,7 +47,7 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
     return progress.wait_with(Statement("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
 
 
-def candidate_refusal(context: Context, candidate: Combination) -> Trouble | None:
+def candidate_refusal(context: Context, candidate: Candidate) -> Trouble | None:
     """Return why a candidate cannot be tried, by the spec, the formats in the source and the server's image.
 
     None: nothing forbids it.
@@ -79,7 +79,7 @@ def _unread(image: str, opset: int | None) -> str | None:
     return f"image {image}: {message}" if message else None
 
 
-def missing_product(context: Context, candidate: Combination) -> Trouble | None:
+def missing_product(context: Context, candidate: Candidate) -> Trouble | None:
     """Return the trouble if no node has the candidate's GPU product; None also if the operator may not read nodes."""
     if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
         return None
@@ -89,7 +89,7 @@ def missing_product(context: Context, candidate: Combination) -> Trouble | None:
     return Trouble(Reason.GPU_PRODUCT_MISSING, message)
 
 
-def patience_seconds(context: Context, candidate: Combination) -> float | None:
+def patience_seconds(context: Context, candidate: Candidate) -> float | None:
     """Return the seconds for which a conversion may wait for a node; None: it may wait for ever.
 
     Only a candidate that is built for a GPU product is given up, because others may do without that product.
@@ -103,7 +103,7 @@ def is_patient(context: Context) -> bool:
     return has_unschedulable_job and bool(built_gpu_product(context.spec))
 
 
-def _reference_trouble(context: Context, candidate: Combination) -> Trouble | None:
+def _reference_trouble(context: Context, candidate: Candidate) -> Trouble | None:
     """Return the scheduler's message if the reference's pod has waited too long for the same GPU; else None."""
     seconds = patience_seconds(context, candidate)
     for job in context.observed.jobs.values():
@@ -115,5 +115,5 @@ def _reference_trouble(context: Context, candidate: Combination) -> Trouble | No
     return None
 
 
-def _built_for_product(candidate: Combination) -> bool:
+def _built_for_product(candidate: Candidate) -> bool:
     return any(FORMATS[member.format].needs_gpu for member in candidate.members)

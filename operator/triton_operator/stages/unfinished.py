@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
-from triton_operator.jobs.passing import failed_seconds, seconds_until_due
 from triton_operator.jobs.run import Run, waiting_reason
+from triton_operator.jobs.transient import failed_seconds, seconds_until_due
 from triton_operator.stages.progress import Progress
 
 P = TypeVar("P", bound=Progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from triton_converters.contract.accuracy import nearest_name
-from triton_converters.contract.formats import DECLARING, REPOSITORY, SHOWN, SOURCES
+from triton_converters.contract.formats import DECLARING, REPOSITORY, SHOWN, SOURCE_FORMATS
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
@@ -157,7 +157,7 @@ def _user_files(folder: ModelFolder) -> Iterator[str]:
         yield f"  # Inputs are generated from what {what} declares, and accuracy is not judged."
         yield "  # For real inputs, write a dataloader (docs/user-files.md)."
         return
-    yield f"  # Input and label names in the dataloader: {SOURCES[folder.model.format].tensors}."
+    yield f"  # Input and label names in the dataloader: {SOURCE_FORMATS[folder.model.format].tensors}."
     if folder.dataloaders:
         yield "  dataloader:"
         yield from _entrypoint(folder.dataloaders, folder)
@@ -178,7 +178,7 @@ def _entrypoint(entrypoints: tuple[Entrypoint, ...], folder: ModelFolder) -> Ite
 
 
 def _model(folder: ModelFolder, options: ObjectOptions, name: str) -> Iterator[str]:
-    model, source = folder.model, SOURCES[folder.model.format]
+    model, source = folder.model, SOURCE_FORMATS[folder.model.format]
     yield "  models:"
     yield f"  - name: {name}"
     if model.format in SHOWN:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCE_FORMATS
 from triton_converters.found.formats import described, refusal
 from triton_converters.found.kinds import Kind, kind_of
 from triton_plugin.drafting import several_graphs
@@ -72,7 +72,7 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
         inside = repository.members | repository.called
         others = [each for each in found if each.path not in inside] if not wanted else found
         model = _only_model(folder, others or found, wanted, form, modules)
-    tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
+    tensorflow = SOURCE_FORMATS[model.format].image == CONVERTER_TENSORFLOW
     dataloaders, metrics = (
         tuple(entrypoints(modules, "get_dataloader_fn")),
         tuple(entrypoints(modules, "MetricsCalculator")),
@@ -97,7 +97,7 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
 
 
 def _runs_code(model: Model, codes: list[str]) -> bool:
-    return bool(codes or not SOURCES[model.format].is_file)
+    return bool(codes or not SOURCE_FORMATS[model.format].is_file)
 
 
 def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
@@ -108,7 +108,7 @@ def _whole(repository: files.Repository, found: list[Model], path: str) -> str:
     if path:
         named = repository.models.get(path)
         return path if named is not None and named.backend in (files.ENSEMBLE, files.PYTHON) else ""
-    if any(not SOURCES[each].is_file for each in {model.format for model in found} if each):
+    if any(not SOURCE_FORMATS[each].is_file for each in {model.format for model in found} if each):
         return ""
     if len(repository.ensembles) == 1:
         return repository.ensembles[0]

@@ -2,13 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import DECLARING, SOURCES
+from triton_converters.contract.formats import DECLARING, SOURCE_FORMATS
 from triton_converters.contract.uris import SCHEMES, split
 from triton_plugin.drafting.model_folder import ModelFolder
 from triton_plugin.errors import FolderError
 from triton_plugin.reading.found_models import Model
 
-SUFFIXES = {suffix: name for name in DECLARING for suffix in SOURCES[name].suffixes}
+SUFFIXES = {suffix: name for name in DECLARING for suffix in SOURCE_FORMATS[name].suffixes}
 """The formats that a file's name shows, and whose graph declares the inputs."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from triton_converters.contract.formats import REPOSITORY, SHOWN, SOURCES
+from triton_converters.contract.formats import REPOSITORY, SHOWN, SOURCE_FORMATS
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.found.formats import MOST_FILES
 from triton_converters.found.kinds import kind_of
@@ -21,16 +21,16 @@ from triton_plugin.reading.python_files import (
     used_names,
 )
 
-CODE = tuple(name for name in FORMATS if not SOURCES[name].is_file)
+CODE = tuple(name for name in FORMATS if not SOURCE_FORMATS[name].is_file)
 """Formats whose entrypoint is a Python file."""
 TORCH = {"torch", "torchvision", "torchaudio", "timm", "diffusers", "sentence_transformers"}
 TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 TRANSFORMERS = "transformers"
 """The package that has models of both; the names of those of TensorFlow begin with TF."""
 RECEIVER = "get_serving_input_receiver_fn"
-MARKERS = {source.marker: name for name, source in SOURCES.items() if source.marker}
+MARKERS = {source.marker: name for name, source in SOURCE_FORMATS.items() if source.marker}
 """The format of a directory, by the name of the file that makes it such a model."""
-SUFFIXES = {suffix: name for name in SHOWN for suffix in SOURCES[name].suffixes}
+SUFFIXES = {suffix: name for name in SHOWN for suffix in SOURCE_FORMATS[name].suffixes}
 """The format of a file, by how its name ends."""
 ALONE = {
     REPOSITORY: (
@@ -54,7 +54,7 @@ class Model:
     path: str
     """Path of the file or directory below the folder."""
     format: str
-    """A key of ``formats.SOURCES``; empty: a Python file that does not show it."""
+    """A key of ``formats.SOURCE_FORMATS``; empty: a Python file that does not show it."""
     possible: tuple[str, ...]
     """Formats that the model may have; the user can choose one."""
     arguments: tuple[str, ...] = ()
@@ -111,8 +111,10 @@ def _files(folder: Path) -> Iterator[Model]:
                 raise FolderError(f"{folder} is itself {ALONE[form]}")
             yield Model(str(name.parent), form, (form,))
         elif path.suffix in SUFFIXES and _is_what_it_is_called(path):
-            suffix_format, suffixes = SUFFIXES[path.suffix], SOURCES[SUFFIXES[path.suffix]].suffixes
-            others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != suffix_format)
+            suffix_format, suffixes = SUFFIXES[path.suffix], SOURCE_FORMATS[SUFFIXES[path.suffix]].suffixes
+            others = (
+                each for each, source in SOURCE_FORMATS.items() if source.suffixes == suffixes and each != suffix_format
+            )
             yield Model(str(name), suffix_format, (suffix_format, *others))
         elif path == folder and (kind := kind_of(path)) and kind.format:
             yield Model(str(name), kind.format, (kind.format,))

@@ -17,7 +17,7 @@ from triton_converters.contract.results import ConvertResult, ProfileResult, Ref
 from triton_converters.contract.text import shortened
 from triton_converters.gates import engines
 from triton_converters.gates.answers import Answers, scales_of
-from triton_converters.gates.candidate import Trial, judge
+from triton_converters.gates.candidate import ServedCandidate, judge
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
@@ -50,9 +50,9 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     check_content(request.revision, request.content)
     server = Server(request.load, request.model_name, [each.name for each in request.members])
     server.wait_ready()
-    trial = _trial(request, server, reference)
-    failed = judge(trial)
-    answers = trial.answers
+    candidate = _candidate(request, server, reference)
+    failed = judge(candidate)
+    answers = candidate.answers
     message = failed.message if failed else answers.describe() if answers else ""
     reason = failed.reason if failed else Reason.PASSED
     print(f"gates: {reason}: {message}", flush=True)
@@ -75,12 +75,12 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     return result
 
 
-def _trial(request: ProfileRequest, server: Server, reference: ReferenceResult) -> Trial:
+def _candidate(request: ProfileRequest, server: Server, reference: ReferenceResult) -> ServedCandidate:
     """Try the candidate on the whole reference."""
     home, batched = layout.reference_directory(request.reference), request.max_batch_size > 0
     converted = find_result(layout.revision_directory(request.revision), "convert", request.revision)
     models = request.members or (ServedModel(request.model_name, request.format, request.precision),)
-    return Trial(
+    return ServedCandidate(
         declared=server.signature,
         infer=server.infer,
         signature=replace(reference.signature, max_batch_size=request.max_batch_size),

@@ -9,7 +9,7 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
 from triton_converters.load.framework import Framework
@@ -189,7 +189,7 @@ def _may_be_black(declared: GraphInput) -> bool:
 def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
     """Return the inputs that the model's graph declares, if arrays for them can be served."""
     declared = model.declared if isinstance(model, DeclaresInputs) else ()
-    halves = SOURCES[request.model.format].halves
+    halves = SOURCE_FORMATS[request.model.format].halves
     if not declared:
         raise _failed(f"{model.path} does not declare the types and shapes of its inputs")
     for each in declared:

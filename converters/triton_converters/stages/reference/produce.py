@@ -14,7 +14,7 @@ from triton_converters.claim_store.replay import published_source
 from triton_converters.contract.conversion_requests import ReferenceRequest, Step
 from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.gates.samples import cut
@@ -64,7 +64,9 @@ def _check_length(model: Framework, request: ReferenceRequest) -> None:
     try:
         Outcome("reference", request.key, ReferenceResult(Signature(inputs, outputs, 1), 1, 1, 0.0)).to_json()
     except MessageTooLongError as error:
-        reason = Reason.CHECKPOINT_INVALID if SOURCES[request.model.format].is_file else Reason.ENTRYPOINT_INVALID
+        reason = (
+            Reason.CHECKPOINT_INVALID if SOURCE_FORMATS[request.model.format].is_file else Reason.ENTRYPOINT_INVALID
+        )
         has = f"{model.path} has {len(inputs)} inputs and {len(outputs)} outputs"
         raise StageError(reason, f"{has}, whose names do not fit into a Job's result: {FEWER_TENSORS}") from error
 
@@ -204,7 +206,7 @@ def _types(model: Framework) -> dict[str, str]:
 
 
 def _halves(request: ReferenceRequest) -> bool:
-    return SOURCES[request.model.format].halves
+    return SOURCE_FORMATS[request.model.format].halves
 
 
 def _alone(model: Framework, batch: Batch, number: int) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
@@ -60,7 +60,7 @@ def record(
 
     Raises StageError(Crashed) if the batches hold no samples, or more than were asked for.
     """
-    batched, halves = request.model.max_batch_size > 0, SOURCES[request.model.format].halves
+    batched, halves = request.model.max_batch_size > 0, SOURCE_FORMATS[request.model.format].halves
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
     perf_input, variety, samples, batches = _perf_input(request, batched), Variety(batched), 0, 0
     previous: Batch | None = None
@@ -142,7 +142,7 @@ def _perf_input(request: ReferenceRequest, batched: bool) -> PerfInput:
 
 def _record_size(request: ReferenceRequest, number: int, names: Names, incoming: Path, directory: Path) -> Batch:
     """Write the first request of another size, and perf_analyzer's input; returns the request."""
-    size, halves = request.other_batch_sizes[number], SOURCES[request.model.format].halves
+    size, halves = request.other_batch_sizes[number], SOURCE_FORMATS[request.model.format].halves
     perf_input = _perf_input(request, batched=False)
     own, more = evidence.size_folder(number), evidence.more_folder(number)
     first = next(arrays.read_batches(incoming, own, names, directory, 1), None)

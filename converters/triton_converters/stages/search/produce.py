@@ -30,8 +30,7 @@ from triton_converters.search.journal import (
     Entry,
     Journal,
 )
-from triton_converters.search.path import Path as Walk
-from triton_converters.search.path import Setup, follow
+from triton_converters.search.path import SearchPath, Setup, follow
 from triton_converters.search.probe import Probe
 from triton_converters.search.quick import climb
 from triton_converters.search.space import LoadLevel, Space
@@ -99,7 +98,7 @@ class Search:
 
     def run(self) -> SearchResult:
         """Walk the path and, at its end, repeat the best points."""
-        path: Walk = (
+        path: SearchPath = (
             climb(self.space, self.request.objectives, self.request.constraints)
             if self.request.mode == "Quick"
             else sweep(self.space)

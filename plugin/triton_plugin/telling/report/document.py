@@ -282,7 +282,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
             request_rate=subject.rows(status, "RequestRate"),
             steps=None,
             saturation=saturation_status(
-                profile.online, profile.request_rate, subject.spec.selection.constraints.asked
+                profile.online, profile.request_rate, subject.spec.selection.constraints.as_requests
             ),
             mixed_shapes=mixed_shapes_status(profile.mix),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
@@ -325,7 +325,7 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
     profile, metrics = subject.profile(status), subject.metrics(status)
     if profile is None or metrics is None:
         return []
-    thresholds = [each.asked() for each in subject.spec.accuracy.thresholds]
+    thresholds = [each.as_request() for each in subject.spec.accuracy.thresholds]
     samples = judged_samples(profile.samples, subject.spec.calibration_samples)
     return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, samples)
 

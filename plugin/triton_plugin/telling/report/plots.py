@@ -291,7 +291,7 @@ def _constraints(axes: Axes, report: Report, upright: str = P99) -> None:
 
     ``upright``: the metric of the horizontal axis.
     """
-    for each in report.constraints.asked:
+    for each in report.constraints.as_requests:
         value = each.minimum if each.maximum is None else each.maximum
         if value is None or each.metric not in (P99, THROUGHPUT):
             continue

@@ -32,7 +32,7 @@ OF_RIGHTS = Pauses(300.0, 3600.0)
 """After a server has refused credentials, or has shown an invalid certificate. The operator may not read Secrets, so it
 does not see that somebody corrects one; and a server may lock an account that it refuses often."""
 
-PASSING: Mapping[Reason, Pauses] = {
+TRANSIENT: Mapping[Reason, Pauses] = {
     Reason.SOURCE_NOT_FOUND: OF_ANSWERS,
     Reason.SOURCE_UNREACHABLE: OF_ANSWERS,
     Reason.SOURCE_TRUNCATED: OF_ANSWERS,
@@ -55,7 +55,7 @@ def with_times(failure: Failure, previous: Failure | None, now: datetime) -> Fai
 
     ``previous``: the last recorded failure of the same work; None: it did not fail before.
     """
-    if failure.reason not in PASSING or failure.at:
+    if failure.reason not in TRANSIENT or failure.at:
         return failure
     recorded_at = now.isoformat()
     return replace(failure, since=(previous.since if previous is not None else "") or recorded_at, at=recorded_at)
@@ -81,6 +81,6 @@ def seconds_until_due(failure: Failure, now: datetime) -> float:
     from one try to the next.
     """
     failed_at = datetime.fromisoformat(failure.at)
-    pauses = PASSING[failure.reason]
+    pauses = TRANSIENT[failure.reason]
     pause = min(max(failed_seconds(failure, failed_at), pauses.shortest), pauses.longest)
     return pause - (now - failed_at).total_seconds()

@@ -1,4 +1,4 @@
-"""A candidate as a combination: one way to serve each model. Without an ensemble it has one member. Pure."""
+"""A candidate: one way to serve each model. Without an ensemble it has one member. Pure."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -31,8 +31,8 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Combination:
-    """A candidate: one way to serve every model of the object."""
+class Candidate:
+    """One way to serve every model of the object."""
 
     name: str
     members: tuple[Member, ...]
@@ -60,7 +60,7 @@ class Combination:
         return "+".join(member.accelerator for member in self.members if member.accelerator != "none") or "none"
 
 
-def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
+def candidates_of(spec: TritonDeploymentSpec) -> tuple[Candidate, ...]:
     """Return all candidates: the product of the models' candidates in the spec's order, the last model fastest."""
     named_members = []
     for model in spec.models:
@@ -77,8 +77,8 @@ def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
             ]
         )
     return tuple(
-        Combination(
-            names.combination([name for name, _ in combination if name]) or spec.models[0].format or "",
+        Candidate(
+            names.candidate([name for name, _ in combination if name]) or spec.models[0].format or "",
             tuple(member for _, member in combination),
         )
         for combination in product(*named_members)
