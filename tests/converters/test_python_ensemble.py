@@ -29,7 +29,7 @@ from triton_converters.contract.results import ReferenceResult, Signature, Tenso
 from triton_converters.load.framework import load
 from triton_converters.stages.convert import prepare as converting
 from triton_converters.stages.reference import prepare as referring
-from triton_converters.stages.reference import soundness
+from triton_converters.stages.reference import step_checks
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 COUNT = """
@@ -232,9 +232,9 @@ def test_text_of_a_fixed_width_is_told_with_its_tensor_and_what_to_write(source:
 def test_a_step_may_pad_to_the_longest_of_all_requests_with_any_number() -> None:
     alone = [{"ids": numpy.array([[7, 8]])}, {"ids": numpy.array([[7, 8, 9]])}]
     padded = [{"ids": numpy.array([[7, 8, 1]])}, alone[1]]
-    soundness.check_together(padded, alone, "tokenize")
+    step_checks.check_together(padded, alone, "tokenize")
     with pytest.raises(StageError, match="number 2 of 2, ids: 3 of 3 elements differ"):
-        soundness.check_together(padded, [alone[0], {"ids": numpy.array([[4, 5, 6]])}], "tokenize")
+        step_checks.check_together(padded, [alone[0], {"ids": numpy.array([[4, 5, 6]])}], "tokenize")
 
 
 def test_a_step_that_takes_one_request_at_a_time_is_asked_for_each(source: Path) -> None:

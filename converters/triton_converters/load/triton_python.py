@@ -1,4 +1,8 @@
-"""Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module."""
+"""Format ``triton-python``: a file with Triton's Python contract, run as on a server, over a stand-in of its module.
+
+What a step must be worth is checked by ``stages.reference.step_checks``; on a server, what it answers is checked by
+``python_backend.user_step`` and by the ``gates``.
+"""
 
 import contextlib
 import json

@@ -1,7 +1,7 @@
 """Run the framework over the dataloader or over generated inputs, and leave its answers to be judged."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu, hub_files
 from triton_converters.load.called import Asked
-from triton_converters.load.ensemble import Ensemble, Member, Passage
+from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.load.randomness import KnowsRandomness
@@ -30,6 +30,7 @@ from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
 from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.stages.reference.progress import told
+from triton_converters.stages.reference.step_checks import check_step
 from triton_converters.user import dataloader, rehearsal
 
 
@@ -258,7 +259,7 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
             write_batch(incoming / evidence.member_folder(index), number, dumped)
             given[index].append(passage.inputs)
     for member, inputs in zip(model.members, given, strict=True):
-        _check_step(model, member, inputs)
+        check_step(model, member, inputs)
     for index, step in enumerate(model.code.models):
         first = len(given[index]) if index < len(given) else 0
         requests = asked.get(step.model, ())
@@ -290,54 +291,6 @@ def _origin(step: Step, asked: Asked) -> Arrays:
     each = samples if rows == len(samples) else [samples.start] * rows
     ends = [start + 1 for start in each] if rows == len(samples) else [samples.stop] * rows
     return {ASKED: numpy.array([each, ends], numpy.int64).T}
-
-
-def _check_step(ensemble: Ensemble, member: Member, passed: Sequence[Arrays]) -> None:
-    """Ask a Python step twice, and hand it some requests at once, as the server's batcher does.
-
-    What one loop gets wrong mixes requests. Raises StageError: ReferenceNotReproducible if it answers otherwise the
-    second time; BatchingUnsupported if one of several requests is answered otherwise than alone; what ``_check_order``
-    raises.
-    """
-    model, name = member.model, member.step.model
-    if not isinstance(model, PythonStep):
-        return
-    requests = evidence.requests(passed) if member.step.code.max_batch_size else passed[:1]
-    alone = [_connected(member, model(each)) for each in requests]
-    soundness.check_same(_connected(member, model(requests[0])), alone[0], name)
-    _check_order(ensemble, member, requests, alone)
-    if len(requests) < 2:
-        return
-    try:
-        together = model.together(requests)
-    except StageError as error:
-        if error.reason is not Reason.FRAMEWORK_FAILED:
-            raise
-        raise soundness.mixed(name, f"one of {len(requests)} fails: {error.message}") from error
-    soundness.check_together([_connected(member, each) for each in together], alone, name)
-
-
-def _check_order(ensemble: Ensemble, member: Member, requests: Sequence[Arrays], alone: Sequence[Arrays]) -> None:
-    """Answer the requests of a step to other models with the outputs in another order.
-
-    Raises StageError(ConversionUnsupported) if the step's answer is another one.
-    """
-    several = [each for each in member.step.code.calls if len(ensemble.called[each].model.outputs) > 1]
-    if not several:
-        return
-    with ensemble.reversed():
-        for inputs, answer in zip(requests, alone, strict=True):
-            try:
-                differs = soundness.disagreement(_connected(member, member.model(inputs)), answer)
-            except StageError as error:
-                differs = error.message
-            if differs is not None:
-                raise soundness.ordered(member.step.model, several, differs)
-
-
-def _connected(member: Member, outputs: Arrays) -> dict[str, Array]:
-    """Return the outputs that the ensemble uses."""
-    return {name: outputs[name] for name in member.step.outputs}
 
 
 def _ids(batch: Batch, passage: Passage) -> Array:

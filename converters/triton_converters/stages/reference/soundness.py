@@ -56,20 +56,6 @@ def no_batch(error: StageError, size: int) -> StageError:
     return unbatched(message)
 
 
-def mixed(model: str, what: str) -> StageError:
-    """Return the error of a Python step that answers requests otherwise when ``execute`` gets several at once."""
-    message = f"model {model}: execute answers requests that it gets at once otherwise than alone ({what})"
-    advice = "answer each by its own inputs, in their order, or set models[].config.maxBatchSize to 0"
-    return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
-
-
-def ordered(model: str, asked: Sequence[str], what: str) -> StageError:
-    """Return the error of a Python step whose answer depends on the order of another model's outputs."""
-    message = f"model {model}: it takes outputs of {', '.join(asked)} by their place in output_tensors() ({what})"
-    advice = "servers differ in their order; take each by pb_utils.get_output_tensor_by_name(response, NAME)"
-    return StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}")
-
-
 def check_outputs(batch: Batch, batched: bool, halves: bool) -> None:
     """Check that outputs have a type that can be served and the batch's size, hold no NaN, and are not all infinite.
 
@@ -126,7 +112,7 @@ def check_alone(answers: Sequence[Arrays], batch: Batch) -> None:
 
     ``answers``: for the first samples, one by one; none without a batch dimension.
     """
-    usual = _usual(batch.outputs) if answers else NO_SIZES
+    usual = usual_sizes(batch.outputs) if answers else NO_SIZES
     for index, alone in enumerate(answers):
         rows = {name: array[index : index + 1] for name, array in batch.outputs.items()}
         _compare_batching(alone, rows, index, len(batch.ids), usual)
@@ -135,45 +121,13 @@ def check_alone(answers: Sequence[Arrays], batch: Batch) -> None:
 def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
     """Check that two samples in one batch gave what they give alone."""
     check_outputs(Batch(numpy.arange(2), {}, {}, joined), True, halves=True)
-    usual = _usual(joined)
+    usual = usual_sizes(joined)
     for index, batch in enumerate((first, second)):
         rows = {name: array[index : index + 1] for name, array in joined.items()}
         _compare_batching(rows, batch.outputs, index, 2, usual)
 
 
-def check_same(again: Arrays, first: Arrays, model: str) -> None:
-    """Check that a Python step answers a request as it did before.
-
-    ``model``: the model's name. Raises StageError(ReferenceNotReproducible).
-    """
-    if worst := disagreement(again, first, _usual({name: [array] for name, array in first.items()})):
-        message = f"model {model} answers one request in two ways ({worst}): answer by its inputs, or set a seed"
-        raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
-
-
-def check_together(together: Sequence[Arrays], alone: Sequence[Arrays], model: str) -> None:
-    """Check that a Python step answers requests that ``execute`` gets at once as it answers each alone.
-
-    Only the part of an output that both have is compared: a tokenizer may pad to the longest of all, with any number.
-    ``model``: the model's name. Raises StageError(BatchingUnsupported).
-    """
-    usual = _usual({name: [each[name] for each in alone] for name in alone[0]})
-    for number, (one, other) in enumerate(zip(together, alone, strict=True), start=1):
-        worst = disagreement(*_common_parts(one, other), usual)
-        if worst is not None:
-            raise mixed(model, f"number {number} of {len(alone)}, {worst}")
-
-
-def _common_parts(one: Arrays, other: Arrays) -> tuple[Arrays, Arrays]:
-    """Return the parts that both sides have of each output, or the whole outputs of different rank."""
-    ours, theirs = {}, {}
-    for name, whole in other.items():
-        mine = one[name]
-        ours[name], theirs[name] = common(*alike(mine, whole)) if mine.ndim == whole.ndim else (mine, whole)
-    return ours, theirs
-
-
-def _usual(outputs: Mapping[str, Sequence[Array] | Array]) -> dict[str, float]:
+def usual_sizes(outputs: Mapping[str, Sequence[Array] | Array]) -> dict[str, float]:
     """Return the largest magnitude of a sample, the median of a batch's: one number alone may be near 0 by chance."""
     return {
         name: float(
