@@ -131,7 +131,7 @@ def judged(claim: Claim, number: int, rows: Mapping[str, Sequence[Row]], quantiz
         told=subject.told,
         metric=subject.metric,
         framework=of_metric["int8"].framework,
-        threshold=of_metric["int8"].threshold,
+        threshold=of_metric["int8"].threshold_words,
         rows={precision: tuple(each) for precision, each in rows.items()},
         metrics={precision: each.served for precision, each in of_metric.items()},
         output=subject.output,

@@ -30,7 +30,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load import framework
-from triton_converters.load.called import Called
+from triton_converters.load.called import CalledModel
 from triton_converters.python_backend import tensors
 from triton_converters.python_backend.messages import InferenceRequest
 
@@ -389,7 +389,7 @@ class Doubling:
 
 def test_of_what_a_model_is_asked_the_first_and_all_that_differ_are_kept() -> None:
     """Whatever is kept becomes one configuration, or the reason why none serves it."""
-    called = Called(Step("any", {}, {}, ModelCode("pyt", Entrypoint("any.py", {}), 0)), Doubling())
+    called = CalledModel(Step("any", {}, {}, ModelCode("pyt", Entrypoint("any.py", {}), 0)), Doubling())
     plain = numpy.zeros((2, 3), numpy.float32)
     wide, tall = numpy.zeros((2, 5), numpy.float32), numpy.zeros((4, 3), numpy.float32)
     order = [plain, plain, plain, wide, wide, plain, tall, plain[0], plain.astype(numpy.float64), tall[:, :1]]
@@ -397,9 +397,9 @@ def test_of_what_a_model_is_asked_the_first_and_all_that_differ_are_kept() -> No
         request = InferenceRequest(model_name="any", requested_output_names=["y"], inputs=[tensors.Tensor("x", array)])
         assert not called.answer(request).has_error()
         array.fill(1)
-    kept = [(each.inputs["x"].shape, each.inputs["x"].dtype.name) for each in called.asked]
+    kept = [(each.inputs["x"].shape, each.inputs["x"].dtype.name) for each in called.kept]
     assert kept == [
         ((2, 3), "float32"), ((2, 3), "float32"), ((2, 5), "float32"), ((4, 3), "float32"), ((3,), "float32"),
         ((2, 3), "float64"),
     ]  # fmt: skip
-    assert not called.asked[0].inputs["x"].any(), "as they were asked, whatever the step writes later"
+    assert not called.kept[0].inputs["x"].any(), "as they were asked, whatever the step writes later"

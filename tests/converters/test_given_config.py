@@ -42,7 +42,7 @@ default_model_filename: "ocr.onnx"
 
 def taken(text: str, backend: str = "onnxruntime") -> RepositoryModel:
     """What is taken of a text whose model's file is ``ocr/1/model``."""
-    return read(text.encode()).taken("ocr/1/model", backend)
+    return read(text.encode()).repository_model("ocr/1/model", backend)
 
 
 @pytest.mark.parametrize("field", ["input", "output"])
@@ -77,7 +77,7 @@ def test_names_of_parameters_are_quoted_and_bounded() -> None:
 def test_everything_that_a_server_may_be_told_is_taken() -> None:
     config = read(SERVED.encode())
     assert (config.backend, config.file, config.versions) == ("onnxruntime", "ocr.onnx", (1, 3))
-    found = config.taken("ocr/3/ocr.onnx", "onnxruntime")
+    found = config.repository_model("ocr/3/ocr.onnx", "onnxruntime")
     kept = model_config_pb2.ModelConfig()
     text_format.Parse(found.overrides, kept)
     assert found == RepositoryModel(
@@ -204,7 +204,7 @@ def checked(text: bytes) -> None:
     """Nothing but a refusal in printable words, or what a spec could say too."""
     words = ""
     try:
-        found = read(text).taken("ocr/1/model.onnx", "onnxruntime")
+        found = read(text).repository_model("ocr/1/model.onnx", "onnxruntime")
         overrides.checked(found.overrides)
         FromRepository.of(RepositoryModel.from_json(found.to_json()))
     except RefusedError as refused:

@@ -263,7 +263,7 @@ def test_what_is_no_command_line_is_not_published(claim: Path, stage: str, comma
 
 
 def test_attributes_that_are_no_digest_are_not_published(claim: Path) -> None:
-    left("profile", PROFILE, replace(PROFILE_RESULT, seen="$(HOSTNAME)\x1b[31m"))
+    left("profile", PROFILE, replace(PROFILE_RESULT, stat_digest="$(HOSTNAME)\x1b[31m"))
     assert "attributes that are no digest" in refusal("profile", PROFILE)
 
 

@@ -141,7 +141,7 @@ def test_reasons_that_a_stage_cannot_find_out_are_crashes(tmp_path: Path, stage:
     documents.write_end(tmp_path, End(reason, "said by user code", True))
     with pytest.raises(StageError) as error:
         documents.check_end(tmp_path, stage)
-    if reason in STAGES[stage].told_by_run:
+    if reason in STAGES[stage].run_reasons:
         assert (error.value.reason, error.value.message) == (reason, "said by user code")
     else:
         assert (error.value.reason, error.value.final) == (Reason.CRASHED, False)
@@ -159,7 +159,7 @@ ASKING = {
 
 def test_no_other_stage_ends_with_what_passes_by_itself() -> None:
     """The Job runs again as long as it does so; user code could make it do so for ever."""
-    told = {reason: {name for name in BOXED if reason in STAGES[name].told_by_run} for reason in TRANSIENT}
+    told = {reason: {name for name in BOXED if reason in STAGES[name].run_reasons} for reason in TRANSIENT}
     assert {reason: names for reason, names in told.items() if names} == ASKING
 
 
@@ -183,12 +183,12 @@ def test_no_code_of_a_stage_has_a_reason_that_it_may_not_give(stage: str) -> Non
     said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
     # Said of the claim, where the stage writes to it.
     others = {Reason.PASSED, Reason.CLAIM_UNUSABLE}
-    assert said - STAGES[stage].told_by_run <= others, "add it to its list in contract/failure_reasons.py"
+    assert said - STAGES[stage].run_reasons <= others, "add it to its list in contract/failure_reasons.py"
 
 
 def test_only_a_stage_with_a_container_run_is_told_of_by_it() -> None:
-    assert [name for name, stage in STAGES.items() if stage.told_by_run] == BOXED
-    assert all(STAGES[name].told_by_run > IN_ANY_RUN for name in BOXED)
+    assert [name for name, stage in STAGES.items() if stage.run_reasons] == BOXED
+    assert all(STAGES[name].run_reasons > IN_ANY_RUN for name in BOXED)
 
 
 def test_the_jobs_have_all_failures_that_they_may_tell_of_and_no_other() -> None:

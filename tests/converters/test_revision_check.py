@@ -79,7 +79,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def published_request(revision: Path) -> CheckRequest:
     """For the revision as it was published and profiled."""
     home = layout.revision_directory(KEY)
-    return replace(REQUEST, content=published.content_digest(home), seen=published.stat_digest(home))
+    return replace(REQUEST, content=published.content_digest(home), stat_digest=published.stat_digest(home))
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
@@ -126,7 +126,7 @@ def test_a_server_starts_on_a_restored_claim_once_its_content_was_read(
     assert reads == [revision]
 
 
-@pytest.mark.parametrize("change", [{"verification": "Content"}, {"seen": ""}])
+@pytest.mark.parametrize("change", [{"verification": "Content"}, {"stat_digest": ""}])
 def test_content_is_read_each_time_if_that_is_asked_for(
     revision: Path, published_request: CheckRequest, reads: list[Path], change: dict[str, str]
 ) -> None:

@@ -127,12 +127,12 @@ def _shorten_history(document: Body) -> None:
     """Put a digest in place of what the history keeps compressed, because how that looks depends on zlib."""
     for each in filter(None, [*document.get("revisions", ()), (document.get("trial") or {}).get("revision")]):
         revision = Revision.from_value(each)
-        each["parts"] = names.digest([revision.template, revision.told], 16)
+        each["parts"] = names.digest([revision.template, revision.status], 16)
 
 
 def _shorten_active(document: Body) -> None:
     """Put a digest in place of the active server's Deployment, which a case of another pass shows."""
-    document |= {part: names.digest(document[part], 16) for part in ("deployment", "told") if part in document}
+    document |= {part: names.digest(document[part], 16) for part in ("deployment", "status") if part in document}
 
 
 _SHORTENED = {HISTORY: _shorten_history, ACTIVE: _shorten_active}

@@ -32,7 +32,7 @@ def test_the_largest_sweeps_fit() -> None:
     rates = tuple(replace(row(0), request_rate=12345 + number) for number in range(5))
     result = ProfileResult(
         *(True, "Passed", message, 1.1920928955078125e-07, 256, rows[:8], rows[8:], environment),
-        seen="a" * 64,
+        stat_digest="a" * 64,
         request_rate=rates,
         mix=Mix(100, 100, tuple(Lengths("an_input_of_a_graph", each, each, 128, 4096, 65536) for each in range(4))),
     )

@@ -265,7 +265,7 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         offline=tuple(row(1, throughput * (1 + each / 10), script.p99, each) for each in request.offline.batch_sizes),
         online=online,
         environment=environment,
-        seen=SEEN,
+        stat_digest=SEEN,
         request_rate=_at_rates(request, online, script),
         mix=script.mix,
     )

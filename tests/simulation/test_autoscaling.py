@@ -235,4 +235,4 @@ def test_a_revision_that_served_before_a_status_told_so_is_scaled_after_an_edit(
     cluster.scripts = when("source", GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
-    assert '"told"' not in cluster.objects["ConfigMap", "digits-results"]["data"]["soak.active"]
+    assert '"status"' not in cluster.objects["ConfigMap", "digits-results"]["data"]["soak.active"]

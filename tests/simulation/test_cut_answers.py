@@ -21,7 +21,7 @@ ROWS = tuple(row(each, NUMBERS.uniform(1, 1e6), NUMBERS.randrange(10**6), 8) for
 COMMANDS = tuple("".join(NUMBERS.choices("0123456789abcdefghijklmnopqrstuvwxyz-/", k=1000)) for _ in range(3))
 LONG = ProfileResult(
     *(True, "Passed", "", 1e-6, 64, ROWS[:6], ROWS[6:], Environment("2.51.0", "cpu", "", "", "a CPU", COMMANDS)),
-    seen="5" * 32,
+    stat_digest="5" * 32,
     request_rate=tuple(replace(each, request_rate=99) for each in ROWS),
 )
 

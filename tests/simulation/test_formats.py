@@ -268,7 +268,7 @@ def test_each_pod_keeps_the_engines_that_its_server_builds() -> None:
 def strangeness(cluster: Cluster, *volumes: Body) -> str | None:
     """What is strange about the template of the cluster's server, if its pods had these volumes too."""
     (deployment,) = cluster.of_kind("Deployment")
-    made = as_built.Made("digits", deployment["metadata"]["name"], cluster.status["serving"]["revision"])
+    made = as_built.ServerNames("digits", deployment["metadata"]["name"], cluster.status["serving"]["revision"])
     template = deepcopy(deployment["spec"]["template"])
     template["spec"]["volumes"] += volumes
     return as_built._strangeness(made, template)

@@ -114,7 +114,7 @@ def test_the_limit_counts_servers_and_not_edits_of_what_is_measured() -> None:
     assert keys(cluster) == wanted
     (now, _), rows = history(cluster).served, cluster.status["performance"]["offline"]
     assert now.revision is not None
-    assert now.revision.told["performance"]["offline"] == rows, "the newest state of each is kept"
+    assert now.revision.status["performance"]["offline"] == rows, "the newest state of each is kept"
 
 
 def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> None:

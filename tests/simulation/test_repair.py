@@ -178,7 +178,7 @@ def test_what_a_server_compares_is_the_installations_and_restarts_none() -> None
     (before,) = cluster.of_kind("Deployment")
     (check,) = before["spec"]["template"]["spec"]["initContainers"]
     asked = CheckRequest.from_json(check["args"][0])
-    assert (asked.verification, asked.content, asked.seen) == ("Stat", CONTENT, SEEN)
+    assert (asked.verification, asked.content, asked.stat_digest) == ("Stat", CONTENT, SEEN)
     story = list(cluster.story)
     cluster.settings = replace(SETTINGS, verification="Content")
     cluster.settle()

@@ -83,7 +83,7 @@ def servers(cluster: Cluster) -> set[str]:
 
 def test_the_one_before_serves_again_though_its_source_is_gone(cluster: Cluster) -> None:
     newest, before, _ = keys(cluster)
-    told = history(cluster).revisions[before].told
+    told = history(cluster).revisions[before].status
     story = len(cluster.story)
     cluster.scripts = GONE
     roll_back(cluster, before)

@@ -148,7 +148,7 @@ def test_a_metric_that_nobody_computed_names_those_that_exist_and_the_nearest() 
 
 def test_metrics_without_a_threshold_come_last_and_pass() -> None:
     found = judged({"b": 1.0, "a": 2.0, "n": math.nan}, {"b": 0.0, "a": 2.0, "n": math.nan}, minimum("b", 0.0))
-    assert [(each.metric, each.threshold, each.passed) for each in found.accuracy] == [
+    assert [(each.metric, each.threshold_words, each.passed) for each in found.accuracy] == [
         ("b", "min 0", True),
         ("a", "", True),
     ]

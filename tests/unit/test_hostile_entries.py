@@ -114,7 +114,7 @@ def test_a_mebibyte_of_history_costs_little() -> None:
         history = read(history=text).history
         for _ in range(3):
             assert history.revisions["3"].template is None
-            assert history.revisions["3"].told == {}
+            assert history.revisions["3"].status == {}
 
     assert cost(work) < 1
     assert len(found.history.served) == MOST_STATES

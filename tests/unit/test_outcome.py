@@ -10,7 +10,7 @@ from triton_operator.api.status import ConditionType, TritonDeploymentStatus
 from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError
 from triton_operator.planning.plan import Plan
 from triton_operator.planning.summary import SummaryFacts
-from triton_operator.runtime.outcome import Carried, told
+from triton_operator.runtime.outcome import Carried, outcome_of
 from triton_operator.runtime.writing import Failures
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -38,7 +38,7 @@ def carried(failures: list[ClusterError], *unscaled: ClusterError) -> Carried:
 def test_a_refusal_is_told_before_what_may_pass_by_itself(
     failures: list[ClusterError], unscaled: tuple[ClusterError, ...], reason: Reason | None, words: str
 ) -> None:
-    plan, setback = told(OWNER, carried(failures, *unscaled), NOW)
+    plan, setback = outcome_of(OWNER, carried(failures, *unscaled), NOW)
     assert (setback.reason if setback else None) == reason
     assert setback is None or setback.message.endswith(words)
     conditions = {each.type: (each.status, each.reason, each.message) for each in plan.status.conditions}
@@ -47,7 +47,7 @@ def test_a_refusal_is_told_before_what_may_pass_by_itself(
 
 
 def test_a_plan_that_was_carried_out_is_told_as_it_is() -> None:
-    assert told(OWNER, carried([]), NOW) == (PLAN, None)
+    assert outcome_of(OWNER, carried([]), NOW) == (PLAN, None)
 
 
 def test_what_others_need_comes_first_among_all_that_failed() -> None:

@@ -23,7 +23,7 @@ def test_what_is_kept_is_what_is_read() -> None:
     history = History((State(("a",), revision=REVISION), State(("b",))), 2)
     assert History.from_json(history.to_json()) == history
     assert history.revisions == {"0a": REVISION}
-    assert (REVISION.template, REVISION.told) == (TEMPLATE, TOLD)
+    assert (REVISION.template, REVISION.status) == (TEMPLATE, TOLD)
 
 
 def test_two_servers_of_a_key_have_names_that_tell_them_apart() -> None:
@@ -48,7 +48,7 @@ def test_two_servers_of_a_key_have_names_that_tell_them_apart() -> None:
 )
 def test_of_what_cannot_be_read_there_is_no_template(revision: Revision) -> None:
     assert revision.template is None
-    assert revision.told == {}
+    assert revision.status == {}
 
 
 @pytest.mark.parametrize(

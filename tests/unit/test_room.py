@@ -11,8 +11,8 @@ def row(found: Room, **wanted: object) -> tuple[object, ...]:
 
 ROWS: Rows = {
     "no server is wanted": row(Room.NONE, wanted=False),
-    "it was made for too long": row(Room.SPENT, made=True, overdue=True),
-    "it was made": row(Room.MADE, made=True),
+    "it was made for too long": row(Room.SPENT, makes_way=True, overdue=True),
+    "it was made": row(Room.MADE, makes_way=True),
     "the target was stopped until the suspension ends": row(Room.BARRED, suspended=True, stopped=True),
     "the suspension takes the target's time": row(Room.BARRED, suspended=True, helps=True, overdue=True),
     "the suspension stops no server": row(Room.NONE, suspended=True),
@@ -34,10 +34,10 @@ def test_no_row_is_idle_and_every_room_is_found() -> None:
 
 def test_no_server_stops_for_a_target_that_its_gpus_do_not_help() -> None:
     for facts in EVERY:
-        assert next_room(facts) not in MAKES_WAY or facts.made or (facts.helps and not facts.suspended)
+        assert next_room(facts) not in MAKES_WAY or facts.makes_way or (facts.helps and not facts.suspended)
 
 
 def test_every_outage_has_an_end() -> None:
     for facts in EVERY:
-        if facts.made and facts.overdue and facts.wanted:
+        if facts.makes_way and facts.overdue and facts.wanted:
             assert next_room(facts) not in HAS_TIME

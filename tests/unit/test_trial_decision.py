@@ -10,14 +10,14 @@ from triton_operator.rollout.trial_decision import GOES_ON, Stage, TrialFacts, T
 from triton_operator.rollout.wording import undo_verdict
 
 
-def row(move: TrialMove, *, asked: object = True, stage: object = Stage.RUNS, **wanted: object) -> tuple[object, ...]:
+def row(move: TrialMove, *, enabled: object = True, stage: object = Stage.RUNS, **wanted: object) -> tuple[object, ...]:
     """A row of the table, in the order of the facts; what it does not name does not matter."""
-    facts = {"asked": asked, "stage": stage} | wanted
+    facts = {"enabled": enabled, "stage": stage} | wanted
     return *(facts.get(each, ANY) for each in TrialFacts.__dataclass_fields__), move
 
 
 ROWS: Rows = {
-    "none is asked for, or it is not possible": row(TrialMove.NONE, asked=False, stage=ANY),
+    "none is asked for, or it is not possible": row(TrialMove.NONE, enabled=False, stage=ANY),
     "it was judged before, or all its steps are over": row(TrialMove.STAND, stage=Stage.OVER),
     "it may begin": row(TrialMove.BEGIN, stage=Stage.BEFORE, may_begin=True),
     "it may not begin yet": row(TrialMove.AWAIT, stage=Stage.BEFORE),
@@ -36,7 +36,7 @@ ROWS: Rows = {
     "it is held, and its counters are good": row(TrialMove.HOLD),
 }
 EVERY = list(everything(TrialFacts, policy=get_args(OnInconclusive)))
-RUNNING = [each for each in EVERY if each.asked and each.stage is Stage.RUNS]
+RUNNING = [each for each in EVERY if each.enabled and each.stage is Stage.RUNS]
 
 
 def test_every_combination_of_facts_has_the_move_of_its_row() -> None:

@@ -58,7 +58,7 @@ def admit(request: CheckRequest) -> None:
 
     Raises StageError: ResultMissing if the revision is gone, RepositoryDamaged if it is not what was published.
     """
-    check(request.revision, request.content, request.seen, request.verification)
+    check(request.revision, request.content, request.stat_digest, request.verification)
 
 
 def damaged(what: str) -> StageError:

@@ -54,25 +54,28 @@ class Accuracy:
     metric: str
     framework: float
     served: float
-    asked: Threshold | None = None
+    threshold: Threshold | None = None
     """The threshold; None: there is none."""
 
     @property
-    def threshold(self) -> str:
+    def threshold_words(self) -> str:
         """The threshold in words ("min 0.95"); empty if there is none."""
-        return self.asked.words() if self.asked else ""
+        return self.threshold.words() if self.threshold else ""
 
     @property
     def passed(self) -> bool:
         """Whether the metric meets its threshold; true if there is none."""
-        return self.asked is None or self.asked.is_met(self.framework, self.served)
+        return self.threshold is None or self.threshold.is_met(self.framework, self.served)
 
     @property
     def figures(self) -> tuple[str, str]:
         """The framework's and the served value in words, which miss the threshold only if the values do."""
 
         def verdict(framework: float, served: float) -> object:
-            return self.asked and (self.asked.is_met(framework, framework), self.asked.is_met(framework, served))
+            return self.threshold and (
+                self.threshold.is_met(framework, framework),
+                self.threshold.is_met(framework, served),
+            )
 
         values = self.framework, self.served
         framework, served = (
@@ -111,7 +114,7 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         *(Accuracy(name, framework[name], served[name]) for name in result.metrics if name not in bound),
     ]
     finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
-    if failed := [_words(each.asked, each) for each in bounded if each.asked and not each.passed]:
+    if failed := [_words(each.threshold, each) for each in bounded if each.threshold and not each.passed]:
         return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(failed))
     return Verdict(finite)
 

@@ -250,7 +250,7 @@ class ProfileResult(Document):
     offline: tuple[Row, ...]
     online: tuple[Row, ...]
     environment: Environment
-    seen: str = ""
+    stat_digest: str = ""
     """Digest of the attributes of the revision's files, just before their content was compared."""
     request_rate: tuple[Row, ...] = ()
     """Open-loop measurements."""

@@ -62,7 +62,7 @@ class Stage:
     give the same, or if nothing of the result is kept."""
     deadline: str = ""
     """The field that bounds how long a pod of it may take; empty: no field does."""
-    told_by_run: frozenset[Reason] = frozenset()
+    run_reasons: frozenset[Reason] = frozenset()
     """The failures that the second of these containers may end with. Some pass by themselves, so that the Job runs
     again without end: user code that gives one that its stage cannot find out would occupy the cluster for good."""
     log_lines: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ STAGES: Mapping[str, Stage] = {
         layout.packages_directory,
         boxed=True,
         deadline=CONVERSION,
-        told_by_run=OF_PACKAGES,
+        run_reasons=OF_PACKAGES,
         log_lines=("download ", "resolve "),
     ),
     "reference": Stage(
@@ -87,7 +87,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=OF_USER_CODE,
+        run_reasons=OF_USER_CODE,
         log_lines=("reference: ",),
     ),
     "convert": Stage(
@@ -97,7 +97,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=OF_USER_CODE,
+        run_reasons=OF_USER_CODE,
     ),
     "profile": Stage(
         ProfileRequest,
@@ -105,7 +105,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=OF_CLIENTS,
+        run_reasons=OF_CLIENTS,
         log_lines=("gates: ", "offline ", "online ", "request rate "),
     ),
     "metrics": Stage(
@@ -115,7 +115,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        told_by_run=OF_USER_CODE,
+        run_reasons=OF_USER_CODE,
     ),
     "search": Stage(
         SearchRequest,
@@ -123,7 +123,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=OF_CLIENTS,
+        run_reasons=OF_CLIENTS,
         log_lines=("search ",),
     ),
     "measure": Stage(
@@ -132,7 +132,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        told_by_run=OF_CLIENTS,
+        run_reasons=OF_CLIENTS,
         log_lines=("online ",),
     ),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),

@@ -40,8 +40,8 @@ class CheckRequest(Document):
     revision: str
     content: str = ""
     """``ConvertResult.content``; empty: not recorded."""
-    seen: str = ""
-    """``ProfileResult.seen``; empty: the content is compared."""
+    stat_digest: str = ""
+    """``ProfileResult.stat_digest``; empty: the content is compared."""
     verification: str = "Stat"
     """``Stat``: the content is compared only if the files' attributes differ. ``Content``: it always is."""
 

@@ -66,7 +66,7 @@ def to_fp16(model: Any) -> Any:
     add_missing(model, frozenset({""}))
     types, was_valid = element_types(model)
     try:
-        known = _known(model, types)
+        known = _model_facts(model, types)
         is_half = [_Cast(graph, known, graph is model.graph).run() for graph in graphs(model.graph)]
         onnx.shape_inference.infer_shapes(light(model), check_type=was_valid, strict_mode=was_valid)
     except StageError:
@@ -81,7 +81,7 @@ def to_fp16(model: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _ModelFacts:
     """What is known of a whole model before any of its graphs is cast."""
 
     types: Mapping[str, int]
@@ -109,7 +109,7 @@ class _Known:
         return declared
 
 
-def _known(model: Any, types: Mapping[str, int]) -> _Known:
+def _model_facts(model: Any, types: Mapping[str, int]) -> _ModelFacts:
     # The outermost first, which the others read.
     inside_last = list(graphs(model.graph))[::-1]
     nodes = [node for graph in inside_last for node in graph.node]
@@ -122,7 +122,7 @@ def _known(model: Any, types: Mapping[str, int]) -> _Known:
         if types.get(name) == TensorProto.FLOAT
     }
     single = {name: tensor for name, tensor in weights.items() if tensor.data_type == TensorProto.FLOAT}
-    known = _Known(types, single, onnx_constants.factors(nodes), frozenset(), by_domain(model), names, twins)
+    known = _ModelFacts(types, single, onnx_constants.factors(nodes), frozenset(), by_domain(model), names, twins)
 
     def takes_half(node: Any, index: int) -> bool:
         declared = known.schema(node)
@@ -134,7 +134,7 @@ def _known(model: Any, types: Mapping[str, int]) -> _Known:
 class _Cast:
     """One graph of the model on its way to fp16."""
 
-    def __init__(self, graph: Any, known: _Known, is_outermost: bool) -> None:
+    def __init__(self, graph: Any, known: _ModelFacts, is_outermost: bool) -> None:
         self.graph = graph
         self.known = known
         self.is_outermost = is_outermost

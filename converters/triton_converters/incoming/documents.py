@@ -159,7 +159,7 @@ def check_end(root: Path, stage: str) -> None:
     if end.reason is None:
         return
     message = printable(end.message)
-    if end.reason not in STAGES[stage].told_by_run:
+    if end.reason not in STAGES[stage].run_reasons:
         words = f"the Job's container run ended with {end.reason}, which is not for it to say: {message}"
         raise StageError(Reason.CRASHED, words, final=False)
     raise StageError(end.reason, message, final=end.final)

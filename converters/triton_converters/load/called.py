@@ -31,7 +31,7 @@ TYPE, RANK = -2, -1
 
 
 @dataclass(frozen=True)
-class Asked:
+class KeptRequest:
     """The inputs and outputs of one request."""
 
     inputs: Arrays
@@ -42,12 +42,12 @@ class Asked:
 
 
 @dataclass
-class Called:
-    """A model with what it was asked."""
+class CalledModel:
+    """A model that steps call, with the requests that differ."""
 
     step: Step
     model: Framework
-    asked: list[Asked] = field(default_factory=list)
+    kept: list[KeptRequest] = field(default_factory=list)
     samples: range = UNKNOWN
     """The numbers of the samples that the ensemble is given now."""
     is_alone: bool = False
@@ -125,25 +125,25 @@ class Called:
             raise ValueError(f"input {bare[0]} is [{size}], but a server takes [{size}, 1]: add a last dimension of 1")
 
     def _keep(self, inputs: Arrays, outputs: Arrays) -> None:
-        if len(self.asked) == MOST_ASKED:
+        if len(self.kept) == MOST_ASKED:
             return
         rows = len(next(iter(inputs.values()))) if self.step.code.max_batch_size else 1
         if rows != len(self.samples) > 1 and self.samples not in self.unclear and len(self.unclear) < MOST_UNCLEAR:
             self.unclear.append(self.samples)
         # The reference runs some samples more than once.
-        if any(_is_same(each.inputs, inputs) for each in self.asked):
+        if any(_is_same(each.inputs, inputs) for each in self.kept):
             return
-        varied = self._differing(inputs, outputs) - self._varied if self.asked else set()
+        varied = self._differing(inputs, outputs) - self._varied if self.kept else set()
         if self._alike < FIRST or varied or self.is_alone:
             # The arrays are the step's, which may write into them.
             mine, theirs = ({name: numpy.array(array) for name, array in side.items()} for side in (inputs, outputs))
-            self.asked.append(Asked(mine, theirs, self.samples))
+            self.kept.append(KeptRequest(mine, theirs, self.samples))
             self._varied |= varied
             self._alike += not varied
 
     def _differing(self, inputs: Arrays, outputs: Arrays) -> set[tuple[str, str, int]]:
         """Return in what a request is not like the first one."""
-        first = self.asked[0]
+        first = self.kept[0]
         found = set()
         for side, now, before in (("input", inputs, first.inputs), ("output", outputs, first.outputs)):
             for name, array in now.items():

@@ -11,7 +11,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import framework, server_tensors
-from triton_converters.load.called import UNKNOWN, Called
+from triton_converters.load.called import UNKNOWN, CalledModel
 from triton_converters.load.framework import Framework
 from triton_converters.load.triton_python import PythonStep
 
@@ -40,7 +40,7 @@ class Ensemble:
 
     members: tuple[Member, ...]
     """The steps in their order."""
-    called: Mapping[str, Called]
+    called: Mapping[str, CalledModel]
     """The models that Python steps ask, by their names; a step may be one of them."""
     code: EnsembleCode
     source: Path
@@ -137,7 +137,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:
     asked = {name for each in code.models for name in each.code.calls}
     if unknown := sorted(asked - set(models)):
         raise StageError(Reason.INVALID_SPEC, f"calls names {unknown[0]}, but spec.models has no such model: add it")
-    called = {each.model: Called(each, models[each.model]) for each in code.models if each.model in asked}
+    called = {each.model: CalledModel(each, models[each.model]) for each in code.models if each.model in asked}
     known = {tensor.name for tensor in code.inputs}
     for step in code.steps:
         loaded = models[step.model]

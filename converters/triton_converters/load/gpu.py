@@ -31,7 +31,7 @@ def note(name: str) -> None:
         _used.append(name)
 
 
-def used() -> str:
+def device_name() -> str:
     """Return the name of the GPU that a framework of this process computes on; empty: all compute on the CPU."""
     return _used[0] if _used else ""
 

@@ -36,7 +36,7 @@ from triton_converters.user.user_code import locate
 ANYWHERE = "/"
 """The working directory: a server's is not that of the files either."""
 TYPE = "TYPE_"
-CalledModel = Callable[[messages.InferenceRequest], messages.InferenceResponse]
+Respond = Callable[[messages.InferenceRequest], messages.InferenceResponse]
 Paused = Callable[[], AbstractContextManager[None]]
 _pausing = threading.RLock()
 """Held while another model answers: all threads of a step have one import path, and a framework is asked one thing at a
@@ -62,7 +62,7 @@ class PythonStep:
     """The backend's module of this step, which its code may import again while it answers."""
     dims: Mapping[str, tuple[int, ...]]
     """The declared dimensions of the outputs, with the batch as -1."""
-    called: Mapping[str, CalledModel] = field(default_factory=dict)
+    called: Mapping[str, Respond] = field(default_factory=dict)
     """What answers the requests that the step's code makes, by the model's name in Triton."""
     contradicted: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The axes of outputs that had another size in an answer than declared; all if the number of dimensions was

@@ -38,7 +38,7 @@ class RefusedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Given:
+class UserConfig:
     """A config.pbtxt whose fields may all be taken."""
 
     backend: str
@@ -51,7 +51,7 @@ class Given:
     """The fields that ``contract.overrides`` allows, as text."""
     message: Any
 
-    def taken(self, file: str, backend: str) -> RepositoryModel:
+    def repository_model(self, file: str, backend: str) -> RepositoryModel:
         """Return what is taken for the model's file, with its backend. Raises RefusedError."""
         message, batching = self.message, self.message.dynamic_batching
         batched = bool(message.input) or message.max_batch_size != 0
@@ -75,7 +75,7 @@ class Given:
         )
 
 
-def read(text: bytes) -> Given:
+def read(text: bytes) -> UserConfig:
     """Return the configuration. Raises RefusedError: no config.pbtxt, or one with anything that is not taken."""
     if len(text) > LONGEST:
         raise RefusedError(f"it is longer than {LONGEST} bytes")
@@ -90,7 +90,7 @@ def read(text: bytes) -> Given:
     allowed, fault = _overrides(message)
     fields = [*_backend_faults(message), *dict.fromkeys(map(_fault, wrong))]
     _raise([*fields, *given_values.faults(message, backend), *([fault] if fault else [])])
-    return Given(
+    return UserConfig(
         backend, message.default_model_filename, tuple(message.version_policy.specific.versions), allowed, message
     )
 

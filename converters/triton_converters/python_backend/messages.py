@@ -227,14 +227,14 @@ class ReceivedRequest(InferenceRequest):
         return False
 
 
-Respond = Callable[[str, InferenceRequest], InferenceResponse]
+CallModel = Callable[[str, InferenceRequest], InferenceResponse]
 """Answers a request to the model of that name."""
-_answering: list[Respond] = []
+_answering: list[CallModel] = []
 """What answers the requests that a file makes; empty unless a step's execute runs."""
 
 
 @contextmanager
-def answering(answer: Respond) -> Iterator[None]:
+def answering(answer: CallModel) -> Iterator[None]:
     """Let the file that runs ask other models, from now on."""
     _answering.append(answer)
     try:

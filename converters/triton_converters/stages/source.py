@@ -169,7 +169,7 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         with (source / path / CONFIG).open("rb") as text:
             config = given.read(text.read(LONGEST + 1))
         file, form = repository.model_file(source, path, config.backend, config.file, config.versions)
-        return form, config.taken(file, FORMATS[form].backend)
+        return form, config.repository_model(file, FORMATS[form].backend)
     except given.RefusedError as error:
         raise repository.not_taken(path, str(error)) from error
 

@@ -40,7 +40,7 @@ def begin() -> None:
         _begun.append(_start())
 
 
-def used() -> bool:
+def took_place() -> bool:
     """Whether user code asked for CUDA and got the CPU."""
     return bool(_fell_back)
 

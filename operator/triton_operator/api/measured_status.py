@@ -349,7 +349,7 @@ def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[Accuracy
             framework=framework,
             served=served,
             samples=samples,
-            threshold=each.threshold,
+            threshold=each.threshold_words,
             passed=each.passed,
         )
         for each, framework, served in told

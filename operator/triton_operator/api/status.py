@@ -12,7 +12,7 @@ from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatu
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigStatus, SearchStatus
-from triton_operator.api.told_reason import ToldReason
+from triton_operator.api.status_reason import StatusReason
 from triton_operator.settings import MOST_SERVER_ARGUMENTS
 
 CONDITION_MESSAGE_BYTES = 600
@@ -59,7 +59,7 @@ class Condition(StatusType):
     """What the condition is about."""
     status: Literal["True", "False", "Unknown"]
     """Whether the condition holds."""
-    reason: ToldReason
+    reason: StatusReason
     """Why the condition has this status."""
     message: Text
     """What happened, to which object, and what to do next."""
@@ -124,7 +124,7 @@ class CandidateStatus(StatusType):
     """Format, precision and accelerator of each model, such as onnx-fp16-cuda."""
     state: CandidateState
     """State of the candidate; Converted waits to be profiled, Profiled for its metrics, and Passed passed all gates."""
-    reason: ToldReason | None = None
+    reason: StatusReason | None = None
     """Why the candidate is in this state."""
     message: Text = ""
     """What happened, and what to do next."""

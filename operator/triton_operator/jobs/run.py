@@ -22,7 +22,7 @@ from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.claim import is_permitted
 from triton_operator.resources.job import job
-from triton_operator.resources.work import Answered, AnyWork, Asked, Replay, Work, reader
+from triton_operator.resources.work import AnyWork, Replay, RequestT, ResultT, Work, reader
 
 UNSEEN_SECONDS = 10.0
 """Seconds for which the pod of a Job that has ended is waited for, because the pod has the answer.
@@ -38,12 +38,12 @@ A sidecar that a webhook added ends by itself within some seconds, if at all: a 
 
 
 @dataclass(frozen=True)
-class Run(Generic[Answered]):
+class Run(Generic[ResultT]):
     """The state of a piece of work after a pass has looked at it."""
 
     effects: Effects
     record: Record | None = None
-    result: Answered | None = None
+    result: ResultT | None = None
     """The result that the record holds; None: there is no record."""
     failure: Trouble | None = None
     failing: Failure | None = None
@@ -76,12 +76,12 @@ class Run(Generic[Answered]):
 
 def run(
     context: Context,
-    work: Work[Asked, Answered],
+    work: Work[RequestT, ResultT],
     start: bool = True,
     patience: float | None = None,
     repeats: bool = False,
     gives_up_after: float = inf,
-) -> Run[Answered]:
+) -> Run[ResultT]:
     """Return the work's recorded result, else its failure, else its Job, else a new Job if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One

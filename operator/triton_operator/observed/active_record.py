@@ -31,7 +31,7 @@ class ActiveRecord(Document):
     there was none."""
     held: str = ""
     """A digest of the spec whose `rollout.revision` it is; empty: the field is not set."""
-    told: Mapping[str, Any] | None = None
+    status: Mapping[str, Any] | None = None
     """What the status is to tell of the revision; None: it tells of it."""
 
     def __post_init__(self) -> None:

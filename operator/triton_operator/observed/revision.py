@@ -54,10 +54,10 @@ class Revision(Document):
 
     @classmethod
     def of(
-        cls, key: str, candidate: str, model: str, server: str, template: Mapping[str, Any], told: Mapping[str, Any]
+        cls, key: str, candidate: str, model: str, server: str, template: Mapping[str, Any], status: Mapping[str, Any]
     ) -> "Revision":
-        """Make the record. ``template``: as the Deployment was made. ``told``: the status' parts about it."""
-        text = json.dumps([template, told], sort_keys=True, separators=(",", ":"))
+        """Make the record. ``template``: as the Deployment was made. ``status``: its parts about it."""
+        text = json.dumps([template, status], sort_keys=True, separators=(",", ":"))
         return cls(key, candidate, model, server, base64.b64encode(zlib.compress(text.encode(), 9)).decode())
 
     @property
@@ -72,10 +72,10 @@ class Revision(Document):
         return template or None
 
     @property
-    def told(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """What the status told of it."""
-        _, told = self._unpacked
-        return told
+        _, status = self._unpacked
+        return status
 
     @property
     def image(self) -> str:
@@ -89,7 +89,7 @@ class Revision(Document):
     @property
     def measured_at(self) -> str:
         """When the revision was measured, in RFC 3339; empty if the record does not tell."""
-        return _text(_field(_field(self.told, "performance"), "measuredAt"))
+        return _text(_field(_field(self.status, "performance"), "measuredAt"))
 
     @property
     def metrics(self) -> dict[str, str]:
@@ -103,28 +103,28 @@ class Revision(Document):
 
     @property
     def _accuracy(self) -> list[Any]:
-        entries = _field(self.told, "accuracy")
+        entries = _field(self.status, "accuracy")
         return [each for each in (entries if isinstance(entries, list) else ()) if _text(_field(each, "metric"))]
 
     @property
     def source_version(self) -> str:
         """What spec.source.version was when the source was read; empty if it was not set."""
-        source = _field(self.told, "source")
+        source = _field(self.status, "source")
         return _text(_field(source, "version") or _field(source, "revision"))
 
     @property
     def source_digest(self) -> str:
         """Digest of the source's files; empty if the record does not tell."""
-        return _text(_field(_field(self.told, "source"), "digest"))
+        return _text(_field(_field(self.status, "source"), "digest"))
 
     @cached_property
     def _unpacked(self) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
             text = zlib.decompressobj().decompress(base64.b64decode(self.parts), LARGEST_BYTES)
-            template, told = decode(text.decode())
+            template, status = decode(text.decode())
         except (ValueError, TypeError, zlib.error):
             return {}, {}
-        return (template, told) if isinstance(template, dict) and isinstance(told, dict) else ({}, {})
+        return (template, status) if isinstance(template, dict) and isinstance(status, dict) else ({}, {})
 
 
 def _field(value: Any, name: str) -> Any:

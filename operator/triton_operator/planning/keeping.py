@@ -53,9 +53,9 @@ def keep(owner: dict[str, Any], error: InvalidSpecError, observed: Observed, set
     # Without the record nobody knows under which name it serves the model, whose counters are read.
     trial = soak(context) if active is not None else Trial()
     seen = (*availability(context), *((trial.condition,) if trial.goes_on or trial.undoes else ()))
-    if active is not None and active.told is not None:
+    if active is not None and active.status is not None:
         # The Service moved back, and no status tells of that yet.
-        owner = owner | {"status": owner.get("status", {}) | dict(active.told)}
+        owner = owner | {"status": owner.get("status", {}) | dict(active.status)}
     seen += (terminates := tuple(terminating_notice(context)))
     report = setbacks.report(owner, setbacks.invalid(error.reason, str(error)), None, now, seen)
     lasting = [each for each in report.status.conditions if terminates or each.type != "ClaimTerminating"]
@@ -91,7 +91,7 @@ def _judged(context: Context, trial: Trial) -> Iterator[dict[str, Any]]:
         if effects.active_record is not None:
             # The verdict may be older than this pass, which has waited for the previous revision to answer.
             told = {**known, **promotions}[context.active_server or ""].before
-            effects = replace(effects, active_record=replace(effects.active_record, told=told))
+            effects = replace(effects, active_record=replace(effects.active_record, status=told))
     if effects != Effects():
         # Nobody knows what else the user wants to keep.
         kept = effects + Effects(needed=frozenset(observed.records), failures=observed.failures)

@@ -20,7 +20,7 @@ from triton_operator.planning.always import ALWAYS, Draft, first_draft
 from triton_operator.planning.pins import pinned_images
 from triton_operator.planning.resolving import with_resolved_spec
 from triton_operator.planning.retention import retained
-from triton_operator.planning.status import told_of_target
+from triton_operator.planning.status import status_of_target
 from triton_operator.planning.summary import SummaryFacts
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, opening, server_policies, sources_policy
@@ -159,8 +159,8 @@ def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    told = told_of_target(context, draft.progress, effects.active_record)
-    active = next_active_record(context, effects.active_record, told, complete=draft.is_settled)
+    target_status = status_of_target(context, draft.progress, effects.active_record)
+    active = next_active_record(context, effects.active_record, target_status, complete=draft.is_settled)
     yield results_config_map(context, retained(context, replace(effects, active_record=active), draft.history))
 
 

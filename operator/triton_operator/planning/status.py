@@ -95,7 +95,7 @@ def status_of(
     return within_limit(status)
 
 
-def told_of_target(context: Context, progress: Progress, record: ActiveRecord | None) -> dict[str, Any] | None:
+def status_of_target(context: Context, progress: Progress, record: ActiveRecord | None) -> dict[str, Any] | None:
     """What a status will tell of the target, once it is active; None: nothing, or the record is not the target's.
 
     ``record``: the record of the active revision that is new in this pass; None: there is none.
@@ -215,7 +215,7 @@ def _rolled_back_status(progress: Progress) -> TritonDeploymentStatus | None:
     """The recorded status of the revision that the spec names, once that serves; None: it does not, or none is kept."""
     if not isinstance(progress, RolledBack) or not progress.rollout.is_active:
         return None
-    recorded = parse_status({"status": progress.revision.told})
+    recorded = parse_status({"status": progress.revision.status})
     return recorded if recorded.active is not None else None
 
 
@@ -226,7 +226,7 @@ def _recorded_source_status(context: Context, progress: Progress) -> TritonDeplo
     if (rolled_back := _rolled_back_status(progress)) is not None:
         return rolled_back
     active = context.observed.history.revision_of_server(context.active_server)
-    return parse_status({"status": active.told}) if active is not None else context.triton_deployment.status
+    return parse_status({"status": active.status}) if active is not None else context.triton_deployment.status
 
 
 def _active_part(context: Context, progress: Progress, server: str | None) -> ActivePart:
@@ -289,16 +289,16 @@ def _last_status_of(context: Context, server: str | None) -> TritonDeploymentSta
     better than those of another server.
     """
     last, record = context.triton_deployment.status, context.observed.active_record
-    if record is not None and record.server == server and record.told is not None:
+    if record is not None and record.server == server and record.status is not None:
         # The Service moved to it, and no status tells of that yet.
-        return parse_status({"status": record.told})
+        return parse_status({"status": record.status})
     if last.active is None or last.active.selector in ("", names.selector(context.name, server)):
         return last
     promotions = [each for each in context.observed.promotions.values() if each.before and each.previous == server]
     if promotions:
         return parse_status({"status": max(promotions, key=lambda each: each.at).before})
     revision = context.observed.history.revision_of_server(server)
-    return parse_status({"status": revision.told}) if revision is not None else TritonDeploymentStatus()
+    return parse_status({"status": revision.status}) if revision is not None else TritonDeploymentStatus()
 
 
 def _serving_with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:

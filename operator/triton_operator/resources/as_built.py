@@ -31,7 +31,7 @@ LONGEST_PLACE = 200
 
 
 @dataclass(frozen=True)
-class Made:
+class ServerNames:
     """A server of an object, as the names in its template have to say."""
 
     owner_name: str
@@ -47,16 +47,16 @@ def refusal(context: Context, server: str, key: str, template: Template) -> str 
 
     ``server``, ``key``: name of its Deployment and key of its revision.
     """
-    made = Made(context.name, server, key)
-    strange = _strangeness(made, template)
+    server_names = ServerNames(context.name, server, key)
+    strange = _strangeness(server_names, template)
     if strange is not None:
         return f"the record of Deployment {server} is not one that the operator writes: somebody changed {strange}"
     return next(_forbidden(context, server, template), None)
 
 
-def _strangeness(made: Made, template: Template) -> str | None:
+def _strangeness(server_names: ServerNames, template: Template) -> str | None:
     """The first field of a template that no version of the operator has built so; None: there is none."""
-    found = next(_strange(template, _shape(made, _volumes(template)), "template"), None)
+    found = next(_strange(template, _shape(server_names, _volumes(template)), "template"), None)
     return None if found is None else shortened(printable(found), LONGEST_PLACE)
 
 
@@ -105,13 +105,13 @@ def _strange(value: Any, shape: Any, place: str) -> Iterator[str]:
         yield place
 
 
-def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
+def _shape(server_names: ServerNames, volumes: tuple[Any, ...]) -> dict[str, Any]:
     """What every version of the operator has built: the fields by their names, with ? after one that may be missing.
 
     A tuple is a list of exactly these items, a function is a test, and any other value is the only one. ``volumes``:
     the shapes of the pod's volumes.
     """
-    key, revision = made.key, layout.revision_directory(made.key)
+    key, revision = server_names.key, layout.revision_directory(server_names.key)
     part = {"name": REPOSITORY, "mountPath": str(revision), "subPath": _below(revision), "readOnly": True}
     container = {
         "image": _is_text,
@@ -135,7 +135,7 @@ def _shape(made: Made, volumes: tuple[Any, ...]) -> dict[str, Any]:
         "startupProbe": _is_start_probe,
     } | {f"{probe}?": PROBE for probe in ("readinessProbe", "livenessProbe")}
     return {
-        "metadata": {"labels": _labels(made), "annotations?": _is_unreserved},
+        "metadata": {"labels": _labels(server_names), "annotations?": _is_unreserved},
         "spec": {
             "automountServiceAccountToken": False,
             "enableServiceLinks?": False,
@@ -209,14 +209,14 @@ def _is_unreserved(value: Any) -> bool:
     return isinstance(value, dict) and not any(map(names.is_reserved, value))
 
 
-def _labels(made: Made) -> Callable[[Any], bool]:
+def _labels(server_names: ServerNames) -> Callable[[Any], bool]:
     """The test whether labels are those of the object's own server, and else only a user's."""
 
     def test(labels: Any) -> bool:
         if not isinstance(labels, dict):
             return False
-        own = names.labels(made.owner_name, "server")
-        own |= names.server_labels(made.server, made.key)
+        own = names.labels(server_names.owner_name, "server")
+        own |= names.server_labels(server_names.server, server_names.key)
         reserved = {key: value for key, value in labels.items() if key in own or names.is_reserved(key)}
         return reserved == own
 

@@ -124,11 +124,11 @@ def _identified(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     claim = f"{context.namespace}/{context.claim_name}"
     variables = [{"name": layout.OBJECT, "value": context.name}, {"name": layout.CLAIM, "value": claim}]
 
-    def told(container: dict[str, Any]) -> dict[str, Any]:
+    def identified(container: dict[str, Any]) -> dict[str, Any]:
         return container | {"env": [*container["env"], *variables]}
 
-    first = [told(each) if each["name"] == PREPARE else each for each in spec.get("initContainers", [])]
-    changed = {"containers": [told(each) for each in spec["containers"]]}
+    first = [identified(each) if each["name"] == PREPARE else each for each in spec.get("initContainers", [])]
+    changed = {"containers": [identified(each) for each in spec["containers"]]}
     return spec | changed | ({"initContainers": first} if first else {})
 
 

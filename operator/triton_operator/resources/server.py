@@ -184,7 +184,7 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
         revision.key,
         revision.key,
         content=revision.conversion.content if revision.conversion else "",
-        seen=revision.profile.seen if revision.profile else "",
+        stat_digest=revision.profile.stat_digest if revision.profile else "",
         verification=context.settings.verification,
     )
     containers = [serving_container(context, revision) | {"image": image}]

@@ -30,8 +30,8 @@ class Request(Protocol):
         """Return it as the Job's argument."""
 
 
-Asked = TypeVar("Asked", bound=Request, covariant=True)
-Answered = TypeVar("Answered", bound=Document, covariant=True)
+RequestT = TypeVar("RequestT", bound=Request, covariant=True)
+ResultT = TypeVar("ResultT", bound=Document, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,11 @@ Shape = Plain | Download | UserCode | Pip | Client | Replay
 
 
 @dataclass(frozen=True)
-class Work(Generic[Asked, Answered]):
+class Work(Generic[RequestT, ResultT]):
     """What a Job does: its stage, its request and the shape of its pod."""
 
     stage: str
-    request: Asked
+    request: RequestT
     deadline_seconds: int
     """How long a pod of it may take, from when a node takes the pod."""
     shape: Shape
@@ -132,7 +132,7 @@ class Work(Generic[Asked, Answered]):
 
     @property
     def result(self) -> type[Document]:
-        """The type of the Job's answer; ``Answered`` is the same for the type checker."""
+        """The type of the Job's answer; ``ResultT`` is the same for the type checker."""
         return STAGES[self.stage].result
 
     @property

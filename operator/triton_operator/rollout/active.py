@@ -63,11 +63,11 @@ def is_met(context: Context) -> bool:
 
 
 def next_active_record(
-    context: Context, active: ActiveRecord | None, told: Mapping[str, Any] | None, *, complete: bool
+    context: Context, active: ActiveRecord | None, status: Mapping[str, Any] | None, *, complete: bool
 ) -> ActiveRecord | None:
     """Return the record of the active revision from this pass on; None: there is none.
 
-    ``active``: the record that is new in this pass; None: there is none. ``told``: the `parts` of a status that will
+    ``active``: the record that is new in this pass; None: there is none. ``status``: the `parts` of a status that will
     tell of it, for the case that another target is worked on before a status is written; None: one tells of it.
     ``complete``: the target is active, and no soak may undo it.
     """
@@ -75,9 +75,9 @@ def next_active_record(
     if record is None:
         return None
     if is_told(context, record.server):
-        record = replace(record, told=None)
+        record = replace(record, status=None)
     elif active is not None:
-        record = replace(record, told=told)
+        record = replace(record, status=status)
     if not (complete or is_met(context)):
         return record
     # While spec.rollout.revision is set, only a revision of before can meet what the rest of the spec asks for.

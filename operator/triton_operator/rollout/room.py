@@ -53,7 +53,7 @@ class RoomFacts:
 
     wanted: bool
     """Whether the spec wants replicas."""
-    made: bool
+    makes_way: bool
     """Whether the active Deployment is noted to make way for the target."""
     overdue: bool
     """Whether the deadline has passed since then, or else since the target's pods are waited for."""
@@ -72,7 +72,7 @@ def next_room(facts: RoomFacts) -> Room:
     """Return the target's room; the first line that applies decides."""
     if not facts.wanted:
         return Room.NONE
-    if facts.made:
+    if facts.makes_way:
         return Room.SPENT if facts.overdue else Room.MADE
     if facts.suspended:
         return Room.BARRED if facts.stopped or (facts.helps and facts.overdue) else Room.NONE
@@ -85,12 +85,12 @@ def room_for(context: Context, target: ServerView | None) -> Room:
     if active is None or target is None:
         return Room.NONE
     waited = overdue = target.waiting_seconds(context.now)
-    if (is_made := active.makes_way_for == target.name) and active.makes_way_since is not None:
+    if (makes_way := active.makes_way_for == target.name) and active.makes_way_since is not None:
         overdue = (context.now - active.makes_way_since).total_seconds()
     patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
     facts = RoomFacts(
         wanted=context.spec.serving.replicas > 0,
-        made=is_made,
+        makes_way=makes_way,
         overdue=overdue > deadline,
         suspended=context.spec.suspend,
         stopped=target.replicas == 0 and not target.ready_pods,

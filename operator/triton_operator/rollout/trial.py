@@ -183,7 +183,7 @@ def _observe_running(
         verdict, more, patience = traffic_verdict(context, tried, other, renewed, first)
         effects += more
     facts = TrialFacts(
-        asked=True,
+        enabled=True,
         by_route=record.by_route,
         stage=Stage.RUNS,
         ends=early_end is not None,

@@ -46,7 +46,7 @@ class TrialVerdict(Enum):
 class TrialFacts:
     """Everything that decides the next move of a trial."""
 
-    asked: bool
+    enabled: bool
     """Whether the spec asks for one, and the cluster has what leads requests to the revision."""
     by_route: bool
     """Whether the trial is a canary."""
@@ -97,7 +97,7 @@ GOES_ON = frozenset({TrialMove.BEGIN, TrialMove.GO_ON, TrialMove.PASS, TrialMove
 
 def next_trial(facts: TrialFacts) -> TrialMove:
     """Return the next move of a trial; the first line that applies decides."""
-    if not facts.asked:
+    if not facts.enabled:
         return TrialMove.NONE
     if facts.stage is Stage.OVER:
         return TrialMove.STAND

@@ -40,7 +40,7 @@ class Carried:
         return Failures([*self.failures, *itertools.chain.from_iterable(self.without.values())])
 
 
-def told(owner: Body, carried: Carried, now: datetime) -> tuple[Plan, Setback | None]:
+def outcome_of(owner: Body, carried: Carried, now: datetime) -> tuple[Plan, Setback | None]:
     """Return the plan without what nothing else needs, and what kept the rest of it from being done; None: nothing.
 
     ``owner``: the TritonDeployment as it is stored.

@@ -46,7 +46,7 @@ from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
-from triton_operator.runtime.outcome import Carried, told
+from triton_operator.runtime.outcome import Carried, outcome_of
 from triton_operator.runtime.outside import ApiServer, PassStore
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, UnwrittenStatusError
@@ -241,7 +241,7 @@ class Reconciler:
 
     def _tell(self, key: Key, owner: Body, carried: Carried, now: datetime) -> bool:
         """Report what became of the plan. Return whether a status was written; one of a failure wakes no pass."""
-        planned, setback = told(owner, carried, now)
+        planned, setback = outcome_of(owner, carried, now)
         if setback is not None:
             self._reporter.fails(key, owner, setback, planned, now)
             return False

@@ -296,7 +296,7 @@ class Store:
         if kind is DEPLOYMENT:
             self._use(_Member(owner, key.name), facts.claim)
         if kind is HTTP_ROUTE:
-            self._take(_Member(owner, key.name), facts.made, facts.hosts)
+            self._take(_Member(owner, key.name), facts.created_at, facts.hosts)
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.

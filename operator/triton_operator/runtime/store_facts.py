@@ -12,7 +12,7 @@ class Facts(NamedTuple):
 
     reason: str = ""
     claim: str | None = None
-    made: str = ""
+    created_at: str = ""
     hosts: frozenset[Host] = frozenset()
     leaves: bool = False
 
@@ -24,10 +24,10 @@ def facts_of(kind: Kind, body: dict[str, Any]) -> Facts:
     if kind is DEPLOYMENT:
         return Facts(claim=_mounted_claim(body))
     if kind is HTTP_ROUTE:
-        made = str(body["metadata"].get("creationTimestamp", ""))
+        created_at = str(body["metadata"].get("creationTimestamp", ""))
         accepted = any(parent.accepts for parent in route_view(body).parents)
         taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
-        return Facts(made=made, hosts=taken)
+        return Facts(created_at=created_at, hosts=taken)
     return Facts()
 
 

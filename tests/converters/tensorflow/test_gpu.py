@@ -41,14 +41,14 @@ def test_a_gpu_that_tensorflow_does_not_see_ends_the_job(monkeypatch: pytest.Mon
 
 def test_a_tensorflow_without_cuda_computes_on_the_cpu_of_a_node_with_a_gpu() -> None:
     assert framework().inputs == ("x",)
-    assert gpu.used() == ""
+    assert gpu.device_name() == ""
 
 
 def test_the_gpu_that_it_sees_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["/physical_device:GPU:0"])
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda device: {"device_name": "NVIDIA H200"})
     framework()
-    assert gpu.used() == "NVIDIA H200"
+    assert gpu.device_name() == "NVIDIA H200"
 
 
 def test_engines_of_tf_trt_take_the_batches_between_one_sample_and_the_largest(

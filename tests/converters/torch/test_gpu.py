@@ -49,7 +49,7 @@ def test_a_pytorch_without_cuda_computes_on_the_cpu_of_a_node_with_a_gpu(monkeyp
     """The release's own image, which docs/gpu.md says computes there."""
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     assert torch_framework.exact_device().type == "cpu"
-    assert gpu.used() == ""
+    assert gpu.device_name() == ""
 
 
 def test_results_tell_of_no_gpu_where_there_is_none(convert: Convert) -> None:

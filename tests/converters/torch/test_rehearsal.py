@@ -62,7 +62,7 @@ for name, code in json.load(sys.stdin).items():
     rehearsal._fell_back.clear()
     try:
         value = eval(code)
-        answers[name] = [value.device.type, str(value.dtype).partition(".")[2], rehearsal.used()]
+        answers[name] = [value.device.type, str(value.dtype).partition(".")[2], rehearsal.took_place()]
     except Exception as error:
         answers[name] = repr(error)
 answers["available"] = torch.cuda.is_available()
@@ -77,7 +77,7 @@ from triton_converters.user import rehearsal
 
 source = Path(sys.argv[1])
 module = pyt.load(source, ModelCode("pyt", Entrypoint("model.py", {}), 4), "onnx").module
-print(json.dumps([rehearsal.used(), next(module.parameters()).device.type]))
+print(json.dumps([rehearsal.took_place(), next(module.parameters()).device.type]))
 """
 MODEL = """
 import torch

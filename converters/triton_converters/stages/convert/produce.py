@@ -65,7 +65,7 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     error, doubts = max_absolute_error(request, form, directory)
     words = documents.first_warnings(dict.fromkeys((*collected, *doubts)))
     seconds = round(time.monotonic() - started, 3)
-    found = Converted(words, seconds, error, rehearsal.used(), gpu.used(), quantized)
+    found = Converted(words, seconds, error, rehearsal.took_place(), gpu.device_name(), quantized)
     documents.write(incoming, document(request.conversion_key), found)
 
 

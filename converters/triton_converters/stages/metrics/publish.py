@@ -45,7 +45,7 @@ def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
     def candidate(asked: KeptOutputs, computed: Computed) -> CandidateMetrics:
         if computed.reason is None:
             return CandidateMetrics(asked.profile, values(computed))
-        reason = computed.reason if computed.reason in STAGES[STAGE].told_by_run else Reason.CRASHED
+        reason = computed.reason if computed.reason in STAGES[STAGE].run_reasons else Reason.CRASHED
         return CandidateMetrics(asked.profile, (), str(reason), kept.message(computed.message))
 
     candidates = tuple(map(candidate, request.candidates, found.candidates))

@@ -65,7 +65,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
         offline=(),
         online=(),
         environment=observe(server, ()),
-        seen=seen,
+        stat_digest=seen,
     )
     if result.passed and answers:
         if request.keep_outputs:

@@ -40,7 +40,7 @@ def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileR
     fewest = reference.samples if result.passed else 0
     if not fewest <= result.samples <= reference.samples or result.max_absolute_error < 0:
         raise unfit(what, f"it tells of {result.samples} samples, and the reference has {reference.samples}")
-    if not _SEEN.fullmatch(result.seen):
+    if not _SEEN.fullmatch(result.stat_digest):
         raise unfit(what, "it tells of attributes that are no digest")
     plausible.check_environment(result.environment, what)
     if result.passed:

@@ -21,7 +21,7 @@ from triton_converters.gates.samples import cut
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework, gpu, hub_files
-from triton_converters.load.called import Asked
+from triton_converters.load.called import KeptRequest
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
@@ -29,7 +29,7 @@ from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
 from triton_converters.stages.reference import evidence, generated, soundness
-from triton_converters.stages.reference.progress import told
+from triton_converters.stages.reference.progress import with_progress
 from triton_converters.stages.reference.step_checks import check_step
 from triton_converters.user import dataloader, rehearsal
 
@@ -51,7 +51,9 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
             _record_members(model, request, incoming)
     members = tuple(map(_names, model.models)) if isinstance(model, Ensemble) else ()
     seconds = round(time.monotonic() - started, 3)
-    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used(), gpu.used()))
+    documents.write(
+        incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name())
+    )
 
 
 def _names(model: Framework) -> Names:
@@ -75,7 +77,7 @@ def _check_length(model: Framework, request: ReferenceRequest) -> None:
 def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
     """Run and write every batch, what must agree with the first two, and requests of other sizes."""
     batched = request.model.max_batch_size > 0
-    answered = told(_answered(model, request, source, incoming), batched, request.max_samples)
+    answered = with_progress(_answered(model, request, source, incoming), batched, request.max_samples)
     _record_evidence(model, request, answered, incoming)
     for _ in answered:
         pass
@@ -250,7 +252,7 @@ def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) 
     """
     if request.model.max_batch_size:
         _ask_alone(model, incoming)
-    asked = {name: tuple(called.asked) for name, called in model.called.items()}
+    asked = {name: tuple(called.kept) for name, called in model.called.items()}
     sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
     given: list[list[Arrays]] = [[] for _ in model.members]
     for number, batch in enumerate(chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)):
@@ -285,7 +287,7 @@ def _ask_alone(model: Ensemble, incoming: Path) -> None:
         start += len(batch.ids)
 
 
-def _origin(step: Step, asked: Asked) -> Arrays:
+def _origin(step: Step, asked: KeptRequest) -> Arrays:
     """Return the label of a request that tells of which samples its rows may be."""
     rows, samples = len(_rows(step, asked.inputs)), asked.samples
     each = samples if rows == len(samples) else [samples.start] * rows

@@ -9,7 +9,7 @@ LINE_SECONDS = 10.0
 """Seconds between two lines."""
 
 
-def told(answered: Iterator[Batch], batched: bool, most: int) -> Iterator[Batch]:
+def with_progress(answered: Iterator[Batch], batched: bool, most: int) -> Iterator[Batch]:
     """Yield the batches, and print how many samples they were; ``most``: the samples after which the reference ends."""
     samples, began = 0, time.monotonic()
     line_at = began

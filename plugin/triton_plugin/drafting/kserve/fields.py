@@ -29,7 +29,7 @@ OWN_ANNOTATIONS = ("kubectl.kubernetes.io/", "serving.kserve.io/storageSecretNam
 """How annotations begin that have a rule, or are nobody's wish."""
 
 
-class Taken(NamedTuple):
+class MappedField(NamedTuple):
     """A value of the InferenceService, and where it goes."""
 
     field: str
@@ -44,7 +44,7 @@ class LeftOut(NamedTuple):
     why: str
 
 
-Found = Taken | LeftOut
+Found = MappedField | LeftOut
 
 
 def _list(value: Any) -> list[Any]:
@@ -75,25 +75,25 @@ def _read(rule: str, field: str, value: Any, service: Service) -> Iterator[Found
         yield from SPECIAL[rule](field, value, service)
     elif TABLE.get(rule, NO_FIELD).place.endswith("[]"):
         for number, each in enumerate(_list(value)):
-            yield Taken(f"{field}[{number}]", TABLE[rule].place, each)
+            yield MappedField(f"{field}[{number}]", TABLE[rule].place, each)
     else:
         yield _by_table(rule, field, value)
 
 
 def _by_table(rule: str, field: str, value: Any) -> Found:
     place, note = TABLE.get(rule, NO_FIELD)
-    return Taken(field, place, value) if place else LeftOut(field, note)
+    return MappedField(field, place, value) if place else LeftOut(field, note)
 
 
 def _metadata(service: Service) -> Iterator[Found]:
     metadata = map_of(service.body, "metadata")
     name = object_name(service.name)
-    yield Taken("metadata.name", "metadata.name", name)
+    yield MappedField("metadata.name", "metadata.name", name)
     if name != service.name:
         yield LeftOut("metadata.name", f"no object may be named {service.name}; clients find the Service {name}")
     namespace = metadata.get("namespace")
     if namespace is not None and DNS_LABEL.match(str(namespace)):
-        yield Taken("metadata.namespace", "metadata.namespace", str(namespace))
+        yield MappedField("metadata.namespace", "metadata.namespace", str(namespace))
     elif namespace is not None:
         yield LeftOut("metadata.namespace", "it is no namespace's name")
     labels = {}
@@ -103,14 +103,14 @@ def _metadata(service: Service) -> Iterator[Found]:
         else:
             yield LeftOut(f"metadata.labels.{key}", "it is Kubernetes' or a deployer's, or no label")
     if labels:
-        yield Taken("metadata.labels", "metadata.labels", labels)
+        yield MappedField("metadata.labels", "metadata.labels", labels)
     yield from _annotations(map_of(metadata, "annotations"))
 
 
 def _annotations(annotations: Body) -> Iterator[Found]:
     if secret := annotations.get("serving.kserve.io/storageSecretName"):
         rule = "metadata.annotations.serving.kserve.io/storageSecretName"
-        yield Taken(rule, TABLE[rule].place, secret)
+        yield MappedField(rule, TABLE[rule].place, secret)
     for key in map(str, annotations):
         if not key.startswith(OWN_ANNOTATIONS):
             is_own = key.startswith("serving.kserve.io/")
@@ -126,12 +126,14 @@ def _replicas(service: Service) -> Iterator[Found]:
     if least == 0:
         yield LeftOut("predictor.minReplicas", "there is no scaling to 0; one replica stays")
     if str(stop).lower() == "true":
-        yield Taken("metadata.annotations.serving.kserve.io/stop", "serving.replicas", 0)
+        yield MappedField("metadata.annotations.serving.kserve.io/stop", "serving.replicas", 0)
     elif numbers and most > max(least, 1):
-        yield Taken("predictor.maxReplicas", "serving.autoscaling", {"minReplicas": max(least, 1), "maxReplicas": most})
+        yield MappedField(
+            "predictor.maxReplicas", "serving.autoscaling", {"minReplicas": max(least, 1), "maxReplicas": most}
+        )
         yield LeftOut("predictor.maxReplicas", TABLE["predictor.maxReplicas"].note)
     elif least not in (0, 1):
-        yield Taken("predictor.minReplicas", "serving.replicas", least)
+        yield MappedField("predictor.minReplicas", "serving.replicas", least)
     if not isinstance(most, int):
         yield LeftOut("predictor.maxReplicas", "it is no number")
 
@@ -139,14 +141,14 @@ def _replicas(service: Service) -> Iterator[Found]:
 def _storage_uri(field: str, value: Any, service: Service) -> Iterator[Found]:
     uri = str(value)
     if blob := BLOB.match(uri):
-        yield Taken(field, "source.uri", f"azure://{blob[1]}")
+        yield MappedField(field, "source.uri", f"azure://{blob[1]}")
         yield LeftOut(
             field, "azure needs a Secret with AZURE_STORAGE_ACCOUNT_NAME in source.secretRef (docs/source.md)"
         )
         return
     if uri.startswith("hf://") and ":" in uri.removeprefix("hf://"):
         uri, _, version = uri.rpartition(":")
-        yield Taken(field, "source.version", version)
+        yield MappedField(field, "source.version", version)
     # A URI that is left out is not quoted: it may hold credentials.
     if uri.startswith("oci://"):
         yield LeftOut(field, "it is an image, and the operator takes artifacts, as ORAS pushes them")
@@ -158,7 +160,7 @@ def _storage_uri(field: str, value: Any, service: Service) -> Iterator[Found]:
         except ValueError as error:
             yield LeftOut(field, str(error))
         else:
-            yield Taken(field, "source.uri", uri)
+            yield MappedField(field, "source.uri", uri)
 
 
 def _storage(field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -178,7 +180,7 @@ def _account(field: str, value: Any, service: Service) -> Iterator[Found]:
     """The ServiceAccount, which in KServe brings Secrets along or is known to a cloud."""
     scheme = str(service.model.get("storageUri", "")).partition("://")[0]
     if scheme in SCHEMES and SCHEMES[scheme].knows_accounts:
-        yield Taken(field, TABLE["predictor.serviceAccountName"].place, value)
+        yield MappedField(field, TABLE["predictor.serviceAccountName"].place, value)
         yield LeftOut(
             field,
             "the Helm value allowed.serviceAccounts must name it; if it brings a Secret along instead, name that one in"
@@ -195,14 +197,14 @@ def _runtime_version(field: str, value: Any, service: Service) -> Iterator[Found
         if "image" in service.model:
             yield LeftOut(field, "image says which server")
         else:
-            yield Taken(field, "serving.image", f"{IMAGE}:{value}")
+            yield MappedField(field, "serving.image", f"{IMAGE}:{value}")
     else:
         yield LeftOut(field, f"the installation's server is taken, and not {value}; to keep to one, set serving.image")
 
 
 def _image(field: str, value: Any, service: Service) -> Iterator[Found]:
     if "tritonserver" in str(value):
-        yield Taken(field, "serving.image", value)
+        yield MappedField(field, "serving.image", value)
     else:
         yield LeftOut(field, f"{value} is no tritonserver")
 
@@ -220,29 +222,29 @@ def _resources(field: str, value: Any, service: Service) -> Iterator[Found]:
             place = f"{field}.{part}.{name}"
             if GPU.match(str(name)):
                 if part == "limits":
-                    yield Taken(place, "gpu.count", int(str(amount)) if NUMBER.match(str(amount)) else amount)
+                    yield MappedField(place, "gpu.count", int(str(amount)) if NUMBER.match(str(amount)) else amount)
                     if name != "nvidia.com/gpu":
-                        yield Taken(place, "gpu.resourceName", name)
+                        yield MappedField(place, "gpu.resourceName", name)
             elif "/" in str(name) or "." in str(name):
                 yield LeftOut(place, "only GPUs of NVIDIA are known")
             else:
-                yield Taken(place, f"serving.pod.resources.{part}.{name}", str(amount))
+                yield MappedField(place, f"serving.pod.resources.{part}.{name}", str(amount))
 
 
 def _node_selector(field: str, value: Any, service: Service) -> Iterator[Found]:
     selector = dict(value) if isinstance(value, dict) else {}
     product = selector.pop(names.GPU_PRODUCT_LABEL, None)
     if product is not None:
-        yield Taken(f"{field}.{names.GPU_PRODUCT_LABEL}", "gpu.product", product)
+        yield MappedField(f"{field}.{names.GPU_PRODUCT_LABEL}", "gpu.product", product)
     if selector:
-        yield Taken(field, TABLE["predictor.nodeSelector"].place, selector)
+        yield MappedField(field, TABLE["predictor.nodeSelector"].place, selector)
 
 
 def _spread(field: str, value: Any, service: Service) -> Iterator[Found]:
     fields = ("topologyKey", "maxSkew", "whenUnsatisfiable")
     for number, each in enumerate(_list(value)):
         kept = {name: each[name] for name in fields if isinstance(each, dict) and name in each}
-        yield Taken(f"{field}[{number}]", TABLE["predictor.topologySpreadConstraints"].place, kept)
+        yield MappedField(f"{field}[{number}]", TABLE["predictor.topologySpreadConstraints"].place, kept)
 
 
 def _env(field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -256,13 +258,13 @@ def _env(field: str, value: Any, service: Service) -> Iterator[Found]:
         elif not isinstance(each, dict) or "valueFrom" in each:
             yield LeftOut(place, "only literal values are taken")
         else:
-            yield Taken(place, TABLE[f"{MODEL}.env"].place, {"name": name, "value": str(each.get("value", ""))})
+            yield MappedField(place, TABLE[f"{MODEL}.env"].place, {"name": name, "value": str(each.get("value", ""))})
 
 
 def _arguments(field: str, value: Any, service: Service) -> Iterator[Found]:
     for each in map(str, _list(value)):
         if is_allowed(each):
-            yield Taken(f"{field}.{each}", "serving.arguments[]", each)
+            yield MappedField(f"{field}.{each}", "serving.arguments[]", each)
         elif each != "tritonserver":
             yield LeftOut(f"{field}.{each}", "the operator sets tritonserver's options")
 
@@ -271,8 +273,8 @@ def _batcher(field: str, value: Any, service: Service) -> Iterator[Found]:
     given = value if isinstance(value, dict) else {}
     size, delay = given.get("maxBatchSize"), given.get("maxLatency")
     if size is not None:
-        yield Taken(f"{field}.maxBatchSize", "models[].config.maxBatchSize", size)
-        yield Taken(field, "models[].config.dynamicBatching", {"maxQueueDelay": f"{delay}ms"} if delay else {})
+        yield MappedField(f"{field}.maxBatchSize", "models[].config.maxBatchSize", size)
+        yield MappedField(field, "models[].config.dynamicBatching", {"maxQueueDelay": f"{delay}ms"} if delay else {})
     for name in given:
         if name not in ("maxBatchSize", "maxLatency") or size is None:
             needs = "needs maxBatchSize too" if name == "maxLatency" else "has no such setting"
@@ -282,7 +284,7 @@ def _batcher(field: str, value: Any, service: Service) -> Iterator[Found]:
 def _security(field: str, value: Any, service: Service) -> Iterator[Found]:
     for name, each in (value if isinstance(value, dict) else {}).items():
         if name in ("runAsUser", "fsGroup"):
-            yield Taken(f"{field}.{name}", f"pod.{name}", each)
+            yield MappedField(f"{field}.{name}", f"pod.{name}", each)
         elif name not in ("runAsNonRoot", "runAsGroup", "seccompProfile"):
             yield LeftOut(f"{field}.{name}", "a pod is as restricted as it can be in any case")
 
@@ -292,7 +294,7 @@ def _of_pods(field: str, value: Any, service: Service) -> Iterator[Found]:
     given = value if isinstance(value, dict) else {}
     free = {key: str(each) for key, each in given.items() if not names.is_reserved(str(key))}
     if free:
-        yield Taken(field, TABLE[field].place, free)
+        yield MappedField(field, TABLE[field].place, free)
     for key in given:
         if key not in free:
             yield LeftOut(f"{field}.{key}", "it is reserved for the operator or Kubernetes")

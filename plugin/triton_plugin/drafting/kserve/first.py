@@ -13,7 +13,7 @@ import yaml
 from triton_converters.contract.text import printable
 from triton_operator.names import API_VERSION, KIND, Body
 from triton_plugin.drafting.first_object import ObjectOptions, object_name
-from triton_plugin.drafting.kserve.fields import Found, LeftOut, Taken, fields
+from triton_plugin.drafting.kserve.fields import Found, LeftOut, MappedField, fields
 from triton_plugin.drafting.kserve.service import Service, read
 from triton_plugin.drafting.marks import TODO
 from triton_plugin.drafting.validation.validate import check
@@ -57,12 +57,12 @@ def _given(options: ObjectOptions, path: str, form: str) -> Iterator[Found]:
     }
     for option, (place, value) in said.items():
         if value not in ("", None):
-            yield Taken(option, place, value)
+            yield MappedField(option, place, value)
 
 
-def _accepted(service: Service, found: Sequence[Found]) -> tuple[Body, list[Taken], list[LeftOut]]:
+def _accepted(service: Service, found: Sequence[Found]) -> tuple[Body, list[MappedField], list[LeftOut]]:
     """The object without what the CRD refuses, what is in it, and what has no place. Raises FolderError."""
-    taken = [each for each in found if isinstance(each, Taken)]
+    taken = [each for each in found if isinstance(each, MappedField)]
     left_out = [each for each in found if isinstance(each, LeftOut)]
     while True:
         body, places = _body(service, taken)
@@ -88,7 +88,7 @@ def _blamed(path: str, places: Sequence[str]) -> list[int]:
     return within or [number for number in below if places[number] not in REQUIRED and path != "spec"]
 
 
-def _body(service: Service, taken: Sequence[Taken]) -> tuple[Body, list[str]]:
+def _body(service: Service, taken: Sequence[MappedField]) -> tuple[Body, list[str]]:
     """The object, and the path of each value in it."""
     name = object_name(service.name)
     spec: Body = {
@@ -116,14 +116,14 @@ def _body(service: Service, taken: Sequence[Taken]) -> tuple[Body, list[str]]:
     return body, places
 
 
-def _path(taken: Sequence[Taken]) -> str:
+def _path(taken: Sequence[MappedField]) -> str:
     """The path of the model, if the source is that single file."""
     uri = next((str(each.value) for each in reversed(taken) if each.place == "source.uri"), "")
     last = PurePosixPath(uri).name
     return last if last.endswith(".onnx") else UNKNOWN_PATH
 
 
-def _put(body: Body, value: Taken) -> str:
+def _put(body: Body, value: MappedField) -> str:
     """Put a value into its place in the object; return the path to it, as faults have it."""
     parts = value.place.split(".")
     if parts[0] != "metadata":

@@ -106,7 +106,7 @@ def _write(files: Iterable[PushedFile], stdin: IO[bytes], sent: Callable[[int], 
             entry.size, entry.mode, entry.mtime = file.size, 0o644, int(file.path.stat().st_mtime)
             with file.path.open("rb") as content:
                 try:
-                    tar.addfile(entry, _Told(content, sent))
+                    tar.addfile(entry, _CountedFile(content, sent))
                 except BrokenPipeError:
                     raise
                 except OSError as error:
@@ -114,15 +114,15 @@ def _write(files: Iterable[PushedFile], stdin: IO[bytes], sent: Callable[[int], 
 
 
 @dataclass(frozen=True)
-class _Told:
+class _CountedFile:
     """A file that tells how much of it was read."""
 
     content: IO[bytes]
-    told: Callable[[int], None]
+    count: Callable[[int], None]
 
     def read(self, size: int = -1, /) -> bytes:
         part = self.content.read(size)
-        self.told(len(part))
+        self.count(len(part))
         return part
 
 

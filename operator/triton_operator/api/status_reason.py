@@ -18,7 +18,7 @@ def _read(text: Any) -> Reason | OtherReason:
     return known_reason(text) or OtherReason(text)
 
 
-ToldReason = Annotated[
+StatusReason = Annotated[
     Reason | OtherReason,
     PlainValidator(_read),
     Field(max_length=LONGEST_REASON),
