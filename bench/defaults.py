@@ -167,7 +167,10 @@ def compare(name: str, bench: Bench, rounds: int = ROUNDS, grid: Sequence[Tuning
     points: list[tuple[Tuning, Row]] = []
     for number, tuning in enumerate(grid, start=1):
         points += ((tuning, row) for row in bench.tuned(tuning, CONCURRENCIES))
-        print(f"{name}: {number} of {len(grid)}: {describe(tuning)}: {told(points[-len(CONCURRENCIES) :])}", flush=True)
+        print(
+            f"{name}: {number} of {len(grid)}: {describe(tuning)}: {throughputs(points[-len(CONCURRENCIES) :])}",
+            flush=True,
+        )
     meeting = [(tuning, row) for tuning, row in points if row.p99 <= budget]
     if not meeting:
         raise LookupError(f"no configuration of {name} meets {budget} us")
@@ -192,7 +195,7 @@ def around(concurrency: int) -> tuple[int, ...]:
     return CONCURRENCIES[max(0, at - 1) : at + 2]
 
 
-def told(points: Sequence[tuple[Tuning, Row]]) -> str:
+def throughputs(points: Sequence[tuple[Tuning, Row]]) -> str:
     """Return the throughputs of some points in words."""
     return ", ".join(f"{row.throughput:.0f}" for _, row in points)
 

@@ -115,12 +115,12 @@ def run(cluster: TargetCluster, pipeline: Pipeline, console: Console, trust: Tru
         faults.append("the status does not tell how long each step takes")
     if faults:
         raise ExampleError("; ".join(faults))
-    text = told(example.namespace, status, answers, seconds)
+    text = report_lines(example.namespace, status, answers, seconds)
     console.print(text, markup=False, soft_wrap=True)
     return text
 
 
-def told(name: str, status: TritonDeploymentStatus, answers: list[Answer], seconds: float) -> str:
+def report_lines(name: str, status: TritonDeploymentStatus, answers: list[Answer], seconds: float) -> str:
     """Return the line of an example, and below it the answers and the latency by step."""
     steps = (status.performance.steps if status.performance else None) or []
     return "\n".join([line(name, status, seconds), *(f"    {each}" for each in (*answers, *lines(steps)))])

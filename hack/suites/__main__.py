@@ -69,7 +69,7 @@ class Suites:
         """Handle a signal."""
         again, self.signal = self.signal is not None, signal.Signals(number)
         if not again:
-            names = ", ".join(_names(*outcomes.told(self._folder))) or "no test"
+            names = ", ".join(_names(*outcomes.failed_and_running(self._folder))) or "no test"
             say(f"\n{self.signal.name} in {names}: waiting for the suite to clean up; another signal ends it at once")
         self._send(signal.SIGKILL if again else signal.SIGINT)
 
@@ -105,7 +105,7 @@ class Suites:
             if self.signal:
                 self._send(signal.SIGINT)
             status = self._process.wait()
-            return Run(name, time.monotonic() - began, status, *outcomes.told(self._folder))
+            return Run(name, time.monotonic() - began, status, *outcomes.failed_and_running(self._folder))
 
     def _send(self, number: signal.Signals) -> None:
         if self._process:

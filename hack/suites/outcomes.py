@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Outcomes(Path(folder)))
 
 
-def told(folder: Path) -> tuple[list[str], list[str]]:
+def failed_and_running(folder: Path) -> tuple[list[str], list[str]]:
     """Return the tests and files that failed, and the tests that started and did not end, each once and in order."""
     failed: dict[str, None] = {}
     running: dict[str, None] = {}

@@ -14,7 +14,7 @@ from tritonclient.grpc import model_config_pb2
 from examples.asking import Answer, as_jpeg, dataloader
 from examples.example import FOLDER, apply, drift, find, read, render, train
 from examples.line import heading, line
-from examples.pipeline import PIPELINES, Pipeline, told
+from examples.pipeline import PIPELINES, Pipeline, report_lines
 from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
@@ -321,7 +321,7 @@ def test_a_pipeline_is_a_sample_with_its_files(pipeline: Pipeline) -> None:
 def test_a_pipeline_tells_its_answers_and_its_steps_below_its_line() -> None:
     steps = [StepStatus(model="decode", queue_time="670us", compute_time="1.55ms", share_percent="35.3")]
     status = TritonDeploymentStatus(performance=PerformanceStatus(steps=steps))
-    text = told("picture-to-label", status, [Answer("a PNG of a written 7", "7", "7", 0.9871)], 90.2)
+    text = report_lines("picture-to-label", status, [Answer("a PNG of a written 7", "7", "7", 0.9871)], 90.2)
     first, *below = text.splitlines()
     assert first.startswith("picture-to-label  none")
     assert below == [
