@@ -29,7 +29,7 @@ from hack.deploy.command import ROOT
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.quantization import Quantized
-from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.reasons import Reason, known_reason
 from triton_converters.contract.results import Row
 
 ROUNDS = 5
@@ -107,7 +107,8 @@ def measured(subject: Subject, rounds: int) -> Line:
                 for precision, pod in zip(PRECISIONS, (fp32, int8), strict=True):
                     profile = claim.profile(pod, precision, number)
                     if not profile.passed:
-                        raise StageError(reason_of(profile.reason), f"{precision}: {profile.message}")
+                        reason = known_reason(profile.reason) or Reason.MEASUREMENT_FAILED
+                        raise StageError(reason, f"{precision}: {profile.message}")
                     (row,) = profile.online
                     rows[precision].append(row)
                     print(f"{subject.name}: round {number}: {precision} {figures([row])}", flush=True)

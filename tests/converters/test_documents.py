@@ -21,8 +21,7 @@ from triton_converters.contract.conversion_requests import (
 )
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
-from triton_converters.contract.failure_reasons import FAILURES
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import ReferenceResult, RepositoryModel, Row, Signature, SourceResult, Tensor
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.stages import STAGES

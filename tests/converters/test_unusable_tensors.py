@@ -11,8 +11,8 @@ from tests.converters.run_stage import run_reference
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.failure_reasons import OF_USER_CODE
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reason_kinds import Containers
+from triton_converters.contract.reasons import Reason, found_by
 from triton_converters.load import framework
 from triton_converters.load.usable_names import LONGEST, fault
 
@@ -78,7 +78,7 @@ def test_names_of_code_may_be_given_twice_or_not_at_all() -> None:
     assert "has the output 'y' twice" in fault(["x"], ["y", "y"])
     assert "it has no input" in fault([], ["y"])
     assert fault(["x"], ["y"]) == ""
-    assert {Reason.CHECKPOINT_INVALID, Reason.ENTRYPOINT_INVALID} <= set(OF_USER_CODE)
+    assert {Reason.CHECKPOINT_INVALID, Reason.ENTRYPOINT_INVALID} <= found_by(Containers.USER_CODE)
 
 
 FLOAT = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 4])

@@ -133,7 +133,9 @@ def test_an_image_for_gpus_that_comes_later_does_nothing_until_the_source_change
 NO_TENSORRT = when(
     "convert",
     Script(
-        exit_code=42, reason=Reason.TENSORRT_UNAVAILABLE, message="the image has no TensorRT; set spec.conversion.image"
+        exit_code=42,
+        reason=Reason.TENSOR_RT_UNAVAILABLE,
+        message="the image has no TensorRT; set spec.conversion.image",
     ),
     "trt-fp16",
 )

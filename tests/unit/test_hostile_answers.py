@@ -18,8 +18,8 @@ from tests.hostile_text import obeyed
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome, read_again
-from triton_converters.contract.failure_reasons import FAILURES, IN_ANY_RUN
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reason_kinds import Containers
+from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
     Counters,
@@ -185,12 +185,12 @@ def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, co
 
 
 @pytest.mark.parametrize("stage", sorted(VALID))
-@pytest.mark.parametrize("reason", sorted(set(Reason) - IN_ANY_RUN))
+@pytest.mark.parametrize("reason", [each for each in Reason if Containers.RUN not in each.found_by])
 def test_run_speaks_with_no_other_container_s_voice(stage: str, reason: Reason) -> None:
     """User code may write its container's message and end it; what it may say is judged by the next container."""
     view = ended(stage, "run", json.dumps({"stage": stage, "key": KEY, "reason": reason, "message": "m"}).encode(), 143)
     trouble = view.failure or view.pending
-    assert trouble is None or trouble.reason in IN_ANY_RUN
+    assert trouble is None or Containers.RUN in trouble.reason.found_by
 
 
 OPERATORS = sorted(set(Reason) - FAILURES)

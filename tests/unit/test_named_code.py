@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from triton_converters.contract.reasons import Reason
+
 ROOT = Path(__file__).resolve().parents[2]
 SAY = ("operator", "converters")
 ROOMS = (*SAY, "plugin", "hack", "tests")
@@ -30,7 +32,7 @@ def modules() -> dict[Path, str]:
 
 
 def defined(path: Path, text: str) -> Iterator[str]:
-    """Yield the names that a module defines, and of the operator the reasons and conditions, which are texts."""
+    """Yield the names that a module defines, and of the operator the conditions, which are texts."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             yield node.name
@@ -42,7 +44,7 @@ def defined(path: Path, text: str) -> Iterator[str]:
 
 @cache
 def every_name() -> frozenset[str]:
-    return frozenset(name for path, text in modules().items() for name in defined(path, text))
+    return frozenset(name for path, text in modules().items() for name in defined(path, text)) | set(Reason)
 
 
 def prose(page: str) -> str:

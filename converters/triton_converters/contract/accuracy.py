@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from triton_converters.contract.figures import as_written, difference, in_decimal, telling
-from triton_converters.contract.reasons import Reason, reason_of
-from triton_converters.contract.results import CandidateMetrics, MetricsResult
+from triton_converters.contract.reasons import Reason, known_reason
+from triton_converters.contract.results import MetricsResult
 
 NEAR = 0.01
 """Share of a bound by which the framework may miss it before any candidate is judged: the gates let a candidate differ
@@ -103,7 +103,7 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         message = f"the metrics Job's result does not hold the metrics of profile {profile}"
         return Verdict((), Reason.RESULT_MISSING, message)
     if found.reason:
-        return Verdict((), _reason(found), found.message)
+        return Verdict((), known_reason(found.reason) or Reason.METRIC_FAILED, found.message)
     if missing := _missing(result.metrics, thresholds):
         return missing
     framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
@@ -153,13 +153,6 @@ def _missing(metrics: Sequence[str], thresholds: Sequence[Threshold]) -> Verdict
 def _with_nearest(name: str, metrics: Sequence[str]) -> str:
     nearest = nearest_name(name, metrics)
     return f"{name!r} (nearest: {nearest})" if nearest else repr(name)
-
-
-def _reason(metrics: CandidateMetrics) -> Reason:
-    try:
-        return reason_of(metrics.reason)
-    except KeyError:
-        return Reason.METRIC_FAILED
 
 
 def _named(names: Sequence[str], values: Sequence[float | None]) -> Mapping[str, float]:

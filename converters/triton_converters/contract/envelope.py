@@ -17,8 +17,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, given, wrong_type
-from triton_converters.contract.failure_reasons import FAILURES
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import SCENARIOS, CandidateMetrics, Row, SearchPoint, Tuning
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.stages import STAGES

@@ -1,4 +1,4 @@
-"""Every reason that a condition, a candidate or an event can have, with the sentence that explains it.
+"""Every reason that a condition, a candidate or an event can have: the one table of them.
 
 Shared by the Jobs and the controller; standard library only.
 """
@@ -6,333 +6,318 @@ Shared by the Jobs and the controller; standard library only.
 from enum import StrEnum
 from typing import Self
 
+from triton_converters.contract.reason_kinds import Containers, Kind
+
 
 class Reason(StrEnum):
-    """A CamelCase reason; ``reason.doc`` is its sentence (source of docs/reasons.md)."""
+    """A reason; its value is its name in CamelCase, so that of ``ROLLING_OUT`` is ``RollingOut``.
+
+    ``doc`` is the sentence that explains it (source of docs/reasons.md), ``kind`` what has to happen until the work
+    goes on, and ``found_by`` the containers that may end with it. What another container says is taken for ``Crashed``.
+    """
 
     doc: str
+    kind: Kind
+    found_by: Containers
 
-    def __new__(cls, value: str, doc: str) -> Self:
-        """Attach the sentence to the value."""
+    @staticmethod
+    def _generate_next_value_(name: str, *_: object) -> str:
+        """Return the value of a reason with the name."""
+        return name.title().replace("_", "")
+
+    def __new__(cls, value: str, doc: str, kind: Kind, found_by: Containers) -> Self:
+        """Attach the row to the value."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.doc = doc
+        member.doc, member.kind, member.found_by = doc, kind, found_by
         return member
 
-    # Progress: conditions show these while work goes on or once it is done.
-    PENDING = "Pending", "Nothing has been observed yet."
-    WAITING = "Waiting", "An earlier stage must finish first."
-    RUNNING = "Running", "The stage's Job is running, or the search measures other configurations."
-    QUEUED = "Queued", "The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not."
-    SUSPENDED = (
-        "Suspended",
+    WAITING = Kind.GOES_ON("An earlier stage must finish first.")
+    RUNNING = Kind.GOES_ON("The stage's Job is running, or the search measures other configurations.")
+    QUEUED = Kind.WAITS("The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not.")
+    SUSPENDED = Kind.PAUSED(
         "spec.suspend is true: no new Job starts, and the active revision keeps running."
-        " Or spec.serving.replicas is 0: no server runs.",
+        " Or spec.serving.replicas is 0: no server runs."
     )
-    RESOLVED = "Resolved", "The source is published on the repository claim under its digest."
-    CONVERTED = "Converted", "Every candidate was converted, or the reason why it was not is recorded."
-    VERIFIED = "Verified", "At least one candidate agrees with the reference and meets every accuracy threshold."
-    NUMERICAL_ONLY = "NumericalOnly", "The outputs agree with the reference; the spec sets no accuracy threshold."
-    GENERATED_INPUTS = (
-        "GeneratedInputs",
-        "The outputs agree with the reference for generated inputs; without a dataloader, accuracy is not judged.",
+    RESOLVED = Kind.DONE("The source is published on the repository claim under its digest.")
+    CONVERTED = Kind.DONE("Every candidate was converted, or the reason why it was not is recorded.")
+    VERIFIED = Kind.DONE("At least one candidate agrees with the reference and meets every accuracy threshold.")
+    NUMERICAL_ONLY = Kind.DONE("The outputs agree with the reference; the spec sets no accuracy threshold.")
+    GENERATED_INPUTS = Kind.DONE(
+        "The outputs agree with the reference for generated inputs; without a dataloader, accuracy is not judged."
     )
-    AWAITING_APPROVAL = (
-        "AwaitingApproval",
-        "The ranking is complete, but spec.selection.approvedRevision does not name a candidate in it yet.",
+    AWAITING_APPROVAL = Kind.PAUSED(
+        "The ranking is complete, but spec.selection.approvedRevision does not name a candidate in it yet."
     )
-    SELECTED = "Selected", "A candidate was selected, by its figures or by spec.selection.approvedRevision."
-    KEPT = "Kept", "The active candidate was kept: no other one is better by minImprovementPercent."
-    CLOSEST_SELECTED = (
-        "ClosestSelected",
-        "No candidate meets every constraint, so the closest one was selected, as spec.selection.fallback says.",
+    SELECTED = Kind.DONE("A candidate was selected, by its figures or by spec.selection.approvedRevision.")
+    KEPT = Kind.DONE("The active candidate was kept: no other one is better by minImprovementPercent.")
+    CLOSEST_SELECTED = Kind.DONE(
+        "No candidate meets every constraint, so the closest one was selected, as spec.selection.fallback says."
     )
-    ROLLING_OUT = "RollingOut", "The target revision's server is starting."
-    NO_SPARE_GPU = "NoSpareGpu", "No GPU is free for the target revision, so the active revision makes room for it."
-    AVAILABLE = "Available", "The Service points to a server whose model is ready."
-    MEASURED = "Measured", "The active revision was measured through its preview Service."
-    PERFORMANCE_REGRESSED = (
-        "PerformanceRegressed",
-        "The new source is slower than the last active one by more than performance.regression allows.",
+    ROLLING_OUT = Kind.GOES_ON("The target revision's server is starting.")
+    NO_SPARE_GPU = Kind.NOTICE("No GPU is free for the target revision, so the active revision makes room for it.")
+    AVAILABLE = Kind.DONE("The Service points to a server whose model is ready.")
+    MEASURED = Kind.DONE("The active revision was measured through its preview Service.")
+    PERFORMANCE_REGRESSED = Kind.RETRY(
+        "The new source is slower than the last active one by more than performance.regression allows."
     )
-    NOT_COMPARED = (
-        "NotCompared",
-        "The new source and the last active one were not measured alike, so performance.regression cannot be checked.",
+    NOT_COMPARED = Kind.NOTICE(
+        "The new source and the last active one were not measured alike, so performance.regression cannot be checked."
     )
-    READY = "Ready", "The revision that the spec asks for is active, verified and measured."
-    PROGRESSING = "Progressing", "The operator is working towards the spec."
-    NO_STALL = "NoStall", "Nothing prevents the object from becoming ready."
-
-    # Risks: they stop nothing.
-    SHARED_CLAIM = (
-        "SharedClaim",
-        "Other TritonDeployments use the same repository claim; one of them can fill it for all.",
+    READY = Kind.DONE("The revision that the spec asks for is active, verified and measured.")
+    PROGRESSING = Kind.GOES_ON("The operator is working towards the spec.")
+    NO_STALL = Kind.DONE("Nothing prevents the object from becoming ready.")
+    SHARED_CLAIM = Kind.NOTICE(
+        "Other TritonDeployments use the same repository claim; one of them can fill it for all."
     )
-
-    # Notices: they stop nothing either.
-    NEW_CANDIDATES = (
-        "NewCandidates",
+    NEW_CANDIDATES = Kind.NOTICE(
         "This version of the operator would choose other candidates for a model whose spec lists none; it keeps to"
-        " those in status.resolved.",
+        " those in status.resolved."
     )
-
-    NEW_IMAGES = (
-        "NewImages",
+    NEW_IMAGES = Kind.NOTICE(
         "The installation has other images than the object keeps, such as a newer server; it keeps to those in"
-        " status.images.",
+        " status.images."
     )
-
-    REHEARSED = (
-        "Rehearsed",
+    REHEARSED = Kind.NOTICE(
         "The user's code asked for a GPU and ran on the CPU, because its Jobs have none. Nothing of it is served on a"
-        " GPU.",
+        " GPU."
     )
-
-    # Of spec.serving.autoscaling: the replicas stay as they are, and nothing else stops.
-    SCALING = "Scaling", "KEDA scales the object by the load on its active revision."
-    SCALING_PAUSED = (
-        "ScalingPaused",
-        "The load is not the clients' alone for a moment, or no server is wanted; the replicas stay as they are.",
+    SCALING = Kind.DONE("KEDA scales the object by the load on its active revision.")
+    SCALING_PAUSED = Kind.WAITS(
+        "The load is not the clients' alone for a moment, or no server is wanted; the replicas stay as they are."
     )
-    ADD_ON_MISSING = (
-        "AddOnMissing",
-        "A field needs KEDA, Prometheus or the Gateway API, and the cluster or the installation has none.",
+    ADD_ON_MISSING = Kind.OUTSIDE(
+        "A field needs KEDA, Prometheus or the Gateway API, and the cluster or the installation has none."
     )
-    SATURATION_UNKNOWN = (
-        "SaturationUnknown",
-        "No measurement says what one replica of the active revision can do, so nothing is scaled.",
+    SATURATION_UNKNOWN = Kind.SPEC(
+        "No measurement says what one replica of the active revision can do, so nothing is scaled."
     )
-
-    # Of spec.serving.route: nothing else stops.
-    ROUTE_ACCEPTED = "RouteAccepted", "Each Gateway that the route names accepts it."
-    ROUTE_REFUSED = (
-        "RouteRefused",
-        "A Gateway does not accept the route, does not find its Services, or has its host name from another object.",
+    ROUTE_ACCEPTED = Kind.DONE("Each Gateway that the route names accepts it.")
+    ROUTE_REFUSED = Kind.OUTSIDE(
+        "A Gateway does not accept the route, does not find its Services, or has its host name from another object."
     )
-
-    # Of spec.serving.soak and of the canary.
-    CANARY = "Canary", "The new revision gets a share of the route's requests, and is judged by them step by step."
-    SOAKING = "Soaking", "The revision has just become active; the previous one still runs, to come back if need be."
-    SOAK_PASSED = "SoakPassed", "The new revision did well on its first requests; the previous one was deleted."
-    SOAK_FAILED = (
-        "SoakFailed",
+    CANARY = Kind.TRIAL("The new revision gets a share of the route's requests, and is judged by them step by step.")
+    SOAKING = Kind.TRIAL("The revision has just become active; the previous one still runs, to come back if need be.")
+    SOAK_PASSED = Kind.DONE("The new revision did well on its first requests; the previous one was deleted.")
+    SOAK_FAILED = Kind.RETRY(
         "The new revision failed requests, was slower, restarted or stopped answering, or had no verdict and"
         " spec.rollout.onInconclusive is Undo. So the previous one is active, as before. The new one is not tried again"
-        " until the spec or the source changes, or somebody asks for it.",
+        " until the spec or the source changes, or somebody asks for it."
     )
-    ROLLOUT_HELD = (
-        "RolloutHeld",
+    ROLLOUT_HELD = Kind.NOTICE(
         "The soak, or the canary's step, has had no verdict for half an hour after its time: there were too few"
         " requests, or their counters could not be read. Both revisions stay as they are, and are judged as more"
-        " requests come.",
+        " requests come."
     )
-    SOAK_INCONCLUSIVE = (
-        "SoakInconclusive",
-        "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared.",
+    SOAK_INCONCLUSIVE = Kind.NOTICE(
+        "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared."
     )
-
-    # Of spec.rollout.revision.
-    ROLLED_BACK = "RolledBack", "spec.rollout.revision holds a revision that served before, whatever the source says."
-    REVISION_UNKNOWN = (
-        "RevisionUnknown",
-        "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
+    ROLLED_BACK = Kind.NOTICE("spec.rollout.revision holds a revision that served before, whatever the source says.")
+    REVISION_UNKNOWN = Kind.SPEC(
+        "spec.rollout.revision names no revision that can be served again; the active revision keeps serving."
     )
-
-    # What the operator tries again by itself, with growing pauses.
-    APPLY_FAILED = (
-        "ApplyFailed",
-        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again.",
+    APPLY_FAILED = Kind.PASS(
+        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again."
     )
-    REQUEST_FAILED = (
-        "RequestFailed",
-        "A request to the API server, such as one that reads an object, fails for some time; the operator tries again.",
+    REQUEST_FAILED = Kind.PASS(
+        "A request to the API server, such as one that reads an object, fails for some time; the operator tries again."
     )
-    STATUS_REFUSED = (
-        "StatusRefused",
-        "The API server refuses the status for some time; the operator tries again, and the active revision stays.",
+    STATUS_REFUSED = Kind.PASS(
+        "The API server refuses the status for some time; the operator tries again, and the active revision stays."
     )
-    INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
-    CONTESTED = "Contested", "Another client keeps undoing what the operator applies; an Event names the objects."
-    SOURCE_NOT_FOUND = (
-        "SourceNotFound",
+    INTERNAL_ERROR = Kind.PASS("The operator itself failed; it tries again and leaves the active revision alone.")
+    CONTESTED = Kind.OUTSIDE("Another client keeps undoing what the operator applies; an Event names the objects.")
+    SOURCE_NOT_FOUND = Kind.ANSWERS(
         "The URI names nothing on the claim, in the ConfigMap or on the server; the operator tries again.",
+        Containers.OURS,
     )
-    SOURCE_UNREACHABLE = (
-        "SourceUnreachable",
+    SOURCE_UNREACHABLE = Kind.ANSWERS(
         "The server of the source, or the package index, does not answer or stopped sending; the operator tries again.",
+        Containers.PIP,
     )
-    SOURCE_TRUNCATED = (
-        "SourceTruncated",
-        "The server of the source sent less or more than it had announced; the operator tries again.",
+    SOURCE_TRUNCATED = Kind.ANSWERS(
+        "The server of the source sent less or more than it had announced; the operator tries again.", Containers.OURS
     )
-    SOURCE_CHANGED = (
-        "SourceChanged",
+    SOURCE_CHANGED = Kind.ANSWERS(
         "The source changed again and again while it was copied to the claim; the operator tries again.",
+        Containers.OURS,
     )
-
-    # Failures that last until somebody changes something.
-    INVALID_SPEC = (
-        "InvalidSpec",
+    INVALID_SPEC = Kind.SPEC(
         "A value or an argument is refused, fields do not go together, or there are too many labels.",
+        Containers.USER_CODE | Containers.CLIENT,
     )
-    APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
-    NOT_ALLOWED = (
-        "NotAllowed",
+    APPLY_REFUSED = Kind.OUTSIDE("The API server refused an object that the operator made from the spec.")
+    NOT_ALLOWED = Kind.OUTSIDE(
         "The spec, or the recorded revision that it names, has an image, a claim, a ServiceAccount, a Gateway or a"
         " host name that this installation does not allow, or a model whose Python code would run inside the server; or"
-        " it asks for traces without a collector; or the record of that revision is not one that the operator writes.",
+        " it asks for traces without a collector; or the record of that revision is not one that the operator writes."
     )
-    SOURCE_INVALID = (
-        "SourceInvalid",
+    SOURCE_INVALID = Kind.FILES(
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
+        Containers.RUN,
     )
-    SOURCE_ACCESS_DENIED = (
-        "SourceAccessDenied",
+    SOURCE_ACCESS_DENIED = Kind.RIGHTS(
         "The server of the source, or the package index, refused the credentials, or asks for some or for terms.",
+        Containers.PIP,
     )
-    SOURCE_CERTIFICATE_INVALID = (
-        "SourceCertificateInvalid",
-        "The certificate of the source's server is not one that the source Job trusts.",
+    SOURCE_CERTIFICATE_INVALID = Kind.RIGHTS(
+        "The certificate of the source's server is not one that the source Job trusts.", Containers.OURS
     )
-    DIGEST_MISMATCH = "DigestMismatch", "The SHA-256 of the source, or of a package, is not the one that is asked for."
-    ENTRYPOINT_INVALID = (
-        "EntrypointInvalid",
+    DIGEST_MISMATCH = Kind.EITHER(
+        "The SHA-256 of the source, or of a package, is not the one that is asked for.", Containers.PIP
+    )
+    ENTRYPOINT_INVALID = Kind.FILES(
         "The entrypoint's file is missing, lacks the function or class, or does not return what is required.",
+        Containers.USER_CODE,
     )
-    REQUIREMENTS_INVALID = (
-        "RequirementsInvalid",
+    REQUIREMENTS_INVALID = Kind.FILES(
         "The requirements file is missing, or holds a line that is not a plain requirement; the message names it.",
+        Containers.PIP,
     )
-    PACKAGE_NOT_FOUND = (
-        "PackageNotFound",
+    PACKAGE_NOT_FOUND = Kind.EITHER(
         "The package index has no wheels of the packages that fit each other and the image, and that pip installs.",
+        Containers.PIP,
     )
-    INDEX_UNTRUSTED = (
-        "IndexUntrusted",
+    INDEX_UNTRUSTED = Kind.RETRY(
         "The certificate of the package index is not one that the packages Job trusts, or the index redirects to plain"
         " http.",
+        Containers.PIP,
     )
-    USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception, or ended the process."
-    CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
-    FORMAT_NOT_FOUND = (
-        "FormatNotFound",
+    USER_CODE_FAILED = Kind.FILES("The user's code raised an exception, or ended the process.", Containers.RUN)
+    CHECKPOINT_INVALID = Kind.FILES(
+        "The checkpoint, or the model's own file, is missing or cannot be read.", Containers.USER_CODE
+    )
+    FORMAT_NOT_FOUND = Kind.FILES(
         "The spec leaves out the model's format, and its content, such as weights alone, is of no such format.",
+        Containers.USER_CODE,
     )
-    MODEL_CONFIG_REFUSED = (
-        "ModelConfigRefused",
+    MODEL_CONFIG_REFUSED = Kind.FILES(
         "config.pbtxt cannot be read, does not fit the model's file, or asks for what the operator does not serve.",
+        Containers.USER_CODE | Containers.CLIENT,
     )
-    PICKLE_REFUSED = "PickleRefused", "The checkpoint is a pickle that holds more than weights; it was not executed."
-    DATALOADER_INVALID = (
-        "DataloaderInvalid",
+    PICKLE_REFUSED = Kind.FILES(
+        "The checkpoint is a pickle that holds more than weights; it was not executed.", Containers.USER_CODE
+    )
+    DATALOADER_INVALID = Kind.FILES(
         "The dataloader yields no batch, no labels for a threshold, or names, shapes or types that do not fit.",
+        Containers.USER_CODE,
     )
-    INPUTS_NOT_GENERATED = (
-        "InputsNotGenerated",
-        "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
+    INPUTS_NOT_GENERATED = Kind.FILES(
+        "There is no dataloader, and no inputs could be generated that the model's graph accepts.", Containers.USER_CODE
     )
-    FRAMEWORK_FAILED = "FrameworkFailed", "The model, or a Python step, failed, crashed, or gave what cannot be served."
-    GPU_UNAVAILABLE = (
-        "GpuUnavailable",
+    FRAMEWORK_FAILED = Kind.FILES(
+        "The model, or a Python step, failed, crashed, or gave what cannot be served.", Containers.USER_CODE
+    )
+    GPU_UNAVAILABLE = Kind.RETRY(
         "The user's code, PyTorch or TensorFlow should use a GPU, but the Job has none or its image does not see it.",
+        Containers.USER_CODE,
     )
-    REFERENCE_NOT_REPRODUCIBLE = (
-        "ReferenceNotReproducible",
-        "The framework's model, or a Python step, gives different outputs for the same samples.",
+    REFERENCE_NOT_REPRODUCIBLE = Kind.FILES(
+        "The framework's model, or a Python step, gives different outputs for the same samples.", Containers.USER_CODE
     )
-    BATCHING_UNSUPPORTED = (
-        "BatchingUnsupported",
+    BATCHING_UNSUPPORTED = Kind.FILES(
         "The framework's model, or a Python step, answers a sample in a batch otherwise than alone, or not at all.",
+        Containers.USER_CODE,
     )
-    REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The outputs of the model, or a Python step, hold NaN or infinity."
-    REFERENCE_CONSTANT = (
-        "ReferenceConstant",
-        "An output is the same for every sample, so agreement would prove nothing.",
+    REFERENCE_NOT_FINITE = Kind.FILES(
+        "The outputs of the model, or a Python step, hold NaN or infinity.", Containers.USER_CODE
     )
-    APPROVAL_INVALID = (
-        "ApprovalInvalid",
-        "spec.selection.approvedRevision names no candidate, or one that failed or was not measured.",
+    REFERENCE_CONSTANT = Kind.FILES(
+        "An output is the same for every sample, so agreement would prove nothing.", Containers.USER_CODE
     )
-
-    # A candidate's own failures; the others go on.
-    CONVERSION_FAILED = "ConversionFailed", "The exporter failed or crashed, or the file does not fit the signature."
-    CONVERSION_UNSUPPORTED = (
-        "ConversionUnsupported",
-        "The format cannot hold the model or its tensors' names, or no server the Python step.",
+    APPROVAL_INVALID = Kind.SPEC(
+        "spec.selection.approvedRevision names no candidate, or one that failed or was not measured."
     )
-    GAINS_NOTHING = (
-        "GainsNothing",
+    CONVERSION_FAILED = Kind.FILES(
+        "The exporter failed or crashed, or the file does not fit the signature.", Containers.USER_CODE
+    )
+    CONVERSION_UNSUPPORTED = Kind.SPEC(
+        "The format cannot hold the model or its tensors' names, or no server the Python step.", Containers.USER_CODE
+    )
+    GAINS_NOTHING = Kind.SPEC(
         "No INT8 graph is both faster than fp32 and close to it, or TensorRT inside ONNX Runtime built no engine.",
+        Containers.USER_CODE | Containers.CLIENT,
     )
-    PRECISION_MISMATCH = (
-        "PrecisionMismatch",
+    PRECISION_MISMATCH = Kind.SPEC(
         "The converted file's data types are not those of the requested precision.",
+        Containers.USER_CODE | Containers.CLIENT,
     )
-    TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
-    FORMAT_NOT_SERVED = (
-        "FormatNotServed",
+    TENSOR_RT_UNAVAILABLE = Kind.SPEC(
+        "The Job's image has no TensorRT, or the Job has no GPU to build for.", Containers.USER_CODE
+    )
+    FORMAT_NOT_SERVED = Kind.SPEC(
         "The server's release has no backend for the format, or reads no such ONNX operator set or TensorRT engine.",
+        Containers.OURS,
     )
-    GPU_PRODUCT_MISSING = (
-        "GpuProductMissing",
-        "The candidate, or the comparison of several, needs one GPU product, but none is set or no node has it.",
+    GPU_PRODUCT_MISSING = Kind.SPEC(
+        "The candidate, or the comparison of several, needs one GPU product, but none is set or no node has it."
     )
-    MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model."
-    SIGNATURE_MISMATCH = "SignatureMismatch", "The server's metadata differs from the signature."
-    OUTPUTS_NOT_FINITE = "OutputsNotFinite", "The served outputs hold NaN or infinity where the reference has none."
-    OUTPUTS_DIFFER = "OutputsDiffer", "The served outputs are outside the tolerance of the reference."
-    INFERENCE_FAILED = "InferenceFailed", "The server answered an inference request with an error."
-    METRIC_FAILED = "MetricFailed", "The metrics entrypoint raised an exception, or computed no metric of that name."
-    THRESHOLD_NOT_MET = "ThresholdNotMet", "A metric is outside its threshold."
-    MEASUREMENT_FAILED = "MeasurementFailed", "perf_analyzer ended without a measurement."
-    CONSTRAINTS_NOT_MET = "ConstraintsNotMet", "No measurement meets every constraint."
-    NOT_BEST = "NotBest", "Another candidate's best measurement is better."
-    PASSED = "Passed", "The candidate passed every gate."
-
-    # No candidate is left.
-    ALL_CANDIDATES_FAILED = "AllCandidatesFailed", "No candidate was converted, or none passed the gates."
-
-    # What the cluster said about a pod or a Job.
-    UNSCHEDULABLE = "Unschedulable", "No node can run the pod; the message quotes the scheduler."
-    IMAGE_PULL_FAILED = "ImagePullFailed", "The kubelet cannot pull the image."
-    MOUNT_FAILED = "MountFailed", "A volume of the pod cannot be mounted."
-    SIDECAR_NOT_STARTED = (
-        "SidecarNotStarted",
-        "A container that the cluster added to the pod, such as a mesh's proxy, has not started; the others wait.",
+    MODEL_LOAD_FAILED = Kind.SPEC("tritonserver refused the model.", Containers.USER_CODE | Containers.CLIENT)
+    SIGNATURE_MISMATCH = Kind.FILES(
+        "The server's metadata differs from the signature.", Containers.USER_CODE | Containers.CLIENT
     )
-    CONTAINER_CONFIG_INVALID = "ContainerConfigInvalid", "The kubelet cannot create the container."
-    EVICTED = (
-        "Evicted",
+    OUTPUTS_NOT_FINITE = Kind.SPEC(
+        "The served outputs hold NaN or infinity where the reference has none.",
+        Containers.USER_CODE | Containers.CLIENT,
+    )
+    OUTPUTS_DIFFER = Kind.FILES(
+        "The served outputs are outside the tolerance of the reference.", Containers.USER_CODE | Containers.CLIENT
+    )
+    INFERENCE_FAILED = Kind.SPEC("The server answered an inference request with an error.", Containers.CLIENT)
+    METRIC_FAILED = Kind.FILES(
+        "The metrics entrypoint raised an exception, or computed no metric of that name.", Containers.USER_CODE
+    )
+    THRESHOLD_NOT_MET = Kind.FILES("A metric is outside its threshold.")
+    MEASUREMENT_FAILED = Kind.RETRY("perf_analyzer ended without a measurement.", Containers.CLIENT)
+    CONSTRAINTS_NOT_MET = Kind.RETRY("No measurement meets every constraint.")
+    NOT_BEST = Kind.DONE("Another candidate's best measurement is better.")
+    PASSED = Kind.DONE("The candidate passed every gate.")
+    ALL_CANDIDATES_FAILED = Kind.SPEC("No candidate was converted, or none passed the gates.")
+    UNSCHEDULABLE = Kind.ROOM("No node can run the pod; the message quotes the scheduler.")
+    IMAGE_PULL_FAILED = Kind.ANSWERS("The kubelet cannot pull the image.")
+    MOUNT_FAILED = Kind.OUTSIDE("A volume of the pod cannot be mounted.")
+    SIDECAR_NOT_STARTED = Kind.OUTSIDE(
+        "A container that the cluster added to the pod, such as a mesh's proxy, has not started; the others wait."
+    )
+    CONTAINER_CONFIG_INVALID = Kind.OUTSIDE("The kubelet cannot create the container.")
+    EVICTED = Kind.ROOM(
         "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created, unless the"
-        " kubelet ended three in a row because they, or their node, were short of disk or memory.",
+        " kubelet ended three in a row because they, or their node, were short of disk or memory."
     )
-    NODE_NOT_READY = (
-        "NodeNotReady",
-        "The pod's node does not answer; or it failed the pod of a Job, which is tried again later.",
+    NODE_NOT_READY = Kind.ROOM(
+        "The pod's node does not answer; or it failed the pod of a Job, which is tried again later."
     )
-    CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
-    CLAIM_TERMINATING = "ClaimTerminating", "The PersistentVolumeClaim is being deleted, and goes with its last pod."
-    CLAIM_UNUSABLE = (
-        "ClaimUnusable",
+    CLAIM_LOST = Kind.OUTSIDE("The PersistentVolumeClaim lost its volume.")
+    CLAIM_TERMINATING = Kind.NOTICE("The PersistentVolumeClaim is being deleted, and goes with its last pod.")
+    CLAIM_UNUSABLE = Kind.RETRY(
         "The claim is mounted read-only or for one pod at a time, or its directory belongs to another user.",
+        Containers.OURS,
     )
-    REPOSITORY_DAMAGED = (
-        "RepositoryDamaged",
+    REPOSITORY_DAMAGED = Kind.RETRY(
         "A revision on the claim is not what was published; it is published anew, and running servers stay.",
+        Containers.OURS,
     )
-    REPOSITORY_UNKNOWN = "RepositoryUnknown", "The claim's .triton-operator is not this operator's, or holds more."
-    STORAGE_FULL = "StorageFull", "No space is left on the claim."
-    OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
-    DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."
-    CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
-    RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks the revision of a server."
-    INPUT_MISSING = "InputMissing", "The claim lacks what an earlier Job published there, which is made again."
-    SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error, or hung as it loaded; the message says which."
-    SERVER_UNREACHABLE = (
-        "ServerUnreachable",
+    REPOSITORY_UNKNOWN = Kind.RETRY(
+        "The claim's .triton-operator is not this operator's, or holds more.", Containers.OURS
+    )
+    STORAGE_FULL = Kind.ROOM("No space is left on the claim.", Containers.RUN)
+    OUT_OF_MEMORY = Kind.SPEC("A container was killed at its memory limit.", Containers.RUN)
+    DEADLINE_EXCEEDED = Kind.SPEC("The Job's pod ran past its activeDeadlineSeconds.")
+    CRASHED = Kind.EITHER("The container ended with an error; the message quotes its last lines.", Containers.RUN)
+    RESULT_MISSING = Kind.EITHER(
+        "The Job left no valid result, or the claim lacks the revision of a server.", Containers.RUN
+    )
+    INPUT_MISSING = Kind.ROOM(
+        "The claim lacks what an earlier Job published there, which is made again.", Containers.OURS
+    )
+    SERVER_CRASHED = Kind.RETRY(
+        "tritonserver ended with an error, or hung as it loaded; the message says which.", Containers.CLIENT
+    )
+    SERVER_UNREACHABLE = Kind.ANSWERS(
         "tritonserver's name has no address, or a request got no answer although it was sent several times.",
+        Containers.CLIENT,
     )
-    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded", "The server was not ready in time."
+    PROGRESS_DEADLINE_EXCEEDED = Kind.SPEC("The server was not ready in time.")
 
 
 _BY_VALUE = {str(reason): reason for reason in Reason}
@@ -343,6 +328,15 @@ def known_reason(value: str) -> Reason | None:
     return _BY_VALUE.get(value)
 
 
-def reason_of(value: str) -> Reason:
-    """Return the reason with that value; raises KeyError if there is none."""
-    return _BY_VALUE[value]
+def of_kinds(*kinds: Kind) -> frozenset[Reason]:
+    """Return the reasons of these kinds."""
+    return frozenset(reason for reason in Reason if reason.kind in kinds)
+
+
+def found_by(containers: Containers) -> frozenset[Reason]:
+    """Return the failures that one of these containers may end with."""
+    return frozenset(reason for reason in Reason if reason.found_by & containers)
+
+
+FAILURES = found_by(Containers.RUN | Containers.OURS)
+"""The failures that a Job may end with."""

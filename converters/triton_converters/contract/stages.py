@@ -16,14 +16,14 @@ from triton_converters.contract.conversion_requests import (
     SourceRequest,
 )
 from triton_converters.contract.document import Document
-from triton_converters.contract.failure_reasons import OF_CLIENTS, OF_PACKAGES, OF_USER_CODE
 from triton_converters.contract.measurement_requests import (
     MeasureRequest,
     MetricsRequest,
     ProfileRequest,
     SearchRequest,
 )
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reason_kinds import Containers
+from triton_converters.contract.reasons import Reason, found_by
 from triton_converters.contract.results import (
     CleanResult,
     ConvertResult,
@@ -77,7 +77,7 @@ STAGES: Mapping[str, Stage] = {
         layout.packages_directory,
         boxed=True,
         deadline=CONVERSION,
-        run_reasons=OF_PACKAGES,
+        run_reasons=found_by(Containers.PIP),
         log_lines=("download ", "resolve "),
     ),
     "reference": Stage(
@@ -87,7 +87,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        run_reasons=OF_USER_CODE,
+        run_reasons=found_by(Containers.USER_CODE),
         log_lines=("reference: ",),
     ),
     "convert": Stage(
@@ -97,7 +97,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        run_reasons=OF_USER_CODE,
+        run_reasons=found_by(Containers.USER_CODE),
     ),
     "profile": Stage(
         ProfileRequest,
@@ -105,7 +105,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        run_reasons=OF_CLIENTS,
+        run_reasons=found_by(Containers.CLIENT),
         log_lines=("gates: ", "offline ", "online ", "request rate "),
     ),
     "metrics": Stage(
@@ -115,7 +115,7 @@ STAGES: Mapping[str, Stage] = {
         boxed=True,
         user_code=True,
         deadline=CONVERSION,
-        run_reasons=OF_USER_CODE,
+        run_reasons=found_by(Containers.USER_CODE),
     ),
     "search": Stage(
         SearchRequest,
@@ -123,7 +123,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        run_reasons=OF_CLIENTS,
+        run_reasons=found_by(Containers.CLIENT),
         log_lines=("search ",),
     ),
     "measure": Stage(
@@ -132,7 +132,7 @@ STAGES: Mapping[str, Stage] = {
         layout.measurement_directory,
         boxed=True,
         deadline=PERFORMANCE,
-        run_reasons=OF_CLIENTS,
+        run_reasons=found_by(Containers.CLIENT),
         log_lines=("online ",),
     ),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),

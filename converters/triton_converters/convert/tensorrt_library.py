@@ -73,7 +73,7 @@ def load() -> Library:
             f"the image has no TensorRT ({error}); set spec.conversion.image to an image that has the tensorrt"
             " package in the server's version"
         )
-        raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error
+        raise StageError(Reason.TENSOR_RT_UNAVAILABLE, message) from error
 
 
 def build(library: Library, path: Path, shapes: Shapes, options: TensorRtOptions, timing_cache: bytes) -> Engine:
@@ -132,7 +132,7 @@ def _builder(library: Library, logger: Any, log: Log) -> Any:
     except (TypeError, RuntimeError) as error:
         why = "; ".join(log.errors[-_ERRORS:]) or str(error)
         message = f"TensorRT {library.version} finds no GPU to build for ({why:.300}); {gpu.ADVICE}"
-        raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error
+        raise StageError(Reason.TENSOR_RT_UNAVAILABLE, message) from error
 
 
 def _profile(builder: Any, network: Any, shapes: Shapes) -> Any:

@@ -65,7 +65,7 @@ def tensorrt_version() -> str:
     if not has_one:
         message = f"TensorFlow {tf.__version__} of this image was built without TensorRT, like all from 2.18 on"
         advice = "use format trt or onnx, or set spec.conversion.image to one whose TensorFlow has it"
-        raise StageError(Reason.TENSORRT_UNAVAILABLE, f"{message}; {advice} (NVIDIA's 25.02-tf2-py3 is the last)")
+        raise StageError(Reason.TENSOR_RT_UNAVAILABLE, f"{message}; {advice} (NVIDIA's 25.02-tf2-py3 is the last)")
     return ".".join(map(str, _pywrap_py_utils.get_linked_tensorrt_version()))
 
 

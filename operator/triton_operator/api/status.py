@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reason_kinds import Kind
+from triton_converters.contract.reasons import Reason, of_kinds
 from triton_operator.api.duration import MeasuredDuration
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, QuantizationStatus
@@ -41,9 +42,14 @@ RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
+PAUSED = of_kinds(Kind.PAUSED)
+"""Reasons of an object that waits for its user, without anything being wrong."""
+ON_TRIAL = of_kinds(Kind.TRIAL) | {Reason.ROLLOUT_HELD}
+"""Reasons of Soaked while a revision may still be undone."""
 OF_ACTIVE = frozenset({Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK})
-"""Reasons of UpToDate that tell of the active revision itself, and not of something newer."""
-FAILING = frozenset({Reason.APPLY_FAILED, Reason.REQUEST_FAILED, Reason.STATUS_REFUSED, Reason.INTERNAL_ERROR})
+"""Reasons of UpToDate that tell of the active revision itself, and not of something newer. No kind has them: only
+here does it matter that a soaked revision is active already, and one that a canary tries is not."""
+FAILING = of_kinds(Kind.PASS)
 """Reasons of Reconciling that tell of passes that fail, and are made again until one succeeds."""
 ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
 """Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""

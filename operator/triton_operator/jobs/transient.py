@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from triton_converters.contract.reason_kinds import Kind
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.failures import Failure
 
@@ -32,21 +33,8 @@ OF_RIGHTS = Pauses(300.0, 3600.0)
 """After a server has refused credentials, or has shown an invalid certificate. The operator may not read Secrets, so it
 does not see that somebody corrects one; and a server may lock an account that it refuses often."""
 
-TRANSIENT: Mapping[Reason, Pauses] = {
-    Reason.SOURCE_NOT_FOUND: OF_ANSWERS,
-    Reason.SOURCE_UNREACHABLE: OF_ANSWERS,
-    Reason.SOURCE_TRUNCATED: OF_ANSWERS,
-    Reason.SOURCE_CHANGED: OF_ANSWERS,
-    Reason.SERVER_UNREACHABLE: OF_ANSWERS,
-    Reason.IMAGE_PULL_FAILED: OF_ANSWERS,
-    Reason.STORAGE_FULL: OF_ROOM,
-    Reason.INPUT_MISSING: OF_ROOM,
-    Reason.EVICTED: OF_ROOM,
-    Reason.NODE_NOT_READY: OF_ROOM,
-    Reason.UNSCHEDULABLE: OF_ROOM,
-    Reason.SOURCE_ACCESS_DENIED: OF_RIGHTS,
-    Reason.SOURCE_CERTIFICATE_INVALID: OF_RIGHTS,
-}
+_PAUSES = {Kind.ANSWERS: OF_ANSWERS, Kind.ROOM: OF_ROOM, Kind.RIGHTS: OF_RIGHTS}
+TRANSIENT: Mapping[Reason, Pauses] = {each: _PAUSES[each.kind] for each in Reason if each.kind in _PAUSES}
 """The failures that pass by themselves, of every stage, and the pauses between two tries."""
 
 

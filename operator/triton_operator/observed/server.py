@@ -15,7 +15,8 @@ from triton_operator.observed.sentences import lacking_resources
 from triton_operator.observed.trouble import Trouble, pod_trouble
 
 DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
-"""Reasons for which a revision is published anew if a server cannot start on it."""
+"""Reasons for which a revision is published anew if a server cannot start on it. No kind has them: a Job
+without a result damages nothing."""
 
 LONGEST_NUMBER = 10
 """A note of this many digits is no number of pods, and somebody wrote it by hand. Python refuses to read thousands of

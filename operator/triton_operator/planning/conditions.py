@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reason_kinds import Kind
+from triton_converters.contract.reasons import Reason, of_kinds
 from triton_operator.api.status import (
     ASKED_FOR,
     NOTICES,
+    PAUSED,
     RISKS,
     Condition,
     ConditionType,
@@ -35,19 +37,8 @@ from triton_operator.rollout.available import active_availability
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
 
-UNDECIDED = {
-    Reason.PENDING,
-    Reason.WAITING,
-    Reason.RUNNING,
-    Reason.QUEUED,
-    Reason.SUSPENDED,
-    Reason.AWAITING_APPROVAL,
-}
-"""Reasons of a stage that may still go either way."""
-PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
-"""Reasons of an object that waits for its user, without anything being wrong."""
-QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.CANARY, Reason.SOAKING}
-"""Reasons of work that goes on; they cause no Warning."""
+UNDECIDED = of_kinds(Kind.GOES_ON, Kind.WAITS, Kind.TRIAL, Kind.PAUSED)
+"""Reasons of work that may still go either way; they cause no Warning."""
 
 CLEAR = Statement("Stalled", False, Reason.NO_STALL, "nothing is in the way")
 """The condition of an object that nothing stops."""
@@ -283,9 +274,9 @@ def event_fields(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> It
     for each in new.conditions:
         if not _has_event(new, each, stays_ready):
             continue
-        if old_states.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
+        if old_states.get(each.type) == (each.status, each.reason) or each.reason == Reason.WAITING:
             continue
-        is_warning = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
+        is_warning = each.type == "Stalled" or (each.status != "True" and each.reason not in UNDECIDED)
         is_warning |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
         yield "Warning" if is_warning else "Normal", each.reason, f"{each.type}: {each.message}", each.type
     yield from _candidate_events(old, new)
@@ -300,7 +291,7 @@ def _has_event(new: TritonDeploymentStatus, condition: Condition, stays_ready: b
     """Whether an Event tells of a condition, if it has changed. ``stays_ready``: whether Ready stays True."""
     if condition.type == "UpToDate":
         is_stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
-        has_failed = condition.reason not in QUIET and is_stopped
+        has_failed = condition.reason not in UNDECIDED and is_stopped
         return stays_ready and (condition.status == "True" or has_failed)
     # A stage's condition says why a summary does not hold.
     return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")

@@ -7,7 +7,7 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.status import PAUSED, TritonDeploymentStatus
 from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.context import Context
 from triton_operator.effects import Effects
@@ -221,7 +221,7 @@ def _requeue_after(context: Context, progress: Progress) -> float | None:
     """
     rolls_out = progress.is_rolled_out and not (progress.is_complete or progress.stalled)
     if progress.blocking is not None:
-        rolls_out &= progress.blocking.reason not in conditions.PAUSED
+        rolls_out &= progress.blocking.reason not in PAUSED
     has_unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     is_lingering = any(job.lingers_since is not None for job in context.observed.jobs.values())
     if rolls_out or has_unseen or is_lingering or skipping.is_patient(context):

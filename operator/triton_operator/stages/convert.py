@@ -105,7 +105,7 @@ def _attempt(context: Context, conversion: _Conversion, job_run: Run[ConvertResu
 
 def _with_advice(context: Context, failure: Trouble) -> Trouble:
     """Return the failure; one of an image without TensorRT also says how to set the image that has it."""
-    if failure.reason is not Reason.TENSORRT_UNAVAILABLE or context.framework_image != context.images.converter:
+    if failure.reason is not Reason.TENSOR_RT_UNAVAILABLE or context.framework_image != context.images.converter:
         return failure
     next_step = "then change spec.source.version, because an object keeps its images"
     value = "the Helm value images.converterGpu"

@@ -21,15 +21,12 @@ from triton_operator import names
 from triton_operator.api.measured_status import RowStatus, row_status
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import OF_ACTIVE, CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import OF_ACTIVE, PAUSED, CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 from triton_plugin.errors import SubjectError
-
-HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
-"""Reasons of what waits for its user, without anything being wrong."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class Subject:
     @property
     def waits_for_its_user(self) -> bool:
         """Whether what is newer than the active revision waits for its user although nothing is wrong."""
-        return self.stop_condition is not None and self.stop_condition.reason in HELD
+        return self.stop_condition is not None and self.stop_condition.reason in PAUSED
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""

@@ -14,14 +14,12 @@ from triton_plugin.reading.subject import Subject, one_line
 from triton_plugin.telling.advice import advice
 from triton_plugin.telling.columns import SWEEPS, load_of_figures, search_summary
 from triton_plugin.telling.mixed_shapes import sentences
-from triton_plugin.telling.progress import STAGES, picture, unfinished_stage
+from triton_plugin.telling.progress import GOES_ON, STAGES, picture, unfinished_stage
 from triton_plugin.telling.report.document import environment_lines
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import lines
 from triton_plugin.telling.tables import by_rank, int8, margin
 
-GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
-"""Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 

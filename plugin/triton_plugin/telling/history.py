@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 
-from triton_converters.contract.reasons import Reason
+from triton_operator.api.status import ON_TRIAL
 from triton_operator.names import results
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
@@ -20,8 +20,6 @@ MEANINGS = {
     DAMAGED: "its files on the claim are not what was published; `rollback` takes it only by its name",
 }
 """What the words of the column State mean, of those that need an explanation."""
-ON_TRIAL = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD)
-"""The reasons of Soaked while a revision may still be undone."""
 MOST_METRICS = 4
 """Columns of metrics, unless more have a threshold."""
 DIGITS = 8

@@ -10,15 +10,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_converters.contract.reason_kinds import Kind
+from triton_converters.contract.reasons import Reason, of_kinds
+from triton_operator.api.status import ON_TRIAL, CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
-UNSETTLED_REASONS = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
-"""The reasons of UpToDate while the object is not where the spec wants it."""
+GOES_ON = of_kinds(Kind.GOES_ON)
+"""Reasons of a stage that nothing is in the way of."""
+UNSETTLED = ON_TRIAL | {Reason.SOAK_FAILED}
+"""The reasons of Soaked while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
 """Time without a change after which a line says that the work goes on."""
@@ -82,7 +85,7 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     """Return the state of the object."""
     conditions = conditions_by_type(status)
     stage = unfinished_stage(status)
-    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED_REASONS:
+    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED:
         stage = SOAK
     if status.failing is not None:
         stage = "Reconciling"

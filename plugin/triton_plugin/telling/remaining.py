@@ -4,18 +4,15 @@ from collections.abc import Sequence
 from math import ceil
 from statistics import fmean
 
-from triton_converters.contract.reasons import Reason
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin.reading.job_log import JobLog, Sweeps, sweeps
-from triton_plugin.telling.progress import STAGES, conditions_by_type, unfinished_stage
+from triton_plugin.telling.progress import GOES_ON, STAGES, conditions_by_type, unfinished_stage
 
 POD_SECONDS = 10.0
 """What a Job takes besides its points: its pod, a server that loads the model, and the gates."""
 PREVIEW_POINTS = 3
 """How many points the preview has without `performance.online`: the chosen load, one below and one above."""
-GOES_ON = (Reason.RUNNING, Reason.WAITING, Reason.ROLLING_OUT, Reason.PROGRESSING)
-"""Reasons of a stage that nothing is in the way of."""
 TO_PROFILE = ("Pending", "Converting", "Converted")
 """The states of candidates whose profile is to come."""
 STEP_SECONDS = 5

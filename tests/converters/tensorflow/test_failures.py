@@ -77,7 +77,7 @@ def test_names_that_tensorflow_would_change(convert: Convert) -> None:
 def test_tf_trt_wants_a_tensorflow_that_has_tensorrt(convert: Convert) -> None:
     """None of our images has one; the message names what works instead."""
     error = refusal(convert, "Classifier", "tf-trt", "fp16")
-    assert error.reason is Reason.TENSORRT_UNAVAILABLE
+    assert error.reason is Reason.TENSOR_RT_UNAVAILABLE
     assert "use format trt or onnx" in error.message
 
 

@@ -192,7 +192,7 @@ def test_without_tensorrt_the_reason_says_which_image_to_name(refer: Callable[..
     refer(MODELS["transformer"](), [inputs("transformer")])
     with pytest.raises(StageError) as caught:
         convert()
-    assert caught.value.reason is Reason.TENSORRT_UNAVAILABLE
+    assert caught.value.reason is Reason.TENSOR_RT_UNAVAILABLE
     assert "spec.conversion.image" in caught.value.message
 
 
@@ -210,7 +210,7 @@ def test_without_a_gpu_the_reason_says_so(tmp_path: Path) -> None:
 
     with pytest.raises(StageError) as caught:
         tensorrt_library.build(Library(Nothing), tmp_path, {}, TensorRtOptions(1, 3), b"")
-    assert caught.value.reason is Reason.TENSORRT_UNAVAILABLE
+    assert caught.value.reason is Reason.TENSOR_RT_UNAVAILABLE
     assert caught.value.message.startswith("TensorRT 10.13.3.9 finds no GPU")
     assert "update the driver of the node" in caught.value.message
     assert "set spec.gpu" not in caught.value.message, "an object without it has no such candidate"

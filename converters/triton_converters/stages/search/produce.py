@@ -41,7 +41,8 @@ RESTART_SECONDS = 400
 """How long to wait for a server that ended: the kubelet restarts it after a pause of up to five minutes."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
 LOST = RETRIED | {Reason.SERVER_UNREACHABLE}
-"""Reasons that count as the configuration's fault. After the last one the server may hang, so another pod goes on."""
+"""Reasons that count as the configuration's fault, which no kind says: only a search has configurations. After the last
+one the server may hang, so another pod goes on."""
 INPUTS = "inputs"
 """Folder for perf_analyzer's input, which is the profile's and not published once more."""
 REFUSAL_CHARACTERS = 60
