@@ -50,6 +50,10 @@ def test_the_api_has_the_sources_of_the_registry_and_all_say_where_names_come_fr
     assert set(get_args(ModelCandidate.model_fields["format"].annotation)) == set(FORMATS) - set(AS_GIVEN)
 
 
+def test_a_folder_that_is_itself_a_model_is_told_what_to_do() -> None:
+    assert all(bool(source.marker) == bool(source.alone) for source in SOURCES.values())
+
+
 def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:
     assert {each.format: each.words for each in Kind if each.format} == SHOWN
     assert len(set(SHOWN.values())) == len(SHOWN)

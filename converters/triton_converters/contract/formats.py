@@ -5,12 +5,13 @@ Shared by the Jobs and the controller; standard library only. docs/converters.md
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 
-CONVERTER = "converter"
-CONVERTER_TENSORFLOW = "converter-tensorflow"
+CONVERTER: Final = "converter"
+CONVERTER_TENSORFLOW: Final = "converter-tensorflow"
 """Images of the Jobs that load and convert a source, one for PyTorch and one for TensorFlow."""
 
 
@@ -37,8 +38,9 @@ class SourceFormat:
 
     loader: str
     """Module that has ``load(source, model, output_format) -> Framework``."""
-    image: str
-    """Image of the reference and convert Jobs."""
+    image: Literal["converter", "converter-tensorflow"]
+    """Image of the reference and convert Jobs. The operator tells the two apart in several places, so a third one is
+    more than a value here."""
     is_file: bool
     """Whether the entrypoint is the model itself, a file or directory of the source, and not a Python file."""
     converters: Mapping[str, str]
@@ -53,6 +55,8 @@ class SourceFormat:
     """How the names of such files end."""
     marker: str = ""
     """Name of the file that makes a directory such a model; empty: it is a file."""
+    alone: str = ""
+    """What to say of a folder that is itself such a directory, and so cannot be pushed as a source."""
     tensors: str = ""
     """Where the names of its tensors come from, in words."""
     halves: bool = False
@@ -174,6 +178,8 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         declares=True,
         kind="a SavedModel",
         marker="saved_model.pb",
+        alone="a SavedModel, but spec.models[].path names a directory below the source; move it into another folder,"
+        " next to a dataloader, and pass that folder",
         tensors="those of the signature serving_default (saved_model_cli show --dir DIR --all)",
     ),
     HPS: SourceFormat("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
@@ -195,6 +201,8 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         converters=_TENSORFLOW | _TORCH | _ONNX,
         declares=True,
         marker=CONFIG,
+        alone="a model of a Triton repository, but spec.models[].path names a folder below the source; pass the folder"
+        " that contains it",
         tensors="those of config.pbtxt or, if it names none, of the graph",
         halves=True,
     ),

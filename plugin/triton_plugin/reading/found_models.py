@@ -32,17 +32,6 @@ MARKERS = {source.marker: name for name, source in SOURCE_FORMATS.items() if sou
 """The format of a directory, by the name of the file that makes it such a model."""
 SUFFIXES = {suffix: name for name in SHOWN for suffix in SOURCE_FORMATS[name].suffixes}
 """The format of a file, by how its name ends."""
-ALONE = {
-    REPOSITORY: (
-        "a model of a Triton repository, but spec.models[].path names a folder below the source; pass the folder that"
-        " contains it"
-    ),
-    "tf-savedmodel": (
-        "a SavedModel, but spec.models[].path names a directory below the source; move it into another folder, next to"
-        " a dataloader, and pass that folder"
-    ),
-}
-"""What a folder is that is itself a model, and what to do, by format."""
 STAGE_ARGUMENTS = frozenset({"batch_size", "precision", "output_format"})
 """Arguments that the operator passes to a function that asks for them."""
 
@@ -70,7 +59,7 @@ class Model:
 def models(folder: Path, modules: Modules) -> list[Model]:
     """Return all models of a folder; files with other names than such models have count only if there is no other.
 
-    Raises FolderError if the folder itself is a SavedModel.
+    Raises FolderError if the folder is itself a model.
     """
     code_models = [_of_code(modules, each) for each in entrypoints(modules, "get_model")]
     return [*code_models, *_files(folder)] or list(_of_any_name(folder))
@@ -108,7 +97,7 @@ def _files(folder: Path) -> Iterator[Model]:
             continue
         if form is not None:
             if len(name.parts) == 1:
-                raise FolderError(f"{folder} is itself {ALONE[form]}")
+                raise FolderError(f"{folder} is itself {SOURCES[form].alone}")
             yield Model(str(name.parent), form, (form,))
         elif path.suffix in SUFFIXES and _is_what_it_is_called(path):
             suffix_format, suffixes = SUFFIXES[path.suffix], SOURCE_FORMATS[SUFFIXES[path.suffix]].suffixes
