@@ -51,7 +51,7 @@ def test_the_api_has_the_sources_of_the_registry_and_all_say_where_names_come_fr
 
 
 def test_a_folder_that_is_itself_a_model_is_told_what_to_do() -> None:
-    assert all(bool(source.marker) == bool(source.alone) for source in SOURCES.values())
+    assert all(bool(source.marker) == bool(source.alone) for source in SOURCE_FORMATS.values())
 
 
 def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:

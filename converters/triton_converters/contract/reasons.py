@@ -188,7 +188,7 @@ class Reason(StrEnum):
         "The checkpoint, or the model's own file, is missing or cannot be read.", Containers.USER_CODE
     )
     FORMAT_NOT_FOUND = Kind.FILES(
-        "The spec leaves out the model's format, and its content, such as weights alone, is of no such format.",
+        "The spec leaves out the model's format, and its content, such as weights alone, is of none that can be served.",
         Containers.USER_CODE,
     )
     MODEL_CONFIG_REFUSED = Kind.FILES(
@@ -220,10 +220,10 @@ class Reason(StrEnum):
         Containers.USER_CODE,
     )
     REFERENCE_NOT_FINITE = Kind.FILES(
-        "The outputs of the model, or a Python step, hold NaN or infinity.", Containers.USER_CODE
+        "An output of the model, or of a Python step, holds NaN, or nothing but infinities.", Containers.USER_CODE
     )
     REFERENCE_CONSTANT = Kind.FILES(
-        "An output is the same for every sample, so agreement would prove nothing.", Containers.USER_CODE
+        "Every output is the same for all samples, so agreement would prove nothing.", Containers.USER_CODE
     )
     APPROVAL_INVALID = Kind.SPEC(
         "spec.selection.approvedRevision names no candidate, or one that failed or was not measured."
@@ -232,7 +232,8 @@ class Reason(StrEnum):
         "The exporter failed or crashed, or the file does not fit the signature.", Containers.USER_CODE
     )
     CONVERSION_UNSUPPORTED = Kind.SPEC(
-        "The format cannot hold the model or its tensors' names, or no server the Python step.", Containers.USER_CODE
+        "The format cannot hold the model or its tensors' names, or no server runs the Python step.",
+        Containers.USER_CODE,
     )
     GAINS_NOTHING = Kind.SPEC(
         "No INT8 graph is both faster than fp32 and close to it, or TensorRT inside ONNX Runtime built no engine.",

@@ -97,7 +97,7 @@ def _files(folder: Path) -> Iterator[Model]:
             continue
         if form is not None:
             if len(name.parts) == 1:
-                raise FolderError(f"{folder} is itself {SOURCES[form].alone}")
+                raise FolderError(f"{folder} is itself {SOURCE_FORMATS[form].alone}")
             yield Model(str(name.parent), form, (form,))
         elif path.suffix in SUFFIXES and _is_what_it_is_called(path):
             suffix_format, suffixes = SUFFIXES[path.suffix], SOURCE_FORMATS[SUFFIXES[path.suffix]].suffixes
