@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.found.kinds import Kind
+from triton_converters.found.kinds import FileKind
 
 PAGE = Path(__file__).parents[2] / "docs/files.md"
 HEAD = """\
@@ -40,7 +40,7 @@ These are refused with `FormatNotFound`. The message has the words of the second
 
 def pages() -> dict[Path, str]:
     """Return the page by its path."""
-    served = "".join(f"| {kind.words} | `{kind.format}` |\n" for kind in Kind if kind.format)
-    weights = "".join(f"- {kind.words}\n" for kind in Kind if kind.is_weights)
-    others = "".join(f"| {kind.words} | {kind.advice} |\n" for kind in Kind if kind.advice)
+    served = "".join(f"| {kind.words} | `{kind.format}` |\n" for kind in FileKind if kind.format)
+    weights = "".join(f"- {kind.words}\n" for kind in FileKind if kind.is_weights)
+    others = "".join(f"| {kind.words} | {kind.advice} |\n" for kind in FileKind if kind.advice)
     return {PAGE: HEAD + served + OF_WEIGHTS + weights + OF_OTHERS + others}

@@ -19,7 +19,7 @@ from triton_converters.contract.formats import (
     unserved,
 )
 from triton_converters.contract.reasons import Reason
-from triton_converters.found.kinds import Kind
+from triton_converters.found.kinds import FileKind
 from triton_operator.api.model import ModelCandidate, SourceFormat
 
 LOADED = [each for name, each in SOURCE_FORMATS.items() if name != REPOSITORY]
@@ -55,7 +55,7 @@ def test_a_folder_that_is_itself_a_model_is_told_what_to_do() -> None:
 
 
 def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:
-    assert {each.format: each.words for each in Kind if each.format} == SHOWN
+    assert {each.format: each.words for each in FileKind if each.format} == SHOWN
     assert len(set(SHOWN.values())) == len(SHOWN)
 
 

@@ -21,7 +21,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.content import LONGEST_DIRECTORY, Content
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 from triton_converters.stages import source
 
 
@@ -35,25 +35,25 @@ def archive(*names: str) -> bytes:
 
 
 SMALL = Graph().model({"x": (TensorProto.FLOAT, ["n"])}, {"y": ("x", TensorProto.FLOAT, ["n"])}).SerializeToString()
-FILES: dict[str, tuple[bytes, Kind | None]] = {
-    "small ONNX": (SMALL, Kind.ONNX),
-    "ONNX": (transformer().SerializeToString(), Kind.ONNX),
-    "TorchScript": (archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/net.py"), Kind.TORCHSCRIPT),
-    "state_dict": (archive("best/data.pkl", "best/version", "best/data/0"), Kind.STATE_DICT),
-    "old state_dict": (pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2), Kind.STATE_DICT),
-    "safetensors": ((2).to_bytes(8, "little") + b"{}", Kind.SAFETENSORS),
-    "torch.export": (archive("m/archive_format", "m/models/model.json", "m/data/weights/0"), Kind.EXPORTED_PROGRAM),
-    "Keras 3": (archive("metadata.json", "config.json", "model.weights.h5"), Kind.KERAS),
-    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(64), Kind.KERAS),
-    "engine": (b"ptrt" + bytes(64), Kind.TENSORRT),
-    "TensorFlow Lite": (b"\x1c\x00\x00\x00TFL3" + bytes(64), Kind.TFLITE),
-    "empty": (b"", Kind.EMPTY),
+FILES: dict[str, tuple[bytes, FileKind | None]] = {
+    "small ONNX": (SMALL, FileKind.ONNX),
+    "ONNX": (transformer().SerializeToString(), FileKind.ONNX),
+    "TorchScript": (archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/net.py"), FileKind.TORCHSCRIPT),
+    "state_dict": (archive("best/data.pkl", "best/version", "best/data/0"), FileKind.STATE_DICT),
+    "old state_dict": (pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2), FileKind.STATE_DICT),
+    "safetensors": ((2).to_bytes(8, "little") + b"{}", FileKind.SAFETENSORS),
+    "torch.export": (archive("m/archive_format", "m/models/model.json", "m/data/weights/0"), FileKind.EXPORTED_PROGRAM),
+    "Keras 3": (archive("metadata.json", "config.json", "model.weights.h5"), FileKind.KERAS),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(64), FileKind.KERAS),
+    "engine": (b"ptrt" + bytes(64), FileKind.TENSORRT),
+    "TensorFlow Lite": (b"\x1c\x00\x00\x00TFL3" + bytes(64), FileKind.TFLITE),
+    "empty": (b"", FileKind.EMPTY),
     "text": (b"Read me.\n", None),
-    "another archive": (archive("a.txt"), Kind.ARCHIVE),
-    "a broken archive": (b"PK\x03\x04" + bytes(64), Kind.CUT_ARCHIVE),
-    "a cut graph": (SMALL[:-3], Kind.CUT_ONNX),
+    "another archive": (archive("a.txt"), FileKind.ARCHIVE),
+    "a broken archive": (b"PK\x03\x04" + bytes(64), FileKind.CUT_ARCHIVE),
+    "a cut graph": (SMALL[:-3], FileKind.CUT_ONNX),
     "no graph": (onnx.ModelProto(ir_version=8, producer_name="x").SerializeToString(), None),
-    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", Kind.LFS),
+    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", FileKind.LFS),
 }
 
 
@@ -64,7 +64,7 @@ def test_every_format_that_a_file_shows_is_among_these_files_or_a_directory() ->
 
 def test_a_kind_is_either_a_format_or_weights_or_has_advice() -> None:
     """A kind in two of them would be refused as weights, whatever the others say."""
-    assert all(sum(map(bool, (kind.format, kind.is_weights, kind.advice))) == 1 for kind in Kind)
+    assert all(sum(map(bool, (kind.format, kind.is_weights, kind.advice))) == 1 for kind in FileKind)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -82,7 +82,7 @@ def test_any_bytes_have_a_kind_or_none(tmp_path_factory: pytest.TempPathFactory,
     file = tmp_path_factory.getbasetemp() / "any"
     for prefix in (b"", b"PK\x03\x04", SMALL, b"\x08"):
         file.write_bytes(prefix + content)
-        assert kind_of(file) in {None, *Kind}
+        assert kind_of(file) in {None, *FileKind}
 
 
 def a_zip_of_names(path: Path, number: int) -> None:
@@ -118,7 +118,7 @@ def test_a_directory_is_a_savedmodel_by_the_message_in_it(tmp_path: Path) -> Non
     assert kind_of(tmp_path) is None
     # saved_model_schema_version: 1, and one empty meta_graphs.
     file.write_bytes(b"\x08\x01\x12\x00")
-    assert kind_of(tmp_path) is Kind.SAVED_MODEL
+    assert kind_of(tmp_path) is FileKind.SAVED_MODEL
 
 
 @pytest.fixture

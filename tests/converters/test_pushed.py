@@ -9,7 +9,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.found.kinds import Kind
+from triton_converters.found.kinds import FileKind
 from triton_converters.stages import source
 from triton_plugin.drafting.model_folder import read
 from triton_plugin.errors import FolderError
@@ -35,8 +35,8 @@ def refused(path: str) -> StageError:
 
 
 def test_each_kind_is_among_them() -> None:
-    assert {Kind[kind] for _, kind, _ in REFUSED.values()} == {kind for kind in Kind if not kind.format}
-    assert {form for _, _, form in SERVED.values()} == {kind.format for kind in Kind if kind.format}
+    assert {FileKind[kind] for _, kind, _ in REFUSED.values()} == {kind for kind in FileKind if not kind.format}
+    assert {form for _, _, form in SERVED.values()} == {kind.format for kind in FileKind if kind.format}
     assert len(SERVED) + len(REFUSED) + len(FOLDERS) >= 60
 
 
@@ -54,13 +54,13 @@ def test_what_is_not_served_is_named_with_what_to_do(mount: Path, name: str) -> 
     push(files)
     path = next(iter(files)).partition("/")[0]
     found = refused(path)
-    assert f"{path} is {Kind[kind].words}" in found.message
+    assert f"{path} is {FileKind[kind].words}" in found.message
     assert advice in found.message
     assert found.reason is Reason.FORMAT_NOT_FOUND
     with pytest.raises(FolderError) as caught:
         read(layout.SOURCE_MOUNT / path)
-    assert Kind[kind].words in str(caught.value)
-    assert Kind[kind].is_weights or advice in str(caught.value)
+    assert FileKind[kind].words in str(caught.value)
+    assert FileKind[kind].is_weights or advice in str(caught.value)
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -72,4 +72,4 @@ def test_a_folder_that_is_no_model_says_where_one_is(mount: Path, name: str) -> 
 
 def test_the_page_names_every_kind() -> None:
     page = (Path(__file__).parents[2] / "docs/files.md").read_text()
-    assert all(kind.words in page for kind in Kind)
+    assert all(kind.words in page for kind in FileKind)

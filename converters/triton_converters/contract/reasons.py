@@ -188,7 +188,7 @@ class Reason(StrEnum):
         "The checkpoint, or the model's own file, is missing or cannot be read.", Containers.USER_CODE
     )
     FORMAT_NOT_FOUND = Kind.FILES(
-        "The spec leaves out the model's format, and its content, such as weights alone, is of none that can be served.",
+        "The spec leaves out the model's format, and its content, such as weights alone, is of none that is served.",
         Containers.USER_CODE,
     )
     MODEL_CONFIG_REFUSED = Kind.FILES(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from triton_converters.found import axes, protobuf
-from triton_converters.found.kinds import SAVED_MODEL, Kind, kind_of
+from triton_converters.found.kinds import SAVED_MODEL, FileKind, kind_of
 from triton_converters.found.protobuf import Message
 
 SIGNATURE = "serving_default"
@@ -43,7 +43,7 @@ def _shapes(source: Path, path: str) -> list[Axes]:
     if kind not in _SHAPES:
         return []
     try:
-        with protobuf.opened(place / SAVED_MODEL if kind is Kind.SAVED_MODEL else place) as message:
+        with protobuf.opened(place / SAVED_MODEL if kind is FileKind.SAVED_MODEL else place) as message:
             return list(_SHAPES[kind](message))
     except ValueError:
         return []
@@ -94,7 +94,7 @@ def _of_saved_model(model: Message) -> Iterator[Axes]:
                 yield ["" if dim.integer(1) == -1 else None for dim in dims]
 
 
-_SHAPES: Mapping[Kind | None, Callable[[Message], Iterator[Axes]]] = {
-    Kind.ONNX: _of_onnx,
-    Kind.SAVED_MODEL: _of_saved_model,
+_SHAPES: Mapping[FileKind | None, Callable[[Message], Iterator[Axes]]] = {
+    FileKind.ONNX: _of_onnx,
+    FileKind.SAVED_MODEL: _of_saved_model,
 }

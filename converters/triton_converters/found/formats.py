@@ -7,7 +7,7 @@ from pathlib import Path
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 
 NAMED_FILES = 10
 """Files that a message lists: enough to see a typing error, few enough to be read."""
@@ -37,7 +37,7 @@ def found_format(source: Path, path: str) -> str:
     raise StageError(Reason.FORMAT_NOT_FOUND, f"{path} is {refusal(place, kind)}")
 
 
-def refusal(place: Path, kind: Kind | None) -> str:
+def refusal(place: Path, kind: FileKind | None) -> str:
     """Return in words what a file or folder is that cannot be served, and what to do. Raises OSError."""
     if kind is None:
         if place.is_dir():
@@ -66,11 +66,11 @@ def described(folder: Path) -> Iterator[str]:
         yield f"{quoted(each.name)} ({kind.words})" if kind else quoted(each.name)
 
 
-def _model_file(kind: Kind, path: str) -> str:
+def _model_file(kind: FileKind, path: str) -> str:
     """Return in words what is missing, and the shortest Python file that does."""
     load = "safetensors.torch.load_file(checkpoint)" if path.endswith(".safetensors") else "torch.load(checkpoint)"
     build = f"net = Net(); net.load_state_dict({load})"
-    if kind is Kind.HUB_FOLDER:
+    if kind is FileKind.HUB_FOLDER:
         build = "net = transformers.AutoModel.from_pretrained(checkpoint)"
     return (
         "add a Python file that builds the model, and set format: pyt, entrypoint: model.py and arguments:"

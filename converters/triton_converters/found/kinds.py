@@ -41,7 +41,7 @@ _COMPARE = (
 _OTHER_LIBRARY = "no backend of Triton that the operator serves reads it: give"
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """The kinds, in the order in which they are tested: the first that recognizes a file counts."""
 
     EMPTY = Described("an empty file", lambda content: content.size == 0, "copy or download it again")
@@ -239,9 +239,10 @@ class Kind(Enum):
         return self.value.format
 
 
-def kind_of(path: Path) -> Kind | None:
+def kind_of(path: Path) -> FileKind | None:
     """Return the kind of a file or folder; None: it is none of them. Raises OSError."""
     content = Content(path)
     return next(
-        (kind for kind in Kind if content.is_folder in kind.value.is_folder and kind.value.recognizes(content)), None
+        (kind for kind in FileKind if content.is_folder in kind.value.is_folder and kind.value.recognizes(content)),
+        None,
     )

@@ -9,7 +9,7 @@ from triton_converters.contract.model_repository import CONFIG, PYTHON_BACKEND, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
 from triton_converters.found.formats import refusal
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 
 BACKENDS = {FORMATS[name].backend: FORMATS[name].file for name in sorted(SHOWN.keys() & FORMATS.keys())}
 """The default name of the model's file or directory, by backend."""
@@ -29,7 +29,7 @@ def is_model(source: Path, path: str) -> bool:
         return False
     if (folder / CONFIG).is_file():
         return True
-    if kind_of(folder) is Kind.SAVED_MODEL:
+    if kind_of(folder) is FileKind.SAVED_MODEL:
         # A SavedModel may have anything among its assets.
         return False
     if models := sorted(f"{path}/{each.parent.name}" for each in folder.glob(f"*/{CONFIG}")):

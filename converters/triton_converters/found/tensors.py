@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.found import protobuf
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 from triton_converters.found.protobuf import Message
 
 TYPES = (
@@ -43,7 +43,7 @@ class Graph:
 
 def of_onnx(path: Path) -> Graph | None:
     """Return what a file declares; None: it is no ONNX graph, or does not tell. Raises OSError."""
-    if kind_of(path) is not Kind.ONNX:
+    if kind_of(path) is not FileKind.ONNX:
         return None
     try:
         with protobuf.opened(path) as model:

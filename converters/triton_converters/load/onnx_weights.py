@@ -5,7 +5,7 @@ from typing import Any
 
 import onnx
 
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 
 
 def fault(model: Any, folder: Path) -> str:
@@ -21,8 +21,8 @@ def fault(model: Any, folder: Path) -> str:
         file = folder / name
         if not file.is_file():
             return f"its weights are in {shown}, which is not next to it: push the folder with both files"
-        if kind_of(file) is Kind.LFS:
-            return f"its weights are in {shown}, which is {Kind.LFS.words}: {Kind.LFS.advice}"
+        if kind_of(file) is FileKind.LFS:
+            return f"its weights are in {shown}, which is {FileKind.LFS.words}: {FileKind.LFS.advice}"
         if file.stat().st_size < size:
             found = file.stat().st_size
             return f"its weights are in {shown}, which has {found} of at least {size} bytes: copy or download it again"

@@ -134,7 +134,7 @@ class TopologySpread(PodPart):
 
 
 def one_a_key(spreads: list[TopologySpread]) -> list[TopologySpread]:
-    """Refuse two spreads over one key, as Kubernetes does."""
+    """Return the spreads; raises ValueError for two over one key, which Kubernetes refuses."""
     keys = [each.topology_key for each in spreads]
     if len(keys) > len(set(keys)):
         raise ValueError("two have one topologyKey: remove one of them")

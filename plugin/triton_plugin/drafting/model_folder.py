@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, REPOSITORY, SHOWN, SOURCE_FORMATS
 from triton_converters.found.formats import described, refusal
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 from triton_plugin.drafting import several_graphs
 from triton_plugin.drafting.triton_repository import files
 from triton_plugin.drafting.triton_repository.code import CLASS, needs_packages
@@ -20,7 +20,7 @@ REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot contain code."""
-NO_MODELS = (Kind.EMPTY, Kind.DATA, Kind.JSON, Kind.PYTHON)
+NO_MODELS = (FileKind.EMPTY, FileKind.DATA, FileKind.JSON, FileKind.PYTHON)
 """Kinds of files that lie next to any model."""
 MOST_STEPS = 4
 """The most Python steps that a message names."""

@@ -23,7 +23,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.tensorrt_library import Engine, Library, Shapes
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 from triton_converters.gates.precision import weight_data_types
 from triton_converters.load import torchscript
 
@@ -231,5 +231,5 @@ def test_kubectl_triton_init_tells_torchscript_from_weights(tmp_path: Path) -> N
     torch.jit.script(module).save(str(tmp_path / "script.pt"))
     torch.save(module.state_dict(), tmp_path / "weights.pt")
     torch.save(module, tmp_path / "pickle.pt")
-    told = {path.stem: kind_of(path) is Kind.TORCHSCRIPT for path in tmp_path.iterdir()}
+    told = {path.stem: kind_of(path) is FileKind.TORCHSCRIPT for path in tmp_path.iterdir()}
     assert told == {"trace": True, "script": True, "weights": False, "pickle": False}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.found.kinds import FileKind, kind_of
 
 pytestmark = pytest.mark.torch
 
@@ -18,9 +18,9 @@ def test_each_file_of_torch_has_its_kind(tmp_path: Path) -> None:
     torch.save(module.state_dict(), tmp_path / "old", _use_new_zipfile_serialization=False)
     torch.export.save(torch.export.export(module, (example,)), str(tmp_path / "exported.pt2"))
     assert {each.name: kind_of(each) for each in tmp_path.iterdir()} == {
-        "scripted": Kind.TORCHSCRIPT,
-        "traced": Kind.TORCHSCRIPT,
-        "weights": Kind.STATE_DICT,
-        "old": Kind.STATE_DICT,
-        "exported.pt2": Kind.EXPORTED_PROGRAM,
+        "scripted": FileKind.TORCHSCRIPT,
+        "traced": FileKind.TORCHSCRIPT,
+        "weights": FileKind.STATE_DICT,
+        "old": FileKind.STATE_DICT,
+        "exported.pt2": FileKind.EXPORTED_PROGRAM,
     }
