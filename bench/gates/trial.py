@@ -129,7 +129,7 @@ def verdict(
             sizes=read_sizes(made.directory),
             files=[(path, ServedModel("m", "onnx", precision))],
             keep_outputs=False,
-            published=(),
+            published_types=(),
             engine_caches=(),
         )
     )

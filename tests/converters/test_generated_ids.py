@@ -194,7 +194,7 @@ def test_a_candidate_that_lacks_rows_fails_and_a_right_one_passes(mount: Path, w
             sizes=(),
             files=(),
             keep_outputs=False,
-            published=(),
+            published_types=(),
             engine_caches=(),
         )
     )

@@ -96,7 +96,7 @@ def served(made: ConvertResult, signature: Signature, off: float = 0.0) -> Serve
         sizes=(),
         files=[(path, ServedModel("half", "onnx", "fp32"))],
         keep_outputs=False,
-        published=made.data_types,
+        published_types=made.data_types,
         engine_caches=(),
     )
 

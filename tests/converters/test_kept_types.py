@@ -22,7 +22,9 @@ __all__ = ["bring"]
 def precision_gate(precision: str, published: tuple[str, ...]) -> None:
     file = model_file(REVISION, "small", "onnx")
     served: Any = type(
-        "ServedCandidate", (), {"files": [(file, ServedModel("small", "onnx", precision))], "published": published}
+        "ServedCandidate",
+        (),
+        {"files": [(file, ServedModel("small", "onnx", precision))], "published_types": published},
     )
     GATES[0].check(served)
 
@@ -44,7 +46,7 @@ def test_the_profile_reads_the_types_that_were_published(bring: Callable[..., No
     })  # fmt: skip
     server: Any = type("Server", (), {"signature": None, "infer": None})
     reference = produce.read_reference(REQUEST.reference)
-    assert produce._candidate(request, server, reference).published == result.data_types
+    assert produce._candidate(request, server, reference).published_types == result.data_types
 
 
 def test_another_file_in_its_place_is_still_a_mismatch(bring: Callable[..., None]) -> None:

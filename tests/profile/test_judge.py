@@ -60,7 +60,7 @@ def a_candidate(**changes: Any) -> ServedCandidate:
         "batches": [Batch(numpy.arange(1), {"X": x}, {}, {"Y": x})],
         "sizes": (),
         "files": (),
-        "published": (),
+        "published_types": (),
         "keep_outputs": False,
         "engine_caches": (),
     }
@@ -153,7 +153,7 @@ def test_a_file_in_half_precision_that_is_served_as_it_is_rounds_as_fp16_does(
     """The framework computes in it too, and another kernel rounds the last of its eleven bits otherwise."""
     served = a_candidate(
         infer=lambda inputs, outputs: {"Y": inputs["X"] * numpy.float32(1.002)},
-        published=published,
+        published_types=published,
         tolerance=Tolerance(*tolerance),
     )
     failed = candidate.judge(served)

@@ -27,13 +27,13 @@ def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refusals:
     """Returns why configurations are refused, for the batches of a reference and the error of what is served."""
     for locate in (layout.reference_directory, layout.revision_directory, layout.model_repository):
         monkeypatch.setattr(locate, "__defaults__", (tmp_path,))
-    request = replace(REQUEST, precision="fp16", tolerance=DEFAULT_TOLERANCES["fp16"])
-    home = layout.reference_directory(request.reference)
-    config = layout.model_repository(request.revision) / request.model_name / "config.pbtxt"
+    home = layout.reference_directory(REQUEST.reference)
+    config = layout.model_repository(REQUEST.revision) / REQUEST.model_name / "config.pbtxt"
     config.parent.mkdir(parents=True)
     config.write_text("max_batch_size: 8")
 
-    def load(batches: list[Array], error: float, *sizes: int) -> list[str]:
+    def load(batches: list[Array], error: float, *sizes: int, precision: str = "fp16") -> list[str]:
+        request = replace(REQUEST, precision=precision, tolerance=DEFAULT_TOLERANCES[precision])
         width = batches[0].shape[1:]
         signature = Signature((Tensor("X", "FP32", width),), (Tensor("Y", "FP32", width),), 8)
         for number, array in enumerate(batches):
@@ -71,3 +71,12 @@ def test_a_first_sample_that_is_near_0_by_chance_is_held_against_the_whole_refer
     scores = numpy.array([0.004, 0.9, -0.8, 0.5, -0.3, 0.7, 0.6, -0.9], numpy.float32)[:, None]
     assert refusals([scores], 0.002, 1, 2, 8) == ["", "", ""]
     assert "are outside" in refusals([scores], 0.02, 1)[0]
+
+
+@pytest.mark.parametrize(("types", "passes"), [(("FP16",), True), (("FP32",), False), ((), False)])
+def test_half_weights_in_an_fp32_candidate_are_judged_as_the_profile_judged_them(
+    refusals: Refusals, types: tuple[str, ...], passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_converters.search.probe.published_types", lambda revision: types)
+    scores = numpy.array([0.004, 0.9, -0.8, 0.5, -0.3, 0.7, 0.6, -0.9], numpy.float32)[:, None]
+    assert (refusals([scores], 0.002, 8, precision="fp32") == [""]) == passes

@@ -164,6 +164,10 @@ def test_an_approval_does_not_make_up_for_a_broken_constraint() -> None:
     edit_selection(cluster, fallback="Closest")
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "ts-script-fp32"
+    assert reasons(cluster, "Selected") == [("True", "Selected")]
+    selected = cluster.condition("Selected")["message"]
+    assert selected.startswith("approved: ")
+    assert "it breaks a constraint, which spec.selection.fallback allows: ts-script-fp32" in selected
 
 
 # Beside what serves -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ReferenceResult
+from triton_converters.contract.results import ConvertResult, ReferenceResult
 
 RESULT_FILE = "result.json"
 D = TypeVar("D", bound=Document)
@@ -25,6 +25,12 @@ def find_result(directory: Path, stage: str, key: str) -> Document | None:
     except (OSError, UnicodeDecodeError, DocumentError):
         return None
     return outcome.result if (outcome.stage, outcome.key) == (stage, key) else None
+
+
+def published_types(revision: str) -> tuple[str, ...]:
+    """Return the floating point types that the revision's files were published with; none: nothing says them."""
+    converted = find_result(layout.revision_directory(revision), "convert", revision)
+    return converted.data_types if isinstance(converted, ConvertResult) else ()
 
 
 def has_result(directory: Path, stage: str, key: str) -> bool:

@@ -43,7 +43,7 @@ class ServedCandidate:
     files: Iterable[tuple[Path, ServedModel]]
     """The files to look into, and what they must be."""
     keep_outputs: bool
-    published: tuple[str, ...]
+    published_types: tuple[str, ...]
     """Floating point types that the files were published with."""
     engine_caches: tuple[Path, ...]
     """The directories in which the server keeps the engines that it builds."""
@@ -61,7 +61,7 @@ class Gate:
 
 def _precision(candidate: ServedCandidate) -> None:
     for path, model in candidate.files:
-        check_precision(path, model.format, model.precision, candidate.published)
+        check_precision(path, model.format, model.precision, candidate.published_types)
 
 
 def _signature(candidate: ServedCandidate) -> None:
@@ -82,7 +82,7 @@ def _computes_in(candidate: ServedCandidate) -> tuple[str, Tolerance]:
     A file of halves that is served as it is has the precision fp32, because nothing is cast, but rounds as fp16 does.
     So does a graph that answers in halves, whatever its weights are.
     """
-    is_half = any(each in HALVES for each in candidate.published[:1]) or any(
+    is_half = any(each in HALVES for each in candidate.published_types[:1]) or any(
         each.data_type in HALVES for each in candidate.signature.outputs
     )
     if candidate.precision != "fp32" or not is_half:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from triton_converters.claim_store.dump import read_all, read_batches
+from triton_converters.claim_store.replay import published_types
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep
@@ -101,7 +102,7 @@ class Probe:
             batches=[head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch],
             sizes=(),
             files=(),
-            published=(),
+            published_types=published_types(self.request.revision),
             keep_outputs=False,
             engine_caches=engines.directories(layout.model_repository(self.request.revision)),
         )

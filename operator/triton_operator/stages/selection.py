@@ -133,8 +133,14 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
                     f"the approved candidate breaks a constraint: {violation}; approve another candidate or relax it"
                 )
             return _Decision(None, Reason.CONSTRAINTS_NOT_MET, message)
-        message = f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {violation}"
-        decision = _Decision(choice, Reason.CLOSEST_SELECTED, message)
+        if choice is ranking.best:
+            message = (
+                f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {violation}"
+            )
+            decision = _Decision(choice, Reason.CLOSEST_SELECTED, message)
+        else:
+            words = f"{decision.message}; it breaks a constraint, which spec.selection.fallback allows: {violation}"
+            decision = replace(decision, message=words)
     if selection.approval == "Automatic" or selection.approved_revision or _is_active(context, ranking, choice):
         return decision
     return _await_approval(ranking, choice, decision.message)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch, read_all, read_batches, read_sizes
-from triton_converters.claim_store.replay import find_result, read_reference
+from triton_converters.claim_store.replay import published_types, read_reference
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
 from triton_converters.claim_store.served_outputs import write_outputs
@@ -13,7 +13,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import ProfileRequest, ServedModel
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ConvertResult, ProfileResult, ReferenceResult
+from triton_converters.contract.results import ProfileResult, ReferenceResult
 from triton_converters.contract.text import shortened
 from triton_converters.gates import engines
 from triton_converters.gates.answers import Answers, scales_of
@@ -78,7 +78,6 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 def _candidate(request: ProfileRequest, server: Server, reference: ReferenceResult) -> ServedCandidate:
     """Try the candidate on the whole reference."""
     home, batched = layout.reference_directory(request.reference), request.max_batch_size > 0
-    converted = find_result(layout.revision_directory(request.revision), "convert", request.revision)
     models = request.members or (ServedModel(request.model_name, request.format, request.precision),)
     return ServedCandidate(
         declared=server.signature,
@@ -91,7 +90,7 @@ def _candidate(request: ProfileRequest, server: Server, reference: ReferenceResu
         sizes=read_sizes(home),
         files=((model_file(request.revision, model.name, model.format), model) for model in models),
         keep_outputs=request.keep_outputs,
-        published=converted.data_types if isinstance(converted, ConvertResult) else (),
+        published_types=published_types(request.revision),
         engine_caches=engines.directories(layout.model_repository(request.revision)),
     )
 
