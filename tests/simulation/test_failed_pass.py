@@ -269,16 +269,6 @@ def test_what_version_0_1_0_called_a_stall_is_none(bench: Bench, reason: str) ->
     assert (said["Stalled"], said["Reconciling"]) == (("False", "NoStall"), ("True", "InternalError"))
 
 
-def test_an_object_of_version_0_1_0_stays_ready(bench: Bench) -> None:
-    """It has no condition UpToDate."""
-    body = bench.owner
-    body["status"]["conditions"] = [each for each in body["status"]["conditions"] if each["type"] != "UpToDate"]
-    bench.put(body)
-    before = bench.said()
-    bench.fails(ValueError("no"))
-    assert bench.said() == before | {"Reconciling": ("True", "InternalError")}
-
-
 def test_a_new_object_has_all_conditions(bench: Bench) -> None:
     bench.put(bench.owner | {"status": {"observedGeneration": -1}})
     bench.fails(ValueError("no"))

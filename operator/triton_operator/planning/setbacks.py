@@ -180,10 +180,7 @@ def _words(error: Exception) -> str:
 
 
 def stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
-    """The facts as the last status has them, for a pass that found out none; of another spec, nothing is known.
-
-    Version 0.1.0 had no UpToDate, was Ready with the newest alone, and called a failure of its own a stall.
-    """
+    """The facts as the last status has them, for a pass that found out none; of another spec, nothing is known."""
     generation = owner["metadata"]["generation"]
     known = {each.type: each for each in stored.conditions if each.observed_generation == generation}
     ready, newest, stalled = known.get("Ready"), known.get("UpToDate"), known.get("Stalled")
@@ -191,7 +188,8 @@ def stored_facts(owner: Body, stored: TritonDeploymentStatus) -> SummaryFacts:
     return SummaryFacts(
         # A canary of something newer may be held too.
         complete=serves
-        and (newest is None or newest.status == "True" or (newest.reason in OF_ACTIVE and stored.target is None)),
+        and newest is not None
+        and (newest.status == "True" or (newest.reason in OF_ACTIVE and stored.target is None)),
         rolled_back=newest is not None and newest.reason == Reason.ROLLED_BACK,
         met=serves,
         available=serves,
