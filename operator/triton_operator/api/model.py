@@ -128,8 +128,7 @@ class Quantization(ApiType):
 
     calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
     """Number of the dataloader's samples that show the range of each tensor, at most half of those that
-    the dataloader yields. The
-    metrics leave them out. Default: 64."""
+    the dataloader yields. The metrics leave them out. Default: 64."""
     excluded_operators: Annotated[list[OperatorType], Field(max_length=32)] = Field(default_factory=list)
     """Types of ONNX operators that stay in fp32, such as `Gemm`. Default: none."""
 

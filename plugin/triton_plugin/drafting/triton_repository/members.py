@@ -11,7 +11,7 @@ from triton_operator.api.format_rules import OF_TRITON
 from triton_plugin.drafting.triton_repository import code, pbtxt, tensors
 from triton_plugin.drafting.triton_repository.files import DEFAULTS, PYTHON, ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.fixed_paths import MOUNT, SCRATCH
-from triton_plugin.drafting.triton_repository.notes import Notes, judged, names
+from triton_plugin.drafting.triton_repository.notes import Notes, names
 from triton_plugin.drafting.triton_repository.pbtxt import Config
 from triton_plugin.drafting.triton_repository.settings import batches_nothing, settings
 
@@ -65,8 +65,7 @@ def _network(model: ModelFiles, name: str, version: int, largest: int, notes: No
     if config is None:
         file = next((each for each in DEFAULTS if each in model.versions.get(version, ())), "")
         return {"name": name, "path": f"{model.path}/{version}/{file}", "config": {"maxBatchSize": batch}}
-    for is_fault, words in judged(config, TAKEN, SETTINGS):
-        (notes.faults if is_fault else notes.left_out).append((model.name, words))
+    notes.judge(model.name, config, TAKEN, SETTINGS)
     for side in ("input", "output"):
         tensors.declared(model.name, config, side, notes)
     if config.input or config.max_batch_size:
@@ -90,8 +89,7 @@ def _step(
     config = model.fields
     file = f"{model.path}/{version}/{config.default_model_filename or MODEL}"
     needs = code.judge(model, file, repository, notes)
-    for is_fault, words in judged(config, OF_STEPS, SETTINGS):
-        (notes.faults if is_fault else notes.left_out).append((model.name, words))
+    notes.judge(model.name, config, OF_STEPS, SETTINGS)
     if any(pbtxt.word(each, "kind") == "KIND_GPU" for each in config.instance_group):
         notes.left_out.append((model.name, "instance_group.kind: a step runs on the CPU"))
     inputs, outputs = (tensors.declared(model.name, config, side, notes) for side in ("input", "output"))

@@ -1,6 +1,6 @@
 """What is said of a repository's models: what cannot be served, what is left out, and what is missing. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from triton_converters.contract.repository_config import LEFT_OUT, REFUSED, paths
@@ -39,6 +39,22 @@ class Notes:
     requirements_files: list[RequirementsFile] = field(default_factory=list)
     """The requirements files that steps lack."""
 
+    def judge(self, name: str, config: Config, taken: Iterable[str], allowed: Iterable[str]) -> None:
+        """Say of each field of a model's config.pbtxt that is not taken whether it is a fault or left out.
+
+        ``taken``: paths of fields, and ``allowed``: beginnings of paths, that are taken.
+        """
+        fields, beginnings = frozenset(taken), tuple(allowed)
+        for path in dict.fromkeys(paths(config)):
+            if path in fields or any(f"{path}.".startswith(f"{each}.") for each in beginnings):
+                continue
+            if (left := _beginning(path, LEFT_OUT)) is not None:
+                self.left_out.append((name, f"{left}: {LEFT_OUT[left]}"))
+            elif (refused := _beginning(path, REFUSED)) is not None:
+                self.faults.append((name, f"{refused} is not supported: {REFUSED[refused]}; remove it"))
+            else:
+                self.faults.append((name, f"{quoted(path)} is not supported: remove it"))
+
 
 def names(found: Iterable[str]) -> str:
     """Return names of a hostile folder for a sentence."""
@@ -50,23 +66,6 @@ def names(found: Iterable[str]) -> str:
 def place(path: str, line: int) -> str:
     """Return a line of a file of a hostile folder for a sentence."""
     return f"{quoted(path)}, line {line}"
-
-
-def judged(config: Config, taken: Iterable[str], allowed: Iterable[str] = ()) -> Iterator[tuple[bool, str]]:
-    """Yield whether it is a fault, and a sentence, for each field that is not taken.
-
-    ``taken``: paths of fields, and ``allowed``: beginnings of paths, that are taken.
-    """
-    fields, beginnings = frozenset(taken), tuple(allowed)
-    for path in dict.fromkeys(paths(config)):
-        if path in fields or any(f"{path}.".startswith(f"{each}.") for each in beginnings):
-            continue
-        if (left := _beginning(path, LEFT_OUT)) is not None:
-            yield False, f"{left}: {LEFT_OUT[left]}"
-        elif (refused := _beginning(path, REFUSED)) is not None:
-            yield True, f"{refused} is not supported: {REFUSED[refused]}; remove it"
-        else:
-            yield True, f"{quoted(path)} is not supported: remove it"
 
 
 def _beginning(path: str, table: Iterable[str]) -> str | None:

@@ -14,7 +14,7 @@ from triton_plugin.drafting.triton_repository.calls import called
 from triton_plugin.drafting.triton_repository.files import ENSEMBLE, ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.fixed_paths import keep_apart
 from triton_plugin.drafting.triton_repository.members import NEWEST, Entry, member
-from triton_plugin.drafting.triton_repository.notes import Notes, RequirementsFile, Words, judged, names
+from triton_plugin.drafting.triton_repository.notes import Notes, RequirementsFile, Words, names
 from triton_plugin.drafting.triton_repository.pbtxt import PbtxtError
 from triton_plugin.errors import FolderError
 
@@ -123,8 +123,7 @@ def _alone(repository: Repository, model: ModelFiles, notes: Notes) -> tuple[Ent
 
 def _of_ensemble(repository: Repository, chosen: ModelFiles, notes: Notes) -> tuple[Entry, list[Entry]]:
     config = chosen.fields
-    for is_fault, words in judged(config, OF_ENSEMBLES, UNHEEDED):
-        (notes.faults if is_fault else notes.left_out).append((chosen.name, words))
+    notes.judge(chosen.name, config, OF_ENSEMBLES, UNHEEDED)
     for each in config.input:
         if each.optional:
             words = f"input {quoted(each.name)} is optional: here every request has to have it"
