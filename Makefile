@@ -178,7 +178,7 @@ EACH_CORE := -n auto --maxprocesses 4
 BY_MODULE := $(EACH_CORE) --dist loadscope --no-loadscope-reorder
 SUITES := lint fast report apiserver torch tensorflow images cluster e2e
 test: venv ## Run all tests, including their set-up, and print how long each suite took and what failed
-	@python3 -m hack.suites $(SUITES)
+	@CI=1 python3 -m hack.suites $(SUITES)
 
 test-lint: lint
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# In CI the same examples every time: a verdict on a change is about the change. Elsewhere new ones are drawn.
+# `make test` sets CI, for the same examples every time: a verdict on a change is about the change. Else they are new.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 # No deadline: on a busy machine an example takes any time, and that is no fault of what is tested.
 settings.register_profile("here", deadline=None)

@@ -153,6 +153,7 @@ TEN = {"README.md", "loader.py", "code/loader.py", "code/labels.txt", "data/x.cs
 """A repository of ten models, and loose files."""
 DIGEST_OF_TEN = digest_of({name: sha256(name.encode()).hexdigest() for name in TEN}, single=False)
 LOADER = {"entrypoint": "code/loader.py"}
+STEP = {"name": "step", "format": "triton-python", "path": "c/1/model.onnx", "requirements": "code/labels.txt"}
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,8 @@ LOADER = {"entrypoint": "code/loader.py"}
         (an_object("c", "d/1/model.onnx"), a_folder("c") | {"d/1/model.onnx", "d/1/weights"}),
         (an_object("c", dataloader=LOADER), TEN),
         (an_object("c", metrics=LOADER), TEN),
+        (an_object("c", conversion={"requirements": "code/labels.txt"}), a_folder("c") | {"code/labels.txt"}),
+        (an_object("c", models=[STEP]), a_folder("c") - {"c/config.pbtxt", "c/labels.txt"} | {"code/labels.txt"}),
         (an_object("absent"), TEN),
         (an_object("c", "absent"), TEN),
         (an_object("README.md"), TEN),

@@ -54,6 +54,11 @@ class SourceRequest(Document):
     field: str = "spec.source"
     """The field of the spec with the URI, which messages name."""
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths below the source of single files that are taken besides the models' folders."""
+        return tuple(filter(None, (self.requirements, *self.step_requirements)))
+
 
 @dataclass(frozen=True)
 class RequirementsFile:

@@ -13,7 +13,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
 from triton_converters.fetch.partial import check_room
-from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, below, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, taken, wanted
 
 MOST_FILES = 20_000
 LEFT_OUT = ("lost+found", ".triton-operator")
@@ -75,7 +75,7 @@ def chosen(remote: Remote, files: Sequence[F], what: str) -> list[F]:
     found = [each for each in files if wanted(each.name, remote.include)]
     if not found:
         raise nothing_chosen(what)
-    names = below([each.name for each in found], remote.paths)
+    names = taken([each.name for each in found], remote.paths, remote.files)
     return [each for each in found if each.name in names]
 
 

@@ -24,7 +24,9 @@ class Remote:
     """Branch, tag or commit; empty: the scheme's default."""
     include: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    """Paths of models, as `below` takes them."""
+    """Paths of models, as `taken` takes them."""
+    files: tuple[str, ...] = ()
+    """Paths of single files that are taken besides."""
     service_account: str = ""
     """The ServiceAccount by which a cloud knows the pod; empty: it does not."""
 
@@ -50,17 +52,19 @@ def wanted(name: str, include: tuple[str, ...]) -> bool:
     return not include or any(fnmatchcase(name, each) for each in include)
 
 
-def below(names: Collection[str], paths: Collection[str]) -> set[str]:
-    """Return the files in the folders that the paths name, or in which the files that they name lie.
+def taken(names: Collection[str], paths: Collection[str], files: Collection[str]) -> set[str]:
+    """Return these files, and those in the folders that the paths name, or in which the files that they name lie.
 
-    ONNX graphs name weights in their own folder. All files are returned if a path is not there, so that a message can
-    list them, if a file lies at the root, or without paths.
+    ONNX graphs name weights in their own folder. All files are returned if one of them is not there, so that a message
+    can list them, if a model's file lies at the root, or without paths.
     """
-    found = set[str]()
+    if not paths or not set(files) <= set(names):
+        return set(names)
+    found = set(files)
     for path in paths:
         folder = dirname(path) if path in names else path
         inside = {name for name in names if name.startswith(f"{folder}/")}
         if not inside:
             return set(names)
         found |= inside
-    return found or set(names)
+    return found

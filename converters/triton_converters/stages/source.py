@@ -23,7 +23,7 @@ from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials, field, mounted
-from triton_converters.fetch.remote import FILES, Fetched, Remote, below, wanted
+from triton_converters.fetch.remote import FILES, Fetched, Remote, taken, wanted
 from triton_converters.found import repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
@@ -56,7 +56,7 @@ def _mounted(request: SourceRequest) -> SourceResult:
     if not found:
         named = f" that {field.of('include')} names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
-    files = [found[name] for name in sorted(below(found, request.paths))]
+    files = [found[name] for name in sorted(taken(found, request.paths, request.files))]
     hashes, single = {file.name: mounted.sha256_of(file) for file in files}, root.is_file()
     _expect(request, digest_of(hashes, single))
     digest = sources.find(hashes, single) or _copied(files, hashes, single)
@@ -81,8 +81,9 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
         return result
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
+        chosen = (request.include, request.paths, request.files)
         account = os.environ.get(SERVICE_ACCOUNT, "")
-        remote = Remote(uri, credentials.read(), request.revision, request.include, request.paths, account)
+        remote = Remote(uri, credentials.read(), request.revision, *chosen, account)
         fetched: Fetched = scheme.fetch(remote, place)
         if fetched.published:
             _expect(request, digest_of(fetched.hashes, single=False))
