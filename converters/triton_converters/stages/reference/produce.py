@@ -141,32 +141,43 @@ def _answer_to(model: Framework, batch: Batch, request: ReferenceRequest, sample
 
 
 def _answer(model: Framework, batch: Batch, batched: bool, samples: range) -> dict[str, Array]:
-    """Return the outputs; ``samples``: their numbers.
-
-    If the batch fails, raises the failure of the first sample that fails alone, which is named. If all seem to fail,
-    no sample is: the model may be broken by one of them. If none fails alone, raises what ``soundness.no_batch``
-    returns.
-    """
+    """Return the outputs; ``samples``: their numbers. Raises what ``_blamed`` finds, if it finds anything."""
     try:
         return _run(model, batch.inputs, samples)
     except StageError as error:
-        if error.reason is not Reason.FRAMEWORK_FAILED:
+        found = _blamed(model, batch, batched, samples, error) if error.reason is Reason.FRAMEWORK_FAILED else None
+        if found is None:
             raise
-        several, each_alone = len(samples) > 1, list(cut([batch], batched))
-        failures = ((each, _failure(model, batch, each.number)) for each in each_alone) if several else ()
-        sample, failed = next((pair for pair in failures if pair[1] is not None), (each_alone[0], None))
-        if failed is None and several:
-            raise soundness.no_batch(error, len(samples)) from error
-        seems_broken = not sample.number and several and _failure(model, batch, len(samples) - 1)
-        if not samples.start and not sample.number and (not several or seems_broken):
-            raise
-        number, failed = samples[sample.number], failed or error
-        where = "" if sample.name == str(number) else f" (number {number} of the dataloader, counted from 0)"
-        what = f"sample {sample.name:.60}{where} fails"
-        if seems_broken:
-            span = f"{samples[0]} to {samples[-1]}"
-            what = f"a sample of number {span} of the dataloader, counted from 0, fails, and then all do"
-        raise StageError(failed.reason, f"{what}: {failed.message}", final=failed.final) from None
+        raise found from error
+
+
+def _blamed(model: Framework, batch: Batch, batched: bool, samples: range, error: StageError) -> StageError | None:
+    """Return what a batch failed for: the first sample that fails alone or, if none does, the batch itself.
+
+    None: no sample is to blame, because the very first one fails and so does all else that was tried. ``error``: how
+    the batch ended; ``samples``: their numbers.
+    """
+    names = [sample.name for sample in cut([batch], batched)]
+    if len(samples) == 1:
+        return _of_sample(names[0], samples.start, error) if samples.start else None
+    failures = ((index, _failure(model, batch, index)) for index in range(len(samples)))
+    index, failure = next((pair for pair in failures if pair[1] is not None), (0, None))
+    if failure is None:
+        return soundness.no_batch(error, len(samples))
+    if index or _failure(model, batch, len(samples) - 1) is None:
+        return _of_sample(names[index], samples[index], failure)
+    # The model may be broken by one of them.
+    if not samples.start:
+        return None
+    span = f"{samples[0]} to {samples[-1]}"
+    message = f"a sample of number {span} of the dataloader, counted from 0, fails, and then all do: {failure.message}"
+    return StageError(failure.reason, message, final=failure.final)
+
+
+def _of_sample(name: str, number: int, failure: StageError) -> StageError:
+    """Return the failure of a sample with its name, and with its number if that is another one."""
+    where = "" if name == str(number) else f" (number {number} of the dataloader, counted from 0)"
+    return StageError(failure.reason, f"sample {name:.60}{where} fails: {failure.message}", final=failure.final)
 
 
 def _failure(model: Framework, batch: Batch, index: int) -> StageError | None:
