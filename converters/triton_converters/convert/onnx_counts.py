@@ -6,6 +6,7 @@ so is the number of a class, or of a row of a table that an input in floating po
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from onnx import TensorProto
@@ -32,6 +33,19 @@ class Interface:
     outputs: Collection[str]
 
 
+class Count(Enum):
+    """Where a floating point number that counts comes from."""
+
+    GIVEN = auto()
+    """A client's own number."""
+    COMPUTED = auto()
+    """What arithmetic makes of clients' numbers."""
+    WHOLE = auto()
+    """What arithmetic makes of integers."""
+    SCORE = auto()
+    """What a matrix makes of integers."""
+
+
 def kept_outputs(
     nodes: Iterable[Any],
     types: Mapping[str, int],
@@ -43,50 +57,53 @@ def kept_outputs(
 
     A node counts if what it reads comes from integers, or from the model's inputs, by arithmetic alone. It stays in
     fp32 if what it gives becomes an integer, a truth value or an angle, is read where an operator takes fp32 only, or
-    is an answer of the model. A mask that is added to scores does none of these. What a matrix makes of integers are
-    scores: neither integers that are made of them need every digit, nor they as answers; angles are made by a matrix
-    too. What is computed of the inputs is an answer like any other, unless it is the numbers themselves. ``nodes``: in
-    the order of computation; ``types``: element types by name; ``constants``: names of weights; ``takes_half``: whether
-    a node's input of that index may be fp16.
+    is an answer of the model. A mask that is added to scores does none of these. Neither integers that are made of
+    scores need every digit, nor scores as answers; angles are made by a matrix too. What is computed of the inputs is
+    an answer like any other. ``nodes``: in the order of computation; ``types``: element types by name; ``constants``:
+    names of weights; ``takes_half``: whether a node's input of that index may be fp16.
     """
-    made: dict[str, Any] = dict.fromkeys(_single(interface.inputs, types))
-    computed: set[str] = set()
-    """The part of what is made that, as an answer, may be in fp16 like any other."""
-    given_by_clients = set(made)
+    counts = dict.fromkeys(_single(interface.inputs, types), Count.GIVEN)
+    makers: dict[str, Any] = {}
     kept: set[str] = set()
     needed: list[str] = []
     for node in nodes:
-        given, results = (_single(names, types) for names in (node.input, node.output))
-        counted = made.keys() & set(given)
-        counts = len(counted) > 0 and all(name in made or name in constants for name in given)
-        by_clients = not given_by_clients.isdisjoint(counted)
-        is_scored = not by_clients and (node.op_type == "MatMul" or not computed.isdisjoint(counted))
-        if counts and ((_gives_others(node, types) and not is_scored) or node.op_type in ANGLES):
+        given = _single(node.input, types)
+        counted = counts.keys() & set(given)
+        count = _count(node.op_type, {counts[name] for name in counted})
+        is_counting = bool(counted) and all(name in counts or name in constants for name in given)
+        if is_counting and _needs_digits(node, count, types):
             kept.update(node.output)
             needed += counted
         else:
-            needed += _read_in_fp32(node, made, takes_half)
+            needed += _read_in_fp32(node, counts, takes_half)
         is_source = node.op_type in SOURCES and set(given) <= set(constants)
-        if is_source or (counts and _gives_counts(node, by_clients)):
-            made |= dict.fromkeys(results, node)
-            given_by_clients.update(results if by_clients else ())
-            moved = node.op_type in MOVING and computed.isdisjoint(counted)
-            computed.update(results if is_scored or (by_clients and not moved) else ())
-    needed += _answers(interface, made, computed)
-    return frozenset(kept | _origins(needed, made)) - {""}
+        if is_source or (is_counting and _gives_counts(node.op_type, count)):
+            for name in _single(node.output, types):
+                counts[name] = count
+                makers[name] = node
+    needed += [name for name in interface.outputs if name in makers and counts[name] in (Count.GIVEN, Count.WHOLE)]
+    return frozenset(kept | _origins(needed, makers)) - {""}
 
 
-def _gives_counts(node: Any, by_clients: bool) -> bool:
-    """Whether a node makes counts of counts; a layer that reads the model's inputs makes features of them."""
-    return node.op_type in ARITHMETIC and not (by_clients and node.op_type == "MatMul")
+def _count(operator: str, read: Collection[Count]) -> Count:
+    """Return what an operator makes of counts; of none, which is of integers or of constants, WHOLE."""
+    if Count.GIVEN in read or Count.COMPUTED in read:
+        is_moved = operator in MOVING and Count.COMPUTED not in read and Count.SCORE not in read
+        return Count.GIVEN if is_moved else Count.COMPUTED
+    return Count.SCORE if operator == "MatMul" or Count.SCORE in read else Count.WHOLE
 
 
-def _answers(interface: Interface, made: Mapping[str, Any], computed: Collection[str]) -> list[str]:
-    return [name for name in interface.outputs if made.get(name) is not None and name not in computed]
+def _needs_digits(node: Any, count: Count, types: Mapping[str, int]) -> bool:
+    return node.op_type in ANGLES or (count is not Count.SCORE and _gives_others(node, types))
 
 
-def _read_in_fp32(node: Any, made: Collection[str], takes_half: Callable[[Any, int], bool]) -> list[str]:
-    return [name for index, name in enumerate(node.input) if name in made and not takes_half(node, index)]
+def _gives_counts(operator: str, count: Count) -> bool:
+    """Whether an operator makes counts of counts; a layer that reads the model's inputs makes features of them."""
+    return operator in ARITHMETIC and not (operator == "MatMul" and count is Count.COMPUTED)
+
+
+def _read_in_fp32(node: Any, counts: Collection[str], takes_half: Callable[[Any, int], bool]) -> list[str]:
+    return [name for index, name in enumerate(node.input) if name in counts and not takes_half(node, index)]
 
 
 def _gives_others(node: Any, types: Mapping[str, int]) -> bool:
@@ -95,15 +112,15 @@ def _gives_others(node: Any, types: Mapping[str, int]) -> bool:
     return any(types.get(name) not in same for name in node.output if name)
 
 
-def _origins(needed: Sequence[str], made: Mapping[str, Any]) -> set[str]:
+def _origins(needed: Sequence[str], makers: Mapping[str, Any]) -> set[str]:
     """Return the outputs of the nodes that give what is needed, and of those that these need, up to inputs."""
     found: set[str] = set()
     left = list(needed)
     while left:
-        node = made[left.pop()]
+        node = makers.get(left.pop())
         if node is not None and found.isdisjoint(node.output):
             found.update(node.output)
-            left += [name for name in node.input if name in made]
+            left += node.input
     return found
 
 
